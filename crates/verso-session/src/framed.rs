@@ -13,7 +13,7 @@ use crate::explain::explain;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::inside::Inside;
-use crate::plans::{Done, Job, types_in};
+use crate::plans::{Done, Job, changes, changes_temporary, in_read_only, types_in};
 use crate::settings::PlanCacheMode;
 use crate::{copy, ddl};
 use verso_parser::syntax::{Call, FunctionBody, Statement};
@@ -28,6 +28,12 @@ pub(crate) fn statement(
     types: &[SqlType],
     results: &mut Results<'_>,
 ) -> Result<Done, Failure> {
+    if frame.txn.borrow().is_read_only()
+        && let Some(word) = changes(job.statement)
+        && !changes_temporary(job.statement, frame.catalog)
+    {
+        return Err(in_read_only(word).into());
+    }
     if let Some(prepared) = job.prepared
         && prepared.is_plain()
     {

@@ -22,6 +22,7 @@ use crate::notify::Channels;
 use crate::plans::StatementCache;
 use crate::registry::{LongAction, LongTransactions, Reason, Registry};
 use crate::reservations::Journal;
+use crate::resets::Resets;
 use crate::services::EPOCH_MICROS;
 use crate::settings::{
     self, CommitLevel, Settings, flag, interval_ms, least_duration, memory_bytes, wal_bytes,
@@ -81,6 +82,8 @@ pub struct Instance {
     pub(crate) reservations: Arc<Journal>,
     /// Transactions that span much log.
     pub(crate) long: Arc<LongTransactions>,
+    /// Counters that were set back.
+    pub(crate) resets: Resets,
 }
 
 /// Settings of the database, as ALTER DATABASE SET leaves them.
@@ -618,6 +621,7 @@ impl Instance {
         let long = Arc::new(LongTransactions::new(engine.clone(), member.number()));
         Instance {
             reservations: Arc::default(),
+            resets: Resets::default(),
             shares: Arc::new(Shares::new(Arc::clone(&engine.env().clock))),
             automatic: AutoAnalyze::default(),
             catalog_memory: Mutex::new(memory.reserve("the catalog", u64::MAX)),

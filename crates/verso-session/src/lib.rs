@@ -62,6 +62,7 @@ mod plans;
 mod portal;
 mod registry;
 mod reservations;
+mod resets;
 pub mod scram;
 mod services;
 mod serving;

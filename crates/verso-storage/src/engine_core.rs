@@ -35,10 +35,10 @@ pub struct Core {
 }
 
 impl Core {
-    /// Refuses everything from now on: pages and log do not agree any more.
-    pub fn poison(&self) {
-        self.wal.poison();
-        self.pool.poison();
+    /// Refuses every change from now on: what is on disk is not known, or pages and log do not agree any more.
+    pub fn poison(&self, why: &StorageError) {
+        self.wal.poison(Some(why));
+        self.pool.poison(Some(why));
     }
 }
 
@@ -61,7 +61,10 @@ impl CheckpointGate {
 impl LogGate for Wal {
     fn flush_to(&self, lsn: Lsn) -> Result<(), StorageError> {
         // The failure itself was told by the log.
-        self.flush(lsn).map_err(|error| if self.is_poisoned() { StorageError::Poisoned } else { error })
+        self.flush(lsn).map_err(|error| match self.is_poisoned() {
+            true => StorageError::Poisoned { why: Some(Arc::new(error)) },
+            false => error,
+        })
     }
 }
 

@@ -246,7 +246,10 @@ pub enum StorageError {
     PageSize(u32),
     /// A write or an fsync failed, so what is durable is unknown. An fsync is never retried.
     #[error("no changes are possible after a failed write or sync: the database has to be opened again")]
-    Poisoned,
+    Poisoned {
+        /// What failed, if that is known.
+        why: Option<Arc<StorageError>>,
+    },
     /// The database was closed.
     #[error("the database is closed")]
     Closed,
@@ -263,6 +266,24 @@ impl StorageError {
         }
     }
 
+    /// Wraps the failure of a sync. It is never a mere lack of room: what the disk has of earlier writes is unknown.
+    pub(crate) fn sync(what: impl Into<String>, source: io::Error) -> StorageError {
+        StorageError::Io { what: what.into(), source: Arc::new(source) }
+    }
+
+    /// Whether the disk, or what the database may have of it, was full.
+    #[must_use]
+    pub fn is_full_disk(&self) -> bool {
+        match self {
+            StorageError::Full { .. } => true,
+            StorageError::Io { source, .. } => {
+                matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+            }
+            StorageError::Poisoned { why: Some(why) } => why.is_full_disk(),
+            _ => false,
+        }
+    }
+
     /// Whether it says that one page is damaged: what does not need that page can go on.
     #[must_use]
     pub fn is_of_a_page(&self) -> bool {
@@ -272,7 +293,7 @@ impl StorageError {
     /// Tells the operator, in the program's log, which failure closes the engine and how to go on. `Poisoned` itself is a
     /// consequence, and said already.
     pub(crate) fn ends_the_engine(&self) {
-        if !matches!(self, StorageError::Poisoned) {
+        if !matches!(self, StorageError::Poisoned { .. }) {
             tracing::error!(
                 error = %self,
                 "the database takes no more changes: a write or a sync failed, so what is on disk is not known; see to the \

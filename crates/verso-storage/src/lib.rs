@@ -8,6 +8,7 @@ pub mod clean;
 pub mod engine;
 pub mod engine_core;
 pub mod error;
+mod failed;
 pub mod heap;
 pub mod index;
 pub mod lock;

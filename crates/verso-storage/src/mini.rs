@@ -11,12 +11,13 @@
 //!     are put there by [`Mini::apply_as`], which debug builds compare with the redo function.)
 //! M2. A redo function that returns a flaw has changed nothing; everything else is validated before `apply`.
 //! M3. What was applied is committed. A mini-transaction that is dropped in between leaves pages that the log does
-//!     not know of, so it poisons the engine (and panics in debug builds).
+//!     not know of, so it poisons the engine (and panics in debug builds), and these pages cannot be read any more.
 //! M4. Append, LSNs and effects in memory lie within the checkpoint gate, held shared: a checkpoint sees all or
 //!     nothing of a mini-transaction. Nothing inside may begin or commit another one.
 //! M7. What has changed something may use the file's reserve from then on: the first allocation leaves it alone, or is refused.
 //! M6. What is done to a page of an unlogged object is not logged; everything else is as for other pages.
-//! M5. Room in the log is reserved before the first change: a full disk refuses a change and never breaks one.
+//! M5. Room in the log is reserved before the first change, and whether the pool takes changes is asked then: a full disk
+//!     refuses a change and never breaks one.
 //!
 //! Latches: the pages that were taken, in the order of the caller's structure; pages of the space map last.
 
@@ -183,6 +184,15 @@ impl<'e> Mini<'e> {
         Ok(())
     }
 
+    /// What can fail fails before the first change (M5).
+    #[inline]
+    fn before_change(&mut self) -> Result<(), StorageError> {
+        if !self.changed {
+            self.core.pool.check_changes()?;
+        }
+        if self.promised { Ok(()) } else { self.reserve(RESERVE_BYTES) }
+    }
+
     /// The log has promised room for a group of up to [`Promise::GROUP_MAX`].
     pub fn promised(&mut self) {
         self.promised = true;
@@ -239,9 +249,7 @@ impl<'e> Mini<'e> {
         write: impl FnOnce(&mut Vec<u8>),
         redo: impl FnOnce(&mut [u8], &[u8]) -> Result<(), Flaw>,
     ) -> Result<(), StorageError> {
-        if !self.promised {
-            self.reserve(RESERVE_BYTES)?;
-        }
+        self.before_change()?;
         let taken = &mut self.pages[handle.0 as usize];
         let id = taken.page.id();
         taken.is_not_clean(self.core);
@@ -288,9 +296,7 @@ impl<'e> Mini<'e> {
         kind: RecordKind,
         change: impl FnOnce(&mut [u8], &mut Vec<u8>),
     ) -> Result<(), StorageError> {
-        if !self.promised {
-            self.reserve(RESERVE_BYTES)?;
-        }
+        self.before_change()?;
         let taken = &mut self.pages[handle.0 as usize];
         taken.is_not_clean(self.core);
         let before = cfg!(debug_assertions).then(|| taken.page.to_vec());
@@ -416,9 +422,7 @@ impl<'e> Mini<'e> {
             match appended {
                 Ok(lsns) => lsns,
                 Err(error) => {
-                    // The pages hold what the log will never have.
-                    core.poison();
-                    self.changed = false;
+                    self.give_up(&error);
                     return Err(error);
                 }
             }
@@ -468,22 +472,35 @@ fn append_apart(core: &Core, group: &mut Group) -> Result<(Lsn, Lsn), StorageErr
         core.wal.flush(end)?;
         lsns = Some((lsns.map_or(start, |(first, _)| first), end));
     }
-    lsns.ok_or(StorageError::Poisoned)
+    lsns.ok_or(StorageError::Poisoned { why: None })
+}
+
+impl Mini<'_> {
+    /// The pages hold what the log will never have: nobody may read those, and nothing is changed any more (M3).
+    fn give_up(&mut self, why: &StorageError) {
+        self.changed = false;
+        self.core.poison(why);
+        for taken in self.pages.drain(..).filter(|taken| taken.changed) {
+            self.core.pool.abandon(taken.page);
+        }
+    }
 }
 
 impl Drop for Mini<'_> {
     fn drop(&mut self) {
         if self.changed {
-            // A failed disk poisons the pool and interrupts mini-transactions without any fault of theirs; so does a damaged
-            // page that was met too late.
-            let interrupted =
-                self.core.pool.is_poisoned() || self.core.wal.is_poisoned() || self.core.pool.has_damaged();
+            // A failed disk interrupts mini-transactions without any fault of theirs; so does a damaged page that was met too
+            // late.
+            let pool = &self.core.pool;
+            let failed = pool.is_poisoned() || pool.is_stalled() || self.core.wal.is_poisoned();
+            let interrupted = failed || pool.has_damaged();
             tracing::error!(
                 records = self.group.record_count(),
                 "a change of several pages was interrupted: the database takes no more changes; stop and start again, which \
                  recovers every commit that was acknowledged"
             );
-            self.core.poison();
+            let why = pool.check_changes().err().unwrap_or(StorageError::Poisoned { why: None });
+            self.give_up(&why);
             debug_assert!(
                 interrupted || std::thread::panicking(),
                 "M3: a mini-transaction was dropped with changes applied"

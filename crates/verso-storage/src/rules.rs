@@ -115,6 +115,7 @@ rules! {
     DoubleWrite "double-write"
     DoubleWriteOrder "double-write-order"
     FailedSync "failed-sync"
+    FullDisk "full-disk"
     FirstUpdater "first-updater"
     DeadAtRestart "dead-at-restart"
     RedoPoint "redo-point"

@@ -293,6 +293,12 @@ static MOMENTARY: &[BuiltinFunction] = catalog_functions![volatile
     pg_switch_wal() -> Lsn;
     pg_reload_conf() -> Bool;
     mxid_age(Xid) -> Int4;
+    pg_stat_reset() -> Void;
+    pg_stat_reset_shared() -> Void;
+    pg_stat_reset_slru() -> Void;
+    pg_stat_reset_single_table_counters(Oid) -> Void;
+    pg_stat_reset_single_function_counters(Oid) -> Void;
+    pg_stat_clear_snapshot() -> Void;
 ];
 
 /// Functions of arrays.
@@ -402,7 +408,26 @@ macro_rules! of_any {
     };
 }
 
+/// Sets counters back; NULL is all of them.
+macro_rules! resets {
+    ($name:literal) => {
+        BuiltinFunction {
+            name: $name,
+            operator: None,
+            args: &[ArgType::Exact(SqlType::Text)],
+            variadic: false,
+            result: ResultType::Fixed(SqlType::Void),
+            strict: false,
+            volatility: Volatility::Volatile,
+            body: Body::Scalar(|cx, args| cx.services.catalogs.call($name, args)),
+            kernel: None,
+        }
+    };
+}
+
 static OTHERS: &[BuiltinFunction] = &[
+    resets!("pg_stat_reset_shared"),
+    resets!("pg_stat_reset_slru"),
     over_arrays!("acldefault" (ty!(Char), SqlType::Oid) -> ResultType::FixedArray(SqlType::System(SystemType::AclItem))),
     BuiltinFunction {
         volatility: Volatility::Volatile,

@@ -368,6 +368,16 @@ impl Statement {
         }
     }
 
+    /// Whether all that it changes are rows of temporary tables.
+    #[must_use]
+    pub fn changes_temporary(&self) -> bool {
+        match self {
+            Statement::Query(plan) => plan.lock_word().is_none(),
+            Statement::With(with) => with.parts.iter().all(|part| part.statement.changes_temporary()),
+            change => change.changed_table().is_some_and(|table| table.is_temporary()),
+        }
+    }
+
     /// The table that it changes by itself.
     #[must_use]
     pub fn changed_table(&self) -> Option<&Arc<TableDef>> {

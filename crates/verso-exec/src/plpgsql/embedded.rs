@@ -156,7 +156,7 @@ pub(super) fn run_embedded(
     let to_result = matches!(taken, Taken::Result);
     if let Some(word) = statement.change {
         may_change(frame, word).map_err(|error| statement.named_in(error))?;
-        if cx.tables()?.is_read_only() {
+        if !statement.temporary && cx.tables()?.is_read_only() {
             return Err(statement.named_in(in_read_only(word)));
         }
     }

@@ -279,6 +279,8 @@ pub(super) struct Embedded {
     pub reads_only: bool,
     /// The word for what it changes or locks.
     pub change: Option<&'static str>,
+    /// It is no change for a READ ONLY transaction: of temporary tables only.
+    pub temporary: bool,
 }
 
 impl Program {
@@ -349,6 +351,7 @@ impl Embedded {
             is_query: statement.is_query(),
             reads_only: matches!(statement, Statement::Query(_)),
             change: statement.change(),
+            temporary: statement.changes_temporary(),
         }
     }
 }

@@ -47,7 +47,7 @@ impl From<SyntaxError> for SqlError {
 
 impl From<StorageError> for SqlError {
     fn from(error: StorageError) -> SqlError {
-        let message = error.to_string();
+        let (message, is_full) = (error.to_string(), error.is_full_disk());
         let code = match &error {
             StorageError::Conflict { record: _, by } => {
                 let text = "could not serialize access due to concurrent update";
@@ -105,6 +105,7 @@ impl From<StorageError> for SqlError {
                 }
                 std::io::ErrorKind::NotFound => "58P01",
                 std::io::ErrorKind::PermissionDenied => "42501",
+                _ if is_full => DISK_FULL,
                 _ => IO_ERROR,
             },
             StorageError::DamagedLog { segment: _, offset: _, from: _, upto: _, commits: _ } => {
@@ -124,10 +125,15 @@ impl From<StorageError> for SqlError {
             }
             StorageError::UnsupportedFormat { found: _, supported: _ } => FEATURE_NOT_SUPPORTED,
             StorageError::PageSize(_) => INVALID_PARAMETER_VALUE,
-            StorageError::Poisoned => {
-                let hint = "The log of the server names the file and the reason. Stop it and start it again: every commit \
-                            that was acknowledged is recovered.";
-                return SqlError::new(IO_ERROR, message).with_hint(hint);
+            StorageError::Poisoned { why } => {
+                let hint = "See to the disk, then stop the database and start it again: every commit that was acknowledged \
+                            is recovered. Reading goes on until then.";
+                let code = if is_full { DISK_FULL } else { IO_ERROR };
+                let error = SqlError::new(code, message).with_hint(hint);
+                return match why {
+                    Some(why) => error.with_detail(why.to_string()),
+                    None => error,
+                };
             }
             StorageError::Closed => ADMIN_SHUTDOWN,
         };

@@ -12,6 +12,7 @@ use verso_types::opaque::network::Network;
 use super::keys::Keys;
 use super::{number, oid};
 use crate::registry::{SessionInfo, backend_id, waits};
+use crate::resets::{self, Resets};
 use crate::services::EPOCH_MICROS;
 use crate::views::Views;
 
@@ -191,8 +192,8 @@ pub(super) fn prepared(views: &Views<'_>) -> Vec<Vec<Value>> {
     views.services.instance.engine.prepared().into_iter().map(row).collect()
 }
 
-/// The row of `pg_stat_database`; what nobody counts is NULL.
-pub(super) fn databases(views: &Views<'_>) -> Vec<Vec<Value>> {
+/// The row of `pg_stat_database` since the database was opened; what nobody counts is NULL.
+pub(super) fn database(views: &Views<'_>) -> Vec<Value> {
     let statistics = views.services.instance.engine.statistics();
     let member = &views.services.instance.member;
     let sessions = views.services.instance.sessions.of(member).len() as u64;
@@ -217,7 +218,33 @@ pub(super) fn databases(views: &Views<'_>) -> Vec<Vec<Value>> {
     row[15] = count(statistics.deadlocks);
     row[16] = count(views.services.instance.engine.damaged_pages().len() as u64);
     row[23] = count(member.sessions.load(Ordering::Relaxed));
-    vec![row]
+    row
+}
+
+/// Sets the counters of the database and of all its tables back.
+pub(super) fn reset_all(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>) {
+    let resets = &views.services.instance.resets;
+    let at = views.services.clocks.now();
+    resets.reset(resets::DATABASE, 0, database(views), at);
+    for row in counted(views, catalog, tables_of_users(catalog)) {
+        reset_row(resets, row, at);
+    }
+}
+
+/// Sets the counters of a table back, which is also told of the database.
+pub(super) fn reset_table(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, table: Oid) {
+    let resets = &views.services.instance.resets;
+    let at = views.services.clocks.now();
+    resets.touch(resets::DATABASE, at);
+    let table = catalog.table_by_oid(table).filter(|table| !table.is_system());
+    for row in counted(views, catalog, table.iter()) {
+        reset_row(resets, row, at);
+    }
+}
+
+fn reset_row(resets: &Resets, row: Vec<Value>, at: i64) {
+    let number = row[0].as_i64().and_then(|number| u32::try_from(number).ok());
+    resets.reset(resets::TABLES, number.unwrap_or_default(), row, at);
 }
 
 fn tables_of_users(catalog: &CatalogSnapshot) -> impl Iterator<Item = &Arc<TableDef>> {
@@ -250,7 +277,22 @@ pub(super) fn tables(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &K
     }
 }
 
+/// The rows of tables, since they were set back.
 fn statistics_of<'t>(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    tables: impl Iterator<Item = &'t Arc<TableDef>>,
+) -> Vec<Vec<Value>> {
+    let resets = &views.services.instance.resets;
+    let since = |row: Vec<Value>| {
+        let number = row[0].as_i64().and_then(|number| u32::try_from(number).ok());
+        resets.since(resets::TABLES, number.unwrap_or_default(), row)
+    };
+    counted(views, catalog, tables).into_iter().map(since).collect()
+}
+
+/// The rows of tables, since the database was opened.
+fn counted<'t>(
     views: &Views<'_>,
     catalog: &Arc<CatalogSnapshot>,
     tables: impl Iterator<Item = &'t Arc<TableDef>>,

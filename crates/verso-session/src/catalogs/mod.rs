@@ -59,6 +59,7 @@ use verso_catalog::{Asked, Object, Oid, RelationId, SystemRowIter};
 use verso_types::Value;
 use verso_types::array::Array;
 
+use crate::resets;
 use crate::views::Views;
 use keys::Keys;
 
@@ -119,17 +120,19 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_prepared_xacts" => all(activity::prepared(views)),
         "pg_cursors" => all(views.cursors.rows()),
         "pg_prepared_statements" => all(views.named.rows()),
-        "pg_stat_wal" => all(vec![views.pg_stat_wal_row()]),
-        "pg_stat_checkpointer" => all(vec![views.pg_stat_checkpointer_row()]),
-        "pg_stat_bgwriter" => all(vec![views.pg_stat_bgwriter_row()]),
-        "pg_stat_archiver" => all(vec![views.pg_stat_archiver_row()]),
+        "pg_stat_wal" => all(vec![since(views, "pg_stat_wal", views.pg_stat_wal_row())]),
+        "pg_stat_checkpointer" => {
+            all(vec![since(views, "pg_stat_checkpointer", views.pg_stat_checkpointer_row())])
+        }
+        "pg_stat_bgwriter" => all(vec![since(views, "pg_stat_bgwriter", views.pg_stat_bgwriter_row())]),
+        "pg_stat_archiver" => all(vec![since(views, "pg_stat_archiver", views.pg_stat_archiver_row())]),
         "pg_stat_progress_create_index" => all(progress::create_index(views)),
         "pg_stat_progress_vacuum" => all(progress::vacuum(views)),
         "pg_stat_progress_analyze" => all(progress::analyze(views)),
         "pg_stat_progress_basebackup" => all(progress::base_backup(views)),
         "pg_stat_progress_cluster" => all(progress::cluster(views)),
         "pg_stat_progress_copy" => all(progress::copy(views)),
-        "pg_stat_database" => all(activity::databases(views)),
+        "pg_stat_database" => all(vec![since(views, resets::DATABASE, activity::database(views))]),
         "pg_stat_all_tables" => all(activity::tables(views, &catalog, &keys)),
         "pg_stat_all_indexes" => all(activity::indexes(&catalog, &keys)),
         "pg_description" => {
@@ -159,6 +162,11 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         }
         name => fixed::rows(name, &keys),
     }
+}
+
+/// The row of a view, counted since it was set back.
+fn since(views: &Views<'_>, view: &'static str, row: Vec<Value>) -> Vec<Value> {
+    views.services.instance.resets.since(view, 0, row)
 }
 
 /// An oid as a value.

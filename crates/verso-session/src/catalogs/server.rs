@@ -5,10 +5,12 @@ use std::sync::Arc;
 use verso_catalog::{CatalogSnapshot, Oid};
 use verso_exec::ExecError;
 use verso_types::opaque::lsn::PgLsn;
-use verso_types::{SqlType, Value};
+use verso_types::{SqlType, TypeError, Value};
 
+use super::activity;
 use super::objects::UTF8;
 use crate::registry::backend_id;
+use crate::resets;
 use crate::views::Views;
 
 /// Bytes of the longest character of UTF-8.
@@ -37,6 +39,34 @@ pub(super) fn call(
             for_superusers(views, catalog, function)?;
             Value::Bool(services.instance.member.cluster().reload())
         }
+        "pg_stat_reset" => {
+            for_superusers(views, catalog, function)?;
+            activity::reset_all(views, catalog);
+            Value::text("")
+        }
+        "pg_stat_reset_shared" => {
+            for_superusers(views, catalog, function)?;
+            reset_shared(views, args.first().and_then(Value::as_str))?;
+            Value::text("")
+        }
+        "pg_stat_reset_single_table_counters" => {
+            for_superusers(views, catalog, function)?;
+            let table = args.first().and_then(Value::as_i64).and_then(|table| u32::try_from(table).ok());
+            activity::reset_table(views, catalog, Oid(table.unwrap_or_default()));
+            Value::text("")
+        }
+        // Nobody counts calls of functions one by one, nor caches of transactions: the moment is all there is.
+        "pg_stat_reset_single_function_counters" => {
+            for_superusers(views, catalog, function)?;
+            services.instance.resets.touch(resets::DATABASE, services.clocks.now());
+            Value::text("")
+        }
+        "pg_stat_reset_slru" => {
+            for_superusers(views, catalog, function)?;
+            Value::text("")
+        }
+        // Each read of a view asks the counters anew.
+        "pg_stat_clear_snapshot" => Value::text(""),
         // No row is locked by several transactions together here: the number that PostgreSQL begins with is as old as any.
         "mxid_age" => match args.first().and_then(Value::as_i64) {
             Some(0) => Value::Int4(i32::MAX),
@@ -83,6 +113,31 @@ pub(super) fn call(
         }
         _ => return Ok(None),
     }))
+}
+
+/// Sets the counters back that are not of one database.
+fn reset_shared(views: &Views<'_>, target: Option<&str>) -> Result<(), ExecError> {
+    // Of the last three nothing is counted here.
+    let known = ["archiver", "bgwriter", "checkpointer", "wal", "io", "recovery_prefetch", "slru"];
+    if let Some(target) = target
+        && !known.contains(&target)
+    {
+        let hint = "Target must be \"archiver\", \"bgwriter\", \"checkpointer\", \"io\", \"recovery_prefetch\", \"slru\", \
+                    or \"wal\".";
+        let error = TypeError::new("22023", format!("unrecognized reset target: \"{target}\""));
+        return Err(error.with_hint(hint).into());
+    }
+    let (resets, at) = (&views.services.instance.resets, views.services.clocks.now());
+    let reset = |name: &str, view: &'static str, row: &dyn Fn() -> Vec<Value>| {
+        if target.is_none_or(|target| target == name) {
+            resets.reset(view, 0, row(), at);
+        }
+    };
+    reset("archiver", "pg_stat_archiver", &|| views.pg_stat_archiver_row());
+    reset("bgwriter", "pg_stat_bgwriter", &|| views.pg_stat_bgwriter_row());
+    reset("checkpointer", "pg_stat_checkpointer", &|| views.pg_stat_checkpointer_row());
+    reset("wal", "pg_stat_wal", &|| views.pg_stat_wal_row());
+    Ok(())
 }
 
 /// Refuses what PostgreSQL grants to nobody else.

@@ -61,7 +61,7 @@ pub(super) fn settings(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec<
             Value::Bool(false),
         ])
     };
-    SETTINGS.iter().chain(&FIXED).filter_map(row).collect()
+    SETTINGS.iter().chain(&FIXED).chain(&BESIDE).filter_map(row).collect()
 }
 
 /// Who has said what the session has begun with.
@@ -147,9 +147,11 @@ fn category(name: &str, context: &str) -> &'static str {
         "synchronous_commit" | "commit_wait" | "commit_logging" | "procedure_commit" | "wal_spare_size" => {
             "Write-Ahead Log / Settings"
         }
-        "checkpoint_interval" | "max_wal_size" | "long_tx_wal_limit" | "long_tx_action" => {
-            "Write-Ahead Log / Checkpoints"
-        }
+        "checkpoint_interval"
+        | "checkpoint_timeout"
+        | "max_wal_size"
+        | "long_tx_wal_limit"
+        | "long_tx_action" => "Write-Ahead Log / Checkpoints",
         "work_mem"
         | "maintenance_memory"
         | "memory_limit"
@@ -187,17 +189,19 @@ fn shown_kind(
 }
 
 /// What the numbers of settings count, as PostgreSQL's do where it has the setting.
-const UNITS: [(&str, &str); 20] = [
+const UNITS: [(&str, &str); 22] = [
     ("archive_timeout", "s"),
     ("autovacuum_naptime", "s"),
     ("buffer_pool", "kB"),
     ("checkpoint_interval", "s"),
+    ("checkpoint_timeout", "s"),
     ("compress_delay", "s"),
     ("deadlock_timeout", "ms"),
     ("idle_in_transaction_session_timeout", "ms"),
     ("idle_session_timeout", "ms"),
     ("lock_timeout", "ms"),
     ("log_min_duration_statement", "ms"),
+    ("long_tx_wal_limit", "MB"),
     ("maintenance_memory", "kB"),
     ("maintenance_work_mem", "kB"),
     ("max_wal_size", "MB"),
@@ -238,7 +242,7 @@ fn in_unit(setting: &str, unit: &str) -> Option<String> {
 }
 
 /// Settings that nobody changes while the database is open, and that tools look up.
-const FIXED: [(&str, &str); 14] = [
+const FIXED: [(&str, &str); 15] = [
     ("block_size", "Shows the size of a page."),
     ("data_checksums", "Shows whether pages have checksums."),
     ("fsync", "Shows that what is committed is forced to disk."),
@@ -253,4 +257,11 @@ const FIXED: [(&str, &str); 14] = [
     ("max_connections", "Shows how many sessions the server takes at a time."),
     ("max_identifier_length", "Shows the longest name, in bytes."),
     ("max_index_keys", "Shows the most columns of an index."),
+    ("wal_level", "Shows that the log has what an archive needs."),
+];
+
+/// Settings under PostgreSQL's names, which SHOW ALL shows under others or not at all.
+const BESIDE: [(&str, &str); 2] = [
+    ("checkpoint_timeout", "Longest time between checkpoints (ALTER SYSTEM SET)."),
+    ("deadlock_timeout", "Accepted; deadlocks are found at once."),
 ];

@@ -390,9 +390,11 @@ fn may_hold(name: &str) -> bool {
         "work_mem",
         "maintenance_memory",
         "maintenance_work_mem",
+        "lock_timeout",
     ];
     // What these are for begins or ends outside of a function, in PostgreSQL, too: within it one can only see them.
     let shown = [
+        "deadlock_timeout",
         "statement_timeout",
         "transaction_timeout",
         "idle_in_transaction_session_timeout",

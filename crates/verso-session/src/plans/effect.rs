@@ -4,12 +4,14 @@ use verso_exec::plan::{Plan, SetCall, TypedExpr};
 
 use super::NamedStatements;
 use crate::settings::LogStatement;
+use verso_catalog::{CatalogSnapshot, is_temporary};
 use verso_parser::syntax::RoutineKind;
 use verso_parser::syntax::{
     CastStatement, CollationStatement, Copy, CopyWhat, DatabaseStatement, DropKind, ExtensionStatement,
-    OperatorStatement, RightsStatement, RoleStatement, SchemaStatement, Statement, TypeStatement,
-    ViewStatement,
+    FromItem, FromSource, OperatorStatement, QualifiedName, QueryBody, RightsStatement, RoleStatement,
+    SchemaStatement, Statement, TypeStatement, ViewStatement,
 };
+use verso_planner::errors::{SqlError, sqlstate};
 
 /// With which `log_statement` a statement is logged, as in PostgreSQL. What a prepared statement is tells its name.
 pub(crate) fn log_class(statement: &Statement, named: &NamedStatements) -> LogStatement {
@@ -189,6 +191,63 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::Declare(_)
         | Statement::Fetch(_)
         | Statement::Close(_) => return None,
+    })
+}
+
+/// `25006`
+pub(crate) fn in_read_only(word: &str) -> SqlError {
+    let text = format!("cannot execute {word} in a read-only transaction");
+    SqlError::new(sqlstate::READ_ONLY_TRANSACTION, text)
+}
+
+/// Whether a statement changes rows of temporary tables only, as far as their names tell: a READ ONLY transaction may do that.
+/// What there is none of is told by who looks for it.
+pub(crate) fn changes_temporary(statement: &Statement, catalog: &CatalogSnapshot) -> bool {
+    let mut names = Vec::new();
+    if !changed_tables(statement, &mut names) {
+        return false;
+    }
+    names.iter().all(|name| {
+        let relation = catalog.relation(name.schema_text(), &name.name.text);
+        relation.is_none_or(|relation| is_temporary(relation.schema()))
+    })
+}
+
+/// Adds the names of the tables whose rows a statement changes; whether that is all it changes.
+fn changed_tables<'s>(statement: &'s Statement, names: &mut Vec<&'s QualifiedName>) -> bool {
+    let mut of_item = |item: &'s FromItem| match &item.source {
+        FromSource::Table(name) => names.push(name),
+        _ => (),
+    };
+    let with = match statement {
+        Statement::Insert(insert) => {
+            names.push(&insert.table);
+            &insert.with
+        }
+        Statement::Update(update) => {
+            of_item(&update.table);
+            &update.with
+        }
+        Statement::Delete(delete) => {
+            of_item(&delete.table);
+            &delete.with
+        }
+        Statement::Merge(merge) => {
+            of_item(&merge.table);
+            &merge.with
+        }
+        Statement::Query(query) => &query.with,
+        Statement::Copy(Copy { what: CopyWhat::Table { name, .. }, from: true, .. }) => {
+            names.push(name);
+            return true;
+        }
+        Statement::Copy(Copy { what: CopyWhat::Query(rows), .. }) => return changed_tables(rows, names),
+        Statement::Explain { statement, .. } => return changed_tables(statement, names),
+        _ => return false,
+    };
+    with.iter().all(|query| match &query.query.body {
+        QueryBody::Change(change) => changed_tables(change, names),
+        _ => true,
     })
 }
 

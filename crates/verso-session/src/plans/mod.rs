@@ -32,7 +32,8 @@ pub(crate) use arguments::{arguments, read_arguments, takes, types_in};
 pub(crate) use cache::{Known, OwnStatements, StatementCache};
 pub(crate) use columns::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, explain_columns, text_columns};
 pub(crate) use effect::{
-    Begins, calls_users, changes, changes_schema, command, ends_transaction, is_plain, log_class, maintains,
+    Begins, calls_users, changes, changes_schema, changes_temporary, command, ends_transaction, in_read_only,
+    is_plain, log_class, maintains,
 };
 pub(crate) use job::{Done, Job, Places};
 pub(crate) use named::NamedStatements;

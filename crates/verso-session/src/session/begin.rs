@@ -45,6 +45,9 @@ impl Session {
             Some(_) => {
                 let text = "there is already a transaction in progress";
                 self.services.notices.warn(sqlstate::ACTIVE_TRANSACTION, text);
+                if *modes != TransactionModes::default() {
+                    self.set_transaction(modes)?;
+                }
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::framed;
 use crate::plans::Prepared;
-use crate::plans::{Begins, changes, changes_schema, maintains};
+use crate::plans::{Begins, changes, changes_schema, in_read_only, maintains};
 use crate::plans::{Done, Job};
 use crate::services::Outgoing;
 use crate::tables::explain_unique;
@@ -55,12 +55,6 @@ impl Session {
         let state = &mut active.state;
         state.pristine = false;
         let lifted = state.modes.read_only && maintains(job.statement);
-        if state.modes.read_only
-            && !lifted
-            && let Some(word) = changes(job.statement)
-        {
-            return Err(in_read_only(word));
-        }
         if state.block == Block::Statement && matches!(job.statement, Statement::LockTable(_)) {
             let text = "LOCK TABLE can only be used in transaction blocks";
             return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
@@ -293,10 +287,4 @@ impl Session {
         }
         done.map_err(|failure| failure.error)
     }
-}
-
-/// `25006`
-fn in_read_only(word: &str) -> SqlError {
-    let text = format!("cannot execute {word} in a read-only transaction");
-    SqlError::new(sqlstate::READ_ONLY_TRANSACTION, text)
 }

@@ -191,13 +191,13 @@ impl Session {
 /// Refuses what belongs to the transaction that runs, and no setting could bring back.
 ///
 /// # Errors
-/// 55P02
+/// 0A000
 pub(crate) fn check_resets(name: &str) -> Result<(), SqlError> {
     if !matches!(name, "transaction_isolation" | "transaction_read_only") {
         return Ok(());
     }
     let text = format!("parameter \"{name}\" cannot be reset");
-    Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text))
+    Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
 }
 
 /// What SET TRANSACTION says otherwise: settings that are modes of the transaction.

@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
+use std::time::Duration;
 
 use verso_catalog::Oid;
 
@@ -290,6 +291,14 @@ impl SessionSettings {
     /// Those that will hold once the running statement is done, where it has asked for any.
     pub(crate) fn asked(&self) -> Option<Arc<Settings>> {
         self.asked.borrow().as_ref().map(|asked| Arc::clone(&asked.settings))
+    }
+
+    /// How long a lock is waited for from now on: as the running statement has asked for it, where it has.
+    pub(crate) fn lock_timeout_by_now(&self) -> Option<Duration> {
+        match &*self.asked.borrow() {
+            Some(asked) => asked.settings.lock_timeout(),
+            None => self.now.lock_timeout(),
+        }
     }
 
     /// Whether the running statement has asked for another role.

@@ -90,9 +90,22 @@ const BUILD_ANEW: &str = "Run REINDEX COLLATIONS.";
 impl EngineTables<'_> {
     /// Locks a table whose rows are to be changed, and opens it.
     fn heap_for_change(&self, table: &TableDef) -> Result<Arc<Heap>> {
+        self.accept_change(table)?;
         self.lock(table, TableLockMode::RowExclusive)?;
         self.defer_unique(table);
         self.heap_for_locks(table)
+    }
+
+    /// Rows of a table are about to be changed: in a READ ONLY transaction it has to be a temporary one.
+    fn accept_change(&self, table: &TableDef) -> Result<()> {
+        self.wait_as_asked();
+        if self.txn.borrow().is_read_only() {
+            if !table.is_temporary() {
+                return Err(StorageError::ReadOnly.into());
+            }
+            self.txn.borrow_mut().let_temporary_writes();
+        }
+        Ok(())
     }
 
     /// Refuses new and changed rows that a unique index would have to check which is out of use because its keys were made from
@@ -206,6 +219,7 @@ impl EngineTables<'_> {
         if txn.knows_lock(table.heap, mode) {
             return Ok(());
         }
+        txn.set_lock_timeout(self.services.settings.lock_timeout_by_now());
         if table.is_temporary() {
             self.services.temporary.note_touched();
         }
@@ -250,6 +264,11 @@ impl EngineTables<'_> {
         }
         txn.forget_lock(sequence.object);
         Err(begun_anew())
+    }
+
+    /// A function that runs may have a `lock_timeout` of its own.
+    fn wait_as_asked(&self) {
+        self.txn.borrow_mut().set_lock_timeout(self.services.settings.lock_timeout_by_now());
     }
 
     /// Refuses a function that changes something in a READ ONLY transaction.
@@ -382,6 +401,7 @@ impl Scan for EngineTables<'_> {
 
 impl Change for EngineTables<'_> {
     fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()> {
+        self.accept_change(table)?;
         self.lock(table, TableLockMode::RowExclusive)?;
         self.refuse_unchecked(table)?;
         self.defer_unique(table);
@@ -477,6 +497,7 @@ impl LockRows for EngineTables<'_> {
         mode: RecordLockMode,
         wait: WaitPolicy,
     ) -> Result<Vec<u32>> {
+        self.wait_as_asked();
         self.lock(table, TableLockMode::RowShare)?;
         let heap = self.heap_for_locks(table)?;
         let mut rows = ScanBatch::default();
@@ -551,7 +572,9 @@ impl References for EngineTables<'_> {
 
 impl Sequences for EngineTables<'_> {
     fn next_value(&self, sequence: &SequenceDef) -> Result<i64> {
-        self.refuse_read_only("nextval()")?;
+        if !verso_catalog::is_temporary(&sequence.schema) {
+            self.refuse_read_only("nextval()")?;
+        }
         self.lock_sequence(sequence)?;
         let next = self.engine.sequence(sequence.object)?.next_value();
         next.map_err(|error| match error {
@@ -566,7 +589,9 @@ impl Sequences for EngineTables<'_> {
     }
 
     fn set_value(&self, sequence: &SequenceDef, value: i64, is_called: bool) -> Result<()> {
-        self.refuse_read_only("setval()")?;
+        if !verso_catalog::is_temporary(&sequence.schema) {
+            self.refuse_read_only("setval()")?;
+        }
         self.lock_sequence(sequence)?;
         let set = self.engine.sequence(sequence.object)?.set_value(value, is_called);
         set.map_err(|error| match error {

@@ -11,6 +11,8 @@ pub struct FaultPlan {
     pub only_paths_ending: Option<String>,
     /// The nth write fails, after some of its sectors.
     pub fail_write: Option<u64>,
+    /// From the nth write on writes find no room, each after some of its sectors; lasting.
+    pub full_from_write: Option<u64>,
     /// The nth `sync_data` fails (see D4).
     pub fail_sync: Option<u64>,
     /// The nth read fails.
@@ -98,6 +100,7 @@ pub(super) enum Verdict {
     ShortRead,
     FlipBit,
     PowerOff,
+    NoRoom,
 }
 
 /// The plan and how far it has come.
@@ -172,6 +175,8 @@ impl Faults {
         let now = Some(*count);
         if fail_at == now {
             Verdict::Fail
+        } else if kind == K::Write && self.plan.full_from_write.is_some_and(|first| first <= *count) {
+            Verdict::NoRoom
         } else if kind == K::Read && self.plan.short_read == now {
             Verdict::ShortRead
         } else if kind == K::Read && self.plan.flip_bit_in_read == now {

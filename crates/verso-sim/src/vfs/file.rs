@@ -87,12 +87,15 @@ impl VfsFile for SimFile {
         let verdict = disk.judge(OperationKind::Write, &self.path, offset, buf.len() as u64)?;
         let at = usize::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
         let fitting = disk.fitting_bytes(self.inode, offset, buf.len() as u64) as usize;
-        if matches!(verdict, Verdict::Fail | Verdict::PowerOff) {
+        if matches!(verdict, Verdict::Fail | Verdict::PowerOff | Verdict::NoRoom) {
             let sector_count = disk.rng.index(buf.len() / SECTOR_BYTES + 1);
             let done = (sector_count * SECTOR_BYTES).min(fitting);
             disk.inode_mut(self.inode).write(at, &buf[..done]);
-            let is_off = verdict == Verdict::PowerOff;
-            return Err(if is_off { power_is_off() } else { self.failure(OperationKind::Write) });
+            return Err(match verdict {
+                Verdict::PowerOff => power_is_off(),
+                Verdict::NoRoom => io::ErrorKind::StorageFull.into(),
+                _ => self.failure(OperationKind::Write),
+            });
         }
         disk.inode_mut(self.inode).write(at, &buf[..fitting]);
         if fitting < buf.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }

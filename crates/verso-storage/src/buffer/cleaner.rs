@@ -80,18 +80,24 @@ impl Core {
         let mut more = false;
         while self.cleaner.next_round(more) {
             if let Err(error) = self.clean() {
-                // The pool is poisoned or the pages were left dirty: whoever needs them meets the error.
-                tracing::warn!(%error, "the page cleaner gave up");
+                // The pool is poisoned or the pages were left dirty: whoever needs them meets the error. That the disk is full
+                // was said when it was met.
+                if !self.is_stalled() {
+                    tracing::warn!(%error, "the page cleaner gave up");
+                }
                 if self.check_usable().is_err() {
                     return;
                 }
             }
-            more = self.memory.dirty_pages() >= self.memory.dirty_limit();
+            more = self.is_stalled() || self.memory.dirty_pages() >= self.memory.dirty_limit();
         }
     }
 
     /// One round.
     pub(super) fn clean(&self) -> Result<(), StorageError> {
+        if self.is_stalled() {
+            self.try_once_more()?;
+        }
         let [min, max] = [&self.lru_dirty[0], &self.lru_dirty[1]].map(|part| part.load(Ordering::Relaxed));
         if self.dirty_percent() >= u64::from(max) {
             while self.dirty_percent() > u64::from(min) && !self.cleaner.stopping() {

@@ -226,7 +226,6 @@ impl Core {
             if let Some(frame) = self.pop_frame() {
                 return Ok(frame);
             }
-            self.check_usable()?;
             let swept = self.sweep(self.sweep_size(), at_any_cost);
             if swept.freed > 0 || (!swept.dirty.is_empty() && self.flush_for_room(&swept.dirty)?) {
                 continue;

@@ -22,6 +22,9 @@ impl Core {
     /// `Corrupt` when its bytes are not that page; errors of the file; no frame.
     pub(super) fn fault_in(&self, claim: &mut Claim<'_>, touch: Touch) -> Result<(), StorageError> {
         let page = claim.page();
+        if self.abandoned.has(page) {
+            return Err(self.poisoned.error());
+        }
         let again = touch == Touch::Ignore && self.was_here_lately(claim);
         self.ensure_frame(claim)?;
         let read = self.file.read_at(claim.bytes_mut(), self.offset(page));
@@ -41,6 +44,9 @@ impl Core {
         // Memory that was not in a frame reads as zero (F2).
         let clean = !claim.resident();
         let page = claim.page();
+        if self.abandoned.has(page) {
+            return Err(self.poisoned.error());
+        }
         if page.0.is_multiple_of(EXTENT_PAGES) && self.frames_abound() {
             // When the first page of an extent is created the others will follow, and the next extent's.
             let next = page.0.saturating_add(EXTENT_PAGES);
@@ -123,7 +129,7 @@ impl Core {
     /// Claims the page if it is neither resident nor latched.
     fn claim_absent(&self, page: PageId) -> Option<Claim<'_>> {
         let state = self.memory.word(page).state();
-        if state.latched() || state.has(RESIDENT) {
+        if state.latched() || state.has(RESIDENT) || self.abandoned.has(page) {
             return None;
         }
         self.memory.try_claim_from(page, state)

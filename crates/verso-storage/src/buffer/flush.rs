@@ -9,10 +9,13 @@
 //! W2. One batch at a time: the area is reused only when the pages of the batch before are durable in their places.
 //! W3. A page changed while its copy is on its way is dirty again, since the change; nothing of it is lost.
 //! W4. While pages are on their way, [`Core::oldest_dirty`] still counts them.
-//! W5. After a failed write or sync nothing is known about the file: the pool is poisoned, nothing is tried again.
+//! W5. After a failed write or sync nothing is known about the file: the pool is poisoned, nothing is tried again. What was
+//!     on its way stays marked so, hence in memory.
 //! W6. The flusher never waits for a latch: whoever holds one may be waiting for the flusher.
 //! W7. Pages that were changed without log are worthless after a crash: they go straight to their places, without sync, once
 //!     the log record that allocated them is durable; until then their place may be needed for what was there before.
+//! W8. A batch that has no room on the disk is kept as it is, and nothing else is written before it: its pages may be torn in
+//!     their places, and whole only in the area. It goes on where it was: an area that is durable is not written anew.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -35,6 +38,19 @@ pub(super) struct Flusher {
     /// The unlogged pages copied; the first stands last in the buffer.
     unlogged: Vec<PageId>,
     sequence: u64,
+    /// The batch waits for room (W8).
+    stalled: Option<Sending>,
+}
+
+/// How far a batch has come.
+#[derive(Clone, Copy)]
+struct Sending {
+    /// The newest LSN among its pages.
+    newest: Lsn,
+    /// Its copies are sealed.
+    sealed: bool,
+    /// The double-write area has it, durably.
+    in_area: bool,
 }
 
 /// The smallest first-dirty LSN in the batch under way, `u64::MAX` without one.
@@ -77,6 +93,7 @@ impl Flusher {
             logged: Vec::with_capacity(BATCH_PAGES),
             unlogged: Vec::with_capacity(BATCH_PAGES),
             sequence: 0,
+            stalled: None,
         }
     }
 
@@ -155,33 +172,86 @@ impl Core {
             }
             pages = skipped;
         }
-        // A batch of somebody else may hold pages that were dirty when we came.
-        drop(self.flusher.lock());
+        // A batch of somebody else may hold pages that were dirty when we came, also one that waits for room.
+        let mut flusher = self.flusher.lock();
         self.check_usable()?;
+        self.go_on_with_stalled(&mut flusher)?;
         Ok(written)
     }
 
     /// Writes those of at most [`BATCH_PAGES`] sorted pages that are dirty and not being changed.
     fn write_batch(&self, flusher: &mut Flusher, pages: &[PageId]) -> Result<Batch, StorageError> {
         self.check_usable()?;
+        self.go_on_with_stalled(flusher)?;
         debug_assert!(pages.is_sorted() && pages.len() <= BATCH_PAGES, "batches are sorted and fit the area");
         let (batch, newest) = self.copy_batch(flusher, pages);
         if batch.written > 0 {
-            let sent = self.send_batch(flusher, newest);
-            if let Err(error) = sent {
-                if !disabled(Rule::FailedSync) {
-                    error.ends_the_engine();
-                    self.poison();
-                }
-                return Err(error);
-            }
-            add(&self.counters.write_batches, 1);
+            self.send_or_stall(flusher, Sending { newest, sealed: false, in_area: false })?;
         }
+        self.has_arrived(flusher);
+        Ok(batch)
+    }
+
+    /// Sends the batch that has waited for room, if there is one (W8).
+    fn go_on_with_stalled(&self, flusher: &mut Flusher) -> Result<(), StorageError> {
+        let Some(sending) = flusher.stalled.take() else { return Ok(()) };
+        self.send_or_stall(flusher, sending)?;
+        self.has_arrived(flusher);
+        self.stalled.store(false, Ordering::Release);
+        tracing::info!("there is room on the disk again: changes are possible");
+        Ok(())
+    }
+
+    /// Takes the copied pages to the disk. Without room there they wait for it; any other failure is the last.
+    fn send_or_stall(&self, flusher: &mut Flusher, mut sending: Sending) -> Result<(), StorageError> {
+        let Err(error) = self.send_batch(flusher, &mut sending) else {
+            add(&self.counters.write_batches, 1);
+            return Ok(());
+        };
+        if matches!(error, StorageError::Full { .. }) && !disabled(Rule::FullDisk) {
+            flusher.stalled = Some(sending);
+            if !self.stalled.swap(true, Ordering::AcqRel) {
+                tracing::error!(
+                    %error,
+                    "the disk of the database is full: nothing can be changed until there is room, reads go on"
+                );
+                self.cleaner.nudge();
+            }
+        } else if !disabled(Rule::FailedSync) {
+            error.ends_the_engine();
+            self.poison(Some(&error));
+        }
+        Err(error)
+    }
+
+    /// The pages of the batch are durable.
+    fn has_arrived(&self, flusher: &Flusher) {
         for page in flusher.logged.iter().chain(&flusher.unlogged) {
             self.memory.word(*page).clear(WRITING);
         }
         self.under_way.0.store(u64::MAX, Ordering::Release);
-        Ok(batch)
+    }
+
+    /// For who wants to change something while nothing can be: perhaps there is room by now.
+    ///
+    /// # Errors
+    /// `Poisoned`, `Full`.
+    #[cold]
+    pub(super) fn try_once_more(&self) -> Result<(), StorageError> {
+        self.check_usable()?;
+        match self.flusher.try_lock() {
+            Some(mut flusher) => self.go_on_with_stalled(&mut flusher),
+            // Somebody else is trying.
+            None if self.stalled.load(Ordering::Acquire) => {
+                Err(StorageError::Full { what: "pages that have to be written first".to_owned() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a batch waits for room.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.stalled.load(Ordering::Acquire)
     }
 
     /// Copies the pages into the flusher's buffer, which makes them clean; also returns the newest LSN among them.
@@ -225,17 +295,23 @@ impl Core {
     }
 
     /// Takes the copied pages to the disk.
-    fn send_batch(&self, flusher: &mut Flusher, newest: Lsn) -> Result<(), StorageError> {
+    fn send_batch(&self, flusher: &mut Flusher, sending: &mut Sending) -> Result<(), StorageError> {
         let size = self.memory.page_size();
         let logged = 0..flusher.logged.len();
         let unlogged = BATCH_PAGES - flusher.unlogged.len()..BATCH_PAGES;
-        for index in logged.clone().chain(unlogged.clone()) {
-            let copy = flusher.copy_mut(index, size);
-            header::seal(copy);
-            self.counters.write(copy);
+        if !sending.sealed {
+            for index in logged.clone().chain(unlogged.clone()) {
+                let copy = flusher.copy_mut(index, size);
+                header::seal(copy);
+                self.counters.write(copy);
+            }
+            sending.sealed = true;
         }
-        if newest > Lsn::ZERO && !disabled(Rule::LogFirst) {
-            self.gate.flush_to(newest)?;
+        if sending.newest > Lsn::ZERO && !disabled(Rule::LogFirst) {
+            self.gate.flush_to(sending.newest)?;
+        }
+        if !unlogged.is_empty() {
+            self.abandoned.written_without_sync();
         }
         for index in unlogged {
             let page = flusher.unlogged[BATCH_PAGES - 1 - index];
@@ -244,8 +320,9 @@ impl Core {
         if logged.is_empty() {
             return Ok(());
         }
-        if !disabled(Rule::DoubleWrite) {
+        if !sending.in_area && !disabled(Rule::DoubleWrite) {
             self.write_area(flusher)?;
+            sending.in_area = true;
         }
         let mut copies = flusher.logged_bytes(size);
         for run in flusher.logged.chunk_by(|left, right| left.0 + 1 == right.0) {
@@ -253,7 +330,11 @@ impl Core {
             self.write_home(run[0], bytes)?;
             copies = rest;
         }
-        self.file.sync_data().map_err(|error| StorageError::io("syncing the database file", error))?;
+        if let Err(error) = self.file.sync_data() {
+            self.abandoned.sync_failed();
+            return Err(StorageError::sync("syncing the database file", error));
+        }
+        self.abandoned.synced();
         add(&self.counters.syncs, 1);
         Ok(())
     }
@@ -271,7 +352,7 @@ impl Core {
             return Ok(());
         }
         let synced = self.doublewrite.sync_data();
-        synced.map_err(|error| StorageError::io("syncing the double-write area", error))?;
+        synced.map_err(|error| StorageError::sync("syncing the double-write area", error))?;
         add(&self.counters.syncs, 1);
         Ok(())
     }

@@ -391,6 +391,11 @@ impl<'p> ExclusivePage<'p> {
         header::init(self, id, kind, owner, incarnation);
     }
 
+    /// The claim behind it.
+    pub(super) fn into_claim(self) -> Claim<'p> {
+        self.claim
+    }
+
     /// Goes on as a reader; nobody changes the page in between.
     pub fn downgrade(self) -> SharedPage<'p> {
         self.claim.downgrade()

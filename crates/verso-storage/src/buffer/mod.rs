@@ -14,13 +14,16 @@
 //! B2. What comes from the file has passed its checksum, and says it is the page that was asked for.
 //! B3. A page goes to the file only behind its log, and whole or mendable (see [`doublewrite`]).
 //! B4. Memory beyond the pool's frames does not grow with the database, except 24 bytes per page ever touched.
-//! B5. A failed write or sync poisons the pool for good: everything returns `Poisoned`.
+//! B5. A failed write or sync poisons the pool for good: nothing is written any more, changes return `Poisoned`. What is only
+//!     in memory stays there, so that reads go on; those of pages whose content is not known return `Poisoned`, too.
+//! B6. A write that has no room on the disk is no such failure: it is tried again, and until it is done changes return `Full`.
 //!
 //! Latches come before the flusher's mutex, that before the clock's, that before the free list's. A thread that
 //! holds latches may need a frame, hence a flush: so the flusher only tries latches, never waits for one.
 //!
 //! Modules: `mapping` (addresses) ◄ `latch` (words) ◄ `frame` (guards) ◄ `evict`, `fault`, `flush`, `cleaner`.
 
+mod abandoned;
 mod cleaner;
 mod damaged;
 pub mod doublewrite;
@@ -52,6 +55,7 @@ pub use self::stats::{PerKind, PoolStats, WriteCount};
 
 pub use self::damaged::DamagedPage;
 
+use self::abandoned::Abandoned;
 use self::cleaner::Cleaner;
 use self::damaged::DamagedPages;
 use self::evict::Frames;
@@ -61,6 +65,7 @@ use self::latch::{KEEP, Shared, Touch};
 use self::read_ahead::ReadAheadCell;
 use self::stats::{Counters, add};
 use crate::error::StorageError;
+use crate::failed::Failed;
 use crate::page::{Lsn, PAGE_SIZES, PageId};
 use crate::wal::LogGaps;
 
@@ -134,7 +139,11 @@ struct Core {
     under_way: UnderWay,
     cleaner: Arc<Cleaner>,
     counters: Counters,
-    poisoned: AtomicBool,
+    poisoned: Failed,
+    /// A batch waits for room on the disk (B6).
+    stalled: AtomicBool,
+    /// Pages whose content is not known.
+    abandoned: Abandoned,
     /// The shares of dirty frames, in per cent, at which the cleaner stops and starts.
     lru_dirty: [AtomicU8; 2],
     read_ahead: ReadAheadCell,
@@ -221,7 +230,6 @@ impl BufferPool {
     /// As [`BufferPool::read`].
     pub fn try_read(&self, page: PageId) -> Result<Option<SharedPage<'_>>, StorageError> {
         let core = &*self.core;
-        core.check_usable()?;
         pause_point();
         match core.memory.try_share(page, Touch::Count) {
             Ok(shared) => {
@@ -302,9 +310,7 @@ impl BufferPool {
     /// Reads up to `count` pages from `first` on with as few calls as possible: a hint. At most an eighth of the pool
     /// is read at once; nothing is written to make room, and unreadable pages are passed over.
     pub fn prefetch(&self, first: PageId, count: u32) {
-        if self.core.check_usable().is_ok() {
-            self.core.prefetch(first, count);
-        }
+        self.core.prefetch(first, count);
     }
 
     /// The log position from which on the log tells what the file does not hold yet: redo may not start behind it.
@@ -460,14 +466,45 @@ impl BufferPool {
         let _ = self.core.lost.set(lost);
     }
 
-    /// Makes everything from now on fail with `Poisoned`, because what is durable is unknown.
-    pub fn poison(&self) {
-        self.core.poison();
+    /// Makes every change and every write from now on fail with `Poisoned`, because what is durable is unknown.
+    pub fn poison(&self, why: Option<&StorageError>) {
+        self.core.poison(why);
     }
 
     /// Whether the pool is poisoned.
     pub fn is_poisoned(&self) -> bool {
-        self.core.poisoned.load(Ordering::Acquire)
+        self.core.poisoned.has()
+    }
+
+    /// Whether pages that have to be written wait for room on the disk.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.core.is_stalled()
+    }
+
+    /// Whether pages may be changed: asked before the first change of several.
+    ///
+    /// # Errors
+    /// `Poisoned`; `Full` while pages that have to be written have no room on the disk, which is tried once more here.
+    #[inline]
+    pub fn check_changes(&self) -> Result<(), StorageError> {
+        let core = &*self.core;
+        if core.poisoned.has() || core.stalled.load(Ordering::Relaxed) {
+            core.try_once_more()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// What the page holds is neither what it was nor what it was to become: nobody may read it any more. The pool is
+    /// poisoned.
+    pub(crate) fn abandon(&self, page: ExclusivePage<'_>) {
+        debug_assert!(self.is_poisoned(), "pages are abandoned because nothing can be changed any more");
+        let core = &*self.core;
+        let mut claim = page.into_claim();
+        core.abandoned.add(claim.page());
+        // Nor is there a checkpoint any more: the log has it from where it was.
+        claim.forget_changes();
+        core.hollow_out(&claim);
     }
 
     fn resident_pages(&self) -> u64 {
@@ -506,7 +543,9 @@ impl Core {
             under_way: UnderWay::new(),
             cleaner,
             counters: Counters::default(),
-            poisoned: AtomicBool::new(false),
+            poisoned: Failed::default(),
+            stalled: AtomicBool::new(false),
+            abandoned: Abandoned::default(),
             ahead: AtomicU32::new(0),
             options,
             memory,
@@ -521,7 +560,6 @@ impl Core {
     #[inline]
     #[track_caller]
     fn read(&self, page: PageId, touch: Touch) -> Result<SharedPage<'_>, StorageError> {
-        self.check_usable()?;
         pause_point();
         match self.memory.try_share(page, touch) {
             Ok(shared) => {
@@ -550,7 +588,6 @@ impl Core {
                 self.counters.fetch(claim.bytes());
                 return Ok(claim.downgrade());
             }
-            self.check_usable()?;
             match self.memory.try_share(page, touch) {
                 Ok(shared) => {
                     self.counters.fetch(&shared);
@@ -565,7 +602,6 @@ impl Core {
     #[inline]
     #[track_caller]
     fn claim(&self, page: PageId, touch: Touch) -> Result<Claim<'_>, StorageError> {
-        self.check_usable()?;
         self.check_number(page)?;
         pause_point();
         Ok(self.claim_waiting(page, touch))
@@ -594,7 +630,6 @@ impl Core {
 
     #[inline]
     fn try_write(&self, page: PageId, touch: Touch) -> Result<Option<ExclusivePage<'_>>, StorageError> {
-        self.check_usable()?;
         self.check_number(page)?;
         pause_point();
         match self.memory.try_claim(page, touch) {
@@ -613,9 +648,10 @@ impl Core {
         Ok(ExclusivePage::new(claim))
     }
 
+    /// Nothing is written once the pool is poisoned.
     #[inline]
     fn check_usable(&self) -> Result<(), StorageError> {
-        if self.poisoned.load(Ordering::Relaxed) { Err(StorageError::Poisoned) } else { Ok(()) }
+        self.poisoned.check()
     }
 
     /// A page number beyond every possible page came from bytes that are not right.
@@ -629,8 +665,8 @@ impl Core {
         StorageError::corrupt(page, crate::page::ObjectId::SYSTEM, "beyond end of file")
     }
 
-    fn poison(&self) {
-        if !self.poisoned.swap(true, Ordering::AcqRel) {
+    fn poison(&self, why: Option<&StorageError>) {
+        if self.poisoned.set(why) {
             tracing::error!("the buffer pool is poisoned: a write or sync failed");
         }
     }

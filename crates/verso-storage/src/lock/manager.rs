@@ -17,6 +17,7 @@ use super::pages::TableRecords;
 use super::table::{OwnerState, State, Tag, Want};
 use super::waited::Waited;
 use crate::StorageError;
+use crate::failed::Failed;
 use crate::heap::Heap;
 use crate::page::{ObjectId, RecordId, TxnId};
 use crate::rules::{Rule, disabled};
@@ -41,7 +42,7 @@ pub struct LockManager {
     /// How often somebody has stepped back from records.
     pub(super) steps_back: AtomicU64,
     /// The engine has failed: what is waited for may never come.
-    pub(super) failed: AtomicBool,
+    pub(super) failed: Failed,
     pub(super) transactions: Arc<Transactions>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) this: Weak<LockManager>,
@@ -71,7 +72,7 @@ impl LockManager {
             waited: Waited::default(),
             deadlocks: AtomicU64::new(0),
             steps_back: AtomicU64::new(0),
-            failed: AtomicBool::new(false),
+            failed: Failed::default(),
             transactions,
             clock,
             this: this.clone(),

@@ -34,9 +34,7 @@ impl LockManager {
         request: Request,
     ) -> Result<bool, StorageError> {
         // The owner of a transaction in doubt may be gone, so that nobody seems to be in the way.
-        if self.failed.load(Ordering::Acquire) {
-            return Err(StorageError::Poisoned);
-        }
+        self.failed.check()?;
         let active = |txn, passes| self.is_active(txn, passes);
         if !state.is_blocked(owner.id, &want, &active) {
             // A place in the queue all the same, for the caller has yet to take what it may have now.
@@ -76,8 +74,8 @@ impl LockManager {
             if owner.cancel.load(Ordering::Acquire) {
                 break Err(StorageError::Cancelled);
             }
-            if self.failed.load(Ordering::Acquire) {
-                break Err(StorageError::Poisoned);
+            if let Err(error) = self.failed.check() {
+                break Err(error);
             }
             if let Some(circle) = graph::cycle(state, owner.id, &active) {
                 match graph::rearrange(state, owner.id, &circle, &active) {
@@ -132,8 +130,8 @@ impl LockManager {
 
     /// Ends all waits, now and to come, with `Poisoned`: a transaction whose commit failed keeps its locks, because nobody
     /// knows whether it is committed.
-    pub(crate) fn fail(&self) {
-        self.failed.store(true, Ordering::Release);
+    pub(crate) fn fail(&self, why: &StorageError) {
+        self.failed.set(Some(why));
         let state = self.state.lock();
         state.owners.values().for_each(|owner| owner.core.wake.notify_all());
     }

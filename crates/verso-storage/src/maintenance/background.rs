@@ -78,7 +78,7 @@ pub fn run(shared: &Weak<Shared>, transactions: &Transactions) {
         let done = round(&shared, Pace::Resting);
         match &done {
             Ok(_) => told = None,
-            Err(StorageError::Poisoned | StorageError::Closed) => return,
+            Err(StorageError::Poisoned { .. } | StorageError::Closed) => return,
             Err(error) => {
                 let text = error.to_string();
                 if told.as_ref() != Some(&text) {

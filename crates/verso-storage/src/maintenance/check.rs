@@ -46,7 +46,7 @@ impl std::fmt::Display for CheckProblem {
 
 /// Whether an error is none of the database that is checked, but the end of the check.
 fn ends(error: &StorageError) -> bool {
-    matches!(error, StorageError::Poisoned | StorageError::Closed | StorageError::Cancelled)
+    matches!(error, StorageError::Poisoned { .. } | StorageError::Closed | StorageError::Cancelled)
 }
 
 /// How many pages an object has.

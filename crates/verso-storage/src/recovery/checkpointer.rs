@@ -42,6 +42,9 @@ impl Default for CheckpointerOptions {
     }
 }
 
+/// So long nothing is tried again after a checkpoint that failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
 /// What the thread asks of the engine.
 pub trait CheckpointTarget: Send + Sync + 'static {
     /// Bytes of log that recovery would have to read now, more than any limit where one more checkpoint is wanted; none is left
@@ -142,9 +145,11 @@ impl Shared {
             let mut pace = Pace { shared: self, env, target, began: now(), redo_bytes };
             match target.checkpoint(&mut |done| pace.rest(done)) {
                 Ok(()) => (),
-                Err(StorageError::Poisoned | StorageError::Closed) => return,
+                Err(StorageError::Poisoned { .. } | StorageError::Closed) => return,
                 Err(error) => {
-                    tracing::warn!(%error, "a checkpoint failed; the next one will be tried in time")
+                    tracing::warn!(%error, "a checkpoint failed; the next one will be tried in time");
+                    // What makes it due most likely does so still.
+                    self.sleeper.wait(Some(AFTER_FAILURE.min(options.interval)));
                 }
             }
             last = now();

@@ -487,9 +487,9 @@ impl Store {
         }
         self.file.sync_data().map_err(|e| {
             // Which of them are durable is unknown now.
-            let error = StorageError::io("syncing the database file", e);
+            let error = StorageError::sync("syncing the database file", e);
             error.ends_the_engine();
-            self.core.poison();
+            self.core.poison(&error);
             error
         })
     }
@@ -500,16 +500,18 @@ impl Store {
         next.pages = file_pages(&*self.file, self.core.pool.page_size())?;
         change(&mut next);
         // The length it names must be durable before it is.
-        let synced = self.file.sync_data().map_err(|e| StorageError::io("syncing the database file", e));
+        let synced = self.file.sync_data().map_err(|e| StorageError::sync("syncing the database file", e));
         match synced.and_then(|()| next.write(&*self.file)) {
             Ok(written) => {
                 *current = written;
                 Ok(())
             }
+            // Only the older copy is harmed by that, and it is the one that is written next time.
+            Err(error @ StorageError::Full { .. }) => Err(error),
             Err(error) => {
                 // Which copy is whole is unknown now.
                 error.ends_the_engine();
-                self.core.poison();
+                self.core.poison(&error);
                 Err(error)
             }
         }

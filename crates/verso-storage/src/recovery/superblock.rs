@@ -165,8 +165,9 @@ impl Superblock {
     pub fn write(mut self, file: &dyn VfsFile) -> Result<Superblock, StorageError> {
         self.sequence += 1;
         let offset = OFFSETS[usize::from(self.sequence % 2 == 1 && !disabled(Rule::Superblocks))];
-        let result = file.write_at(&self.encode(), offset).and_then(|()| file.sync_data());
-        result.map_err(|e| StorageError::io("writing the superblock", e))?;
+        let written = file.write_at(&self.encode(), offset);
+        written.map_err(|e| StorageError::io("writing the superblock", e))?;
+        file.sync_data().map_err(|e| StorageError::sync("syncing the superblock", e))?;
         Ok(self)
     }
 }

@@ -626,6 +626,6 @@ fn a_mini_transaction_dropped_with_changes_panics_and_poisons() {
     assert!(toy.store.core.wal.is_poisoned() && toy.store.core.pool.is_poisoned());
     assert!(matches!(
         Mini::begin(&toy.store.core, TxnId(1)).state(TOY_STATE, &[]),
-        Err(StorageError::Poisoned)
+        Err(StorageError::Poisoned { why: None })
     ));
 }

@@ -85,7 +85,7 @@ pub(crate) fn prepare(txn: &mut Txn, name: &str, by: &str) -> Result<(), Storage
     let logged = mini.commit_with(|_, _| shared.transactions.mark_prepared(txn.id, note));
     if let Err(error) = logged.and_then(|(_, end)| shared.core().wal.flush(end)) {
         // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
-        shared.locks.fail();
+        shared.locks.fail(&error);
         txn.leave_in_doubt();
         return Err(error);
     }

@@ -137,6 +137,8 @@ pub struct Txn {
     /// The statement before, its registration left idle for the next one.
     idle: Option<Box<Statement>>,
     must_rollback: bool,
+    /// Whoever changes rows in it, though it is READ ONLY, has looked which table they are of.
+    writes_temporary: bool,
     ended: bool,
     /// Undone statements and goings back to savepoints.
     undone: u64,
@@ -210,6 +212,7 @@ impl Txn {
             statements: Vec::new(),
             idle: None,
             must_rollback: false,
+            writes_temporary: false,
             ended: false,
             undone: 0,
             released: 0,
@@ -270,6 +273,7 @@ impl Txn {
             self.frames.push(Frame::default());
         }
         self.must_rollback = false;
+        self.writes_temporary = false;
         self.ended = false;
         (self.undone, self.released) = (0, 0);
         (self.first_lsn, self.log_bytes) = (Lsn::ZERO, 0);
@@ -362,6 +366,11 @@ impl Txn {
         self.options.read_only = read_only;
     }
 
+    /// From now on rows can be changed though it is READ ONLY: the caller changes those of tables that nobody else sees.
+    pub fn let_temporary_writes(&mut self) {
+        self.writes_temporary = true;
+    }
+
     /// Whether the transaction, if it is serializable and read-only, waits for a snapshot with which it cannot fail.
     pub fn set_deferrable(&mut self, deferrable: bool) {
         self.deferrable = deferrable;
@@ -414,7 +423,7 @@ impl Txn {
     pub(crate) fn accept_writes(&self) -> Result<(), StorageError> {
         match () {
             () if self.must_rollback => Err(StorageError::MustRollback),
-            () if self.options.read_only => Err(StorageError::ReadOnly),
+            () if self.options.read_only && !self.writes_temporary => Err(StorageError::ReadOnly),
             () if self.shared.closed.load(Ordering::Relaxed) => Err(StorageError::Closed),
             () => Ok(()),
         }

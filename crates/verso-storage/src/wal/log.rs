@@ -18,6 +18,7 @@ use super::tail::Tail;
 use super::turns::Turns;
 use super::{Group, MAX_GROUP};
 use crate::StorageError;
+use crate::failed::Failed;
 use crate::page::Lsn;
 use crate::sleeper::Sleeper;
 
@@ -66,7 +67,7 @@ pub(super) struct Shared {
     pub(super) pins: Arc<Pins>,
     /// Bytes promised to mini-transactions under way.
     pub(super) reserved: Arc<AtomicU64>,
-    pub(super) poisoned: AtomicBool,
+    pub(super) poisoned: Failed,
     /// Somebody was refused room since the last checkpoint, which may give some back.
     pub(super) starved: AtomicBool,
     /// Commit records say when they were made.
@@ -120,7 +121,7 @@ impl Wal {
             written: AtomicU64::new(end.0),
             durable: AtomicU64::new(end.0),
             reserved: Arc::default(),
-            poisoned: AtomicBool::new(false),
+            poisoned: Failed::default(),
             starved: AtomicBool::new(false),
             stamps: AtomicBool::new(false),
             stamps_history: AtomicBool::new(false),
@@ -280,14 +281,14 @@ impl Wal {
     }
 
     /// Refuses everything from now on: what is in memory and what is on disk may differ.
-    pub fn poison(&self) {
-        self.shared.poison();
+    pub fn poison(&self, why: Option<&StorageError>) {
+        self.shared.poison(why);
     }
 
     /// Whether everything is refused.
     #[must_use]
     pub fn is_poisoned(&self) -> bool {
-        self.shared.poisoned.load(Ordering::Acquire)
+        self.shared.poisoned.has()
     }
 
     /// Whether somebody was refused room in the log since the last checkpoint.
@@ -373,7 +374,7 @@ impl Wal {
         self.shared.work.notify_all();
         let writer = self.writer.lock().take();
         if writer.is_some_and(|writer| writer.join().is_err()) {
-            self.poison();
+            self.poison(None);
         }
     }
 }
@@ -386,20 +387,20 @@ impl Drop for Wal {
 
 impl Shared {
     pub(super) fn check(&self) -> Result<(), StorageError> {
-        if self.poisoned.load(Ordering::Acquire) { Err(StorageError::Poisoned) } else { Ok(()) }
+        self.poisoned.check()
     }
 
-    pub(super) fn poison(&self) {
-        self.poisoned.store(true, Ordering::Release);
+    pub(super) fn poison(&self, why: Option<&StorageError>) {
+        self.poisoned.set(why);
         self.work.notify_all();
     }
 
     /// As [`Shared::poison`]; the log of the program says why.
     pub(super) fn poison_because(&self, error: &StorageError) {
-        if !self.poisoned.load(Ordering::Acquire) {
+        if !self.poisoned.has() {
             error.ends_the_engine();
         }
-        self.poison();
+        self.poison(Some(error));
     }
 
     /// Poisons when `result` is an error: what was lost cannot be told.

@@ -416,9 +416,9 @@ fn a_failed_sync_poisons_for_good_and_only_what_was_durable_before_is_acknowledg
         let (_, second) = wal.append(&mut group(2, b"lost")).unwrap();
         assert!(wal.flush(second).is_err());
         assert!(wal.is_poisoned() && wal.durable() == first);
-        assert!(matches!(wal.flush(second), Err(StorageError::Poisoned)));
-        assert!(matches!(wal.append(&mut group(3, b"refused")), Err(StorageError::Poisoned)));
-        assert!(matches!(wal.reserve(1), Err(StorageError::Poisoned)));
+        assert!(matches!(wal.flush(second), Err(StorageError::Poisoned { .. })));
+        assert!(matches!(wal.append(&mut group(3, b"refused")), Err(StorageError::Poisoned { .. })));
+        assert!(matches!(wal.reserve(1), Err(StorageError::Poisoned { .. })));
         wal.flush(first).unwrap();
     });
 }

@@ -25,7 +25,7 @@ struct Leader<'s> {
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
         if self.poison && !disabled(Rule::FailedSync) {
-            self.shared.poison();
+            self.shared.poison(None);
         }
     }
 }

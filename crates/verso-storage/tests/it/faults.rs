@@ -73,9 +73,14 @@ fn a_failed_fsync_closes_the_engine_and_a_restart_has_what_was_acknowledged() {
                         assert!(!failed, "the engine is closed");
                         acknowledged.extend(new);
                     }
-                    Err(error) if failed => assert!(matches!(error, StorageError::Poisoned), "{error}"),
+                    Err(error) if failed => {
+                        assert!(matches!(error, StorageError::Poisoned { .. }), "{error}")
+                    }
                     Err(error) => {
-                        assert!(matches!(error, StorageError::Io { .. } | StorageError::Poisoned), "{error}");
+                        assert!(
+                            matches!(error, StorageError::Io { .. } | StorageError::Poisoned { .. }),
+                            "{error}"
+                        );
                         in_doubt.extend(new);
                         failed = true;
                     }
@@ -86,7 +91,8 @@ fn a_failed_fsync_closes_the_engine_and_a_restart_has_what_was_acknowledged() {
                 }
             }
             assert!(failed, "the plan fails a sync of {ending}");
-            assert!(matches!(engine.checkpoint(), Err(StorageError::Poisoned)));
+            assert_eq!(sorted(now(&engine, &heap)), sorted(acknowledged.clone()), "reads go on");
+            assert!(matches!(engine.checkpoint(), Err(StorageError::Poisoned { .. })));
             heap.object
         });
         world.crash();
@@ -98,6 +104,108 @@ fn a_failed_fsync_closes_the_engine_and_a_restart_has_what_was_acknowledged() {
             assert!(found == sorted(acknowledged.clone()) || found == with, "{} rows", found.len());
             sound(&engine);
             fill(&engine, &heap, 500..510);
+        });
+    }
+}
+
+/// More pages than fit into the pool, of which some have been changed since the checkpoint.
+fn more_than_the_pool(env: &Env) -> (Engine, Arc<Heap>, Vec<Row>) {
+    let small = EngineOptions { buffer_pool_bytes: 32 * 4096, ..options() };
+    let (engine, heap) = create_in(env, small);
+    let long = |id: i64, amount| (id, Some("n".repeat(300)), amount);
+    for first in (0..600).step_by(20) {
+        let mut txn = engine.begin(TxnOptions::default());
+        let new: Vec<Row> = (first..first + 20).map(|id| long(id, 0.0)).collect();
+        insert(&heap, &mut txn, &new).unwrap();
+        txn.commit(CommitMode::Wait).unwrap();
+    }
+    engine.checkpoint().unwrap();
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement().unwrap();
+    bump(&heap, &mut txn, "", 1.0, |id| id % 200 < 5).unwrap();
+    txn.end_statement().unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let rows = (0..600).map(|id| long(id, if id % 200 < 5 { 1.0 } else { 0.0 })).collect();
+    (engine, heap, rows)
+}
+
+#[test]
+fn b5_reads_go_on_after_a_failed_write_or_sync_of_the_database_file() {
+    for seed in seeds(40) {
+        let world = World::new(seed);
+        let mut rng = world.rng();
+        let only_paths_ending = Some(rng.pick(&[".verso", "doublewrite"]).to_string());
+        let plan = match rng.one_in(2) {
+            true => FaultPlan { fail_sync: Some(1), only_paths_ending, ..FaultPlan::default() },
+            false => FaultPlan { fail_write: Some(1), only_paths_ending, ..FaultPlan::default() },
+        };
+        let (object, expected) = world.run(|env| {
+            let (engine, heap, expected) = more_than_the_pool(env);
+            world.vfs().set_faults(plan);
+            assert!(matches!(engine.checkpoint(), Err(StorageError::Io { .. })));
+            for _ in 0..3 {
+                assert_eq!(sorted(now(&engine, &heap)), expected);
+            }
+            let mut txn = engine.begin(TxnOptions::default());
+            match insert(&heap, &mut txn, &rows(1000..1001)) {
+                Err(StorageError::Poisoned { why: Some(why) }) => {
+                    assert!(matches!(&*why, StorageError::Io { .. }), "{why}");
+                }
+                other => panic!("{other:?}"),
+            }
+            drop(txn);
+            assert_eq!(sorted(now(&engine, &heap)), expected);
+            (heap.object, expected)
+        });
+        world.crash();
+        world.run(|env| {
+            let engine = Engine::open(env.clone(), &path(), options()).unwrap();
+            let heap = engine.heap(object).unwrap();
+            assert_eq!(sorted(now(&engine, &heap)), expected);
+            sound(&engine);
+        });
+    }
+}
+
+#[test]
+fn b6_a_checkpoint_without_room_stops_changes_until_there_is_some() {
+    for seed in seeds(60) {
+        let world = World::new(seed);
+        let mut rng = world.rng();
+        let only_paths_ending = Some(rng.pick(&[".verso", "doublewrite"]).to_string());
+        let full = FaultPlan { full_from_write: Some(1), only_paths_ending, ..FaultPlan::default() };
+        let object = world.run(|env| {
+            let (engine, heap, mut expected) = more_than_the_pool(env);
+            world.vfs().set_faults(full);
+            for _ in 0..2 {
+                assert!(matches!(engine.checkpoint(), Err(StorageError::Full { .. })));
+                assert_eq!(sorted(now(&engine, &heap)), expected, "reads go on");
+                let mut txn = engine.begin(TxnOptions::default());
+                let refused = insert(&heap, &mut txn, &rows(1000..1001));
+                assert!(matches!(refused, Err(StorageError::Full { .. })), "{refused:?}");
+                txn.rollback().unwrap();
+            }
+            if rng.one_in(2) {
+                return (heap.object, expected);
+            }
+            world.vfs().set_faults(FaultPlan::default());
+            fill(&engine, &heap, 1000..1010);
+            expected.extend(rows(1000..1010));
+            engine.checkpoint().unwrap();
+            engine.housekeeping().unwrap();
+            assert_eq!(sorted(now(&engine, &heap)), expected);
+            sound(&engine);
+            (heap.object, expected)
+        });
+        let (object, expected) = object;
+        world.vfs().set_faults(FaultPlan::default());
+        world.crash();
+        world.run(|env| {
+            let engine = Engine::open(env.clone(), &path(), options()).unwrap();
+            let heap = engine.heap(object).unwrap();
+            assert_eq!(sorted(now(&engine, &heap)), expected);
+            sound(&engine);
+            fill(&engine, &heap, 2000..2010);
         });
     }
 }

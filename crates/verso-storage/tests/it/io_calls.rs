@@ -260,7 +260,7 @@ fn work(env: &Env, world: &World, failing: Failing, table: ObjectId, known: &mut
             _ => Ok(()),
         };
         errors.extend(maintained.err());
-        let poisoned = errors.iter().any(|error| matches!(error, StorageError::Poisoned));
+        let poisoned = errors.iter().any(|error| matches!(error, StorageError::Poisoned { .. }));
         if errors.len() > before && !poisoned && engine.checkpoint().is_ok() {
             // It goes on, so what failed has left nothing.
             let heap = engine.heap(table).unwrap();
@@ -280,7 +280,7 @@ fn trial(seed: u64, failing: Failing, nth: u64) -> bool {
     let mut known = Known { rows, others: Vec::new() };
     world.vfs().set_faults(failing.plan(nth, world.vfs().used_bytes()));
     let errors = world.run(|env| work(env, &world, failing, table, &mut known));
-    let poisoned = errors.iter().any(|error| matches!(error, StorageError::Poisoned));
+    let poisoned = errors.iter().any(|error| matches!(error, StorageError::Poisoned { .. }));
     match failing {
         Failing::Resize | Failing::Full => assert!(!poisoned, "{errors:?}"),
         Failing::Read | Failing::Write | Failing::Sync | Failing::Name => {}

@@ -85,7 +85,7 @@ impl Txn {
         });
         if let Err(error) = appended {
             // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
-            shared.locks.fail();
+            shared.locks.fail(&error);
             return Err(error);
         }
         if disabled(Rule::T1) {
@@ -133,7 +133,7 @@ impl Txn {
             }
             if let Err(error) = wal.flush(needs) {
                 // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
-                shared.locks.fail();
+                shared.locks.fail(&error);
                 return Err(error);
             }
             shared.publish(wal.durable());
