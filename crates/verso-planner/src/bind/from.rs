@@ -107,7 +107,7 @@ impl Binder<'_> {
     }
 
     /// Binds FROM of a statement that changes the rows of a table: its items know that table, and may not use it.
-    pub(super) fn from_beside(&self, target: &Scope, item: &FromItem) -> Result<Input, SqlError> {
+    pub(super) fn items_beside(&self, target: &Scope, item: &FromItem) -> Result<Input, SqlError> {
         if self.outer.is_some() {
             return self.from(Some(item), &[]);
         }

@@ -50,7 +50,7 @@ impl Binder<'_> {
             true => Some(self.secured_merge(&merge.table, &mut changed)?),
         };
         let table = Arc::clone(&changed.table);
-        let source = self.from_beside(&target, &merge.source)?;
+        let source = self.items_beside(&target, &merge.source)?;
         let named = target.tables.iter().filter_map(|item| item.name.as_deref());
         if let Some(name) = named.into_iter().find(|name| source.scope.table(name).is_some()) {
             let text = format!("name \"{name}\" specified more than once");

@@ -125,7 +125,7 @@ impl Binder<'_> {
         let plan = if numbers.is_empty() { plan } else { numbers.found(plan, &changed.table) };
         let mut found = Found { plan, scope: target.clone(), own };
         if let Some(from) = from {
-            let other = self.from_beside(target, from)?;
+            let other = self.items_beside(target, from)?;
             let twice = other.scope.tables.iter().filter_map(|table| table.name.as_deref());
             if let Some(name) = twice.into_iter().find(|name| target.table(name).is_some()) {
                 let text = format!("table name \"{name}\" specified more than once");
