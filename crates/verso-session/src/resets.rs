@@ -89,7 +89,7 @@ fn less(now: &Value, before: &Value) -> Value {
         (Value::Float8(now), Value::Float8(before)) => Value::Float8((now - before).max(0.0)),
         (Value::Numeric(now), Value::Numeric(before)) => match now.checked_sub(before) {
             Ok(rest) => Value::Numeric(rest),
-            Err(_) => Value::Numeric(now.clone()),
+            Err(_) => Value::Numeric(*now),
         },
         _ => now.clone(),
     }

@@ -215,9 +215,10 @@ pub(crate) fn changes_temporary(statement: &Statement, catalog: &CatalogSnapshot
 
 /// Adds the names of the tables whose rows a statement changes; whether that is all it changes.
 fn changed_tables<'s>(statement: &'s Statement, names: &mut Vec<&'s QualifiedName>) -> bool {
-    let mut of_item = |item: &'s FromItem| match &item.source {
-        FromSource::Table(name) => names.push(name),
-        _ => (),
+    let mut of_item = |item: &'s FromItem| {
+        if let FromSource::Table(name) = &item.source {
+            names.push(name);
+        }
     };
     let with = match statement {
         Statement::Insert(insert) => {
