@@ -197,7 +197,7 @@ impl Running {
             self.answer = Some(answer);
         } else if self.memo.is_asked() {
             note(cx, &self.plan, false);
-            let (answer, bytes) = answer.to_be_kept();
+            let (answer, bytes) = answer.for_the_memo();
             self.memo.keep(cx, answer, bytes);
         }
         value
@@ -224,7 +224,7 @@ impl Answer {
     }
 
     /// It and its bytes, which who keeps it charges for.
-    fn to_be_kept(mut self) -> (Answer, u64) {
+    fn for_the_memo(mut self) -> (Answer, u64) {
         let bytes = match &mut self {
             Answer::Value(value) => size_of::<Value>() + payload(value),
             Answer::Members(members) => {

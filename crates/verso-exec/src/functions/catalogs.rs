@@ -298,7 +298,6 @@ static MOMENTARY: &[BuiltinFunction] = catalog_functions![volatile
     pg_stat_reset_slru() -> Void;
     pg_stat_reset_single_table_counters(Oid) -> Void;
     pg_stat_reset_single_function_counters(Oid) -> Void;
-    pg_stat_clear_snapshot() -> Void;
 ];
 
 /// Functions of arrays.

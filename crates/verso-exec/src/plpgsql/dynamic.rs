@@ -141,12 +141,11 @@ impl Dynamic {
         }
         let mut first = None;
         let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::First(&mut first))?;
+        frame.row_count = i64::try_from(rows).unwrap_or(i64::MAX);
         check_strict(into, rows, &statement, Some((&params, &self.using_types)), cx, frame)?;
         if first.is_some() {
             check_width(cx, &into.targets, &statement.types)?;
         }
-        let counted = if statement.is_query { rows.min(1) } else { rows };
-        frame.row_count = i64::try_from(counted).unwrap_or(i64::MAX);
         let row = first.unwrap_or_else(|| vec![Value::Null; statement.types.len()]);
         frame.take_row(cx, &into.targets, row, &statement.types, &statement.shape)
     }

@@ -90,8 +90,9 @@ pub(super) fn run_sql(
     };
     let mut first = None;
     let rows = run_embedded(statement, None, cx, frame, Taken::First(&mut first))?;
+    // As many as PostgreSQL asks for, also where they are too many.
+    frame.counted(rows.min(if statement.is_query && !into.strict { 1 } else { 2 }));
     check_strict(into, rows, statement, None, cx, frame)?;
-    frame.counted(if statement.is_query { rows.min(1) } else { rows });
     if first.is_some() {
         check_width(cx, &into.targets, &statement.types)?;
     }

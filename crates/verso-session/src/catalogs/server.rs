@@ -65,8 +65,6 @@ pub(super) fn call(
             for_superusers(views, catalog, function)?;
             Value::text("")
         }
-        // Each read of a view asks the counters anew.
-        "pg_stat_clear_snapshot" => Value::text(""),
         // No row is locked by several transactions together here: the number that PostgreSQL begins with is as old as any.
         "mxid_age" => match args.first().and_then(Value::as_i64) {
             Some(0) => Value::Int4(i32::MAX),

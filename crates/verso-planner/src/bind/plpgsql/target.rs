@@ -169,6 +169,17 @@ impl Body<'_> {
             let (value, shape) = self.row_value(value)?;
             return Ok(PlStatementKind::AssignRow { target: row, value, shape });
         }
+        // A field of a column of NEW.
+        if let [record, _, rest @ ..] = target.as_slice()
+            && !rest.is_empty()
+            && self.binder.records.iter().any(|known| *known.name == *record.text)
+        {
+            let PlPlace { slot, ty, .. } = self.place(&target[..2])?;
+            let fields = rest.iter().map(|field| Step::Field(field.clone()));
+            let steps: Vec<Step> = fields.chain(path.iter().cloned()).collect();
+            let value = self.value_within(slot, &ty, record, &steps, value)?;
+            return Ok(PlStatementKind::Assign { slot, value });
+        }
         if let Some((variable, rest @ [_, _, ..])) = self.binder.variable_of(target)
             && matches!(variable.ty, SqlType::Row(_))
         {
