@@ -14,9 +14,9 @@ use super::ExecContext;
 use super::filter::{KeyFilter, Reach};
 use super::operator::Operator;
 use super::source::ONE_ROW;
-use crate::error::Result;
+use crate::error::{ExecError, Result};
 use crate::expr::{Executor, Predicate};
-use crate::plan::TypedExpr;
+use crate::plan::{ExprKind, TypedExpr};
 
 /// An operator that is opened where a condition holds.
 pub(crate) struct GateOperator {
@@ -26,12 +26,17 @@ pub(crate) struct GateOperator {
     is_open: bool,
     /// Workers may ask it.
     is_safe: bool,
+    /// It hangs on the row of a query around it, of which it may never be asked: an error is told where there is a row to ask it for.
+    is_of_a_row: bool,
+    error: Option<ExecError>,
 }
 
 impl GateOperator {
     pub fn new(condition: &TypedExpr, input: Box<dyn Operator>, executor: Executor) -> Self {
         Self {
             is_safe: condition.is_parallel_safe(),
+            is_of_a_row: condition.any(&mut |part| matches!(part.kind, ExprKind::Outer(_))),
+            error: None,
             condition: Predicate::compile(condition, executor),
             input,
             selection: Vec::new(),
@@ -43,11 +48,12 @@ impl GateOperator {
 impl Operator for GateOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         stack::check()?;
-        self.is_open = false;
-        if let Some(error) = self.condition.select(&cx.eval(), &ONE_ROW, &mut self.selection) {
-            return Err(error);
+        (self.is_open, self.error) = (false, None);
+        match self.condition.select(&cx.eval(), &ONE_ROW, &mut self.selection) {
+            Some(error) if !self.is_of_a_row => return Err(error),
+            error => self.error = error,
         }
-        if !self.selection.is_empty() {
+        if self.error.is_some() || !self.selection.is_empty() {
             self.input.open(cx)?;
             self.is_open = true;
         }
@@ -74,14 +80,18 @@ impl Operator for GateOperator {
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         if self.is_open {
-            return self.input.next(cx, out);
+            let more = self.input.next(cx, out)?;
+            return match self.error.take_if(|_| more && out.rows > 0) {
+                Some(error) => Err(error),
+                None => Ok(more),
+            };
         }
         out.clear();
         Ok(false)
     }
 
     fn shareable(&self) -> Option<u64> {
-        if self.is_open { self.input.shareable() } else { None }
+        if self.is_open && self.error.is_none() { self.input.shareable() } else { None }
     }
 
     // The condition holds for all parts.
@@ -95,12 +105,19 @@ impl Operator for GateOperator {
 
     fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
         let (condition, input) = (self.condition.clone(), self.input.copy(cx)?);
-        let copy = Self { condition, input, selection: Vec::new(), is_open: false, is_safe: self.is_safe };
-        Ok(Box::new(copy))
+        Ok(Box::new(Self {
+            condition,
+            input,
+            selection: Vec::new(),
+            is_open: false,
+            is_safe: self.is_safe,
+            is_of_a_row: self.is_of_a_row,
+            error: None,
+        }))
     }
 
     fn close(&mut self) {
-        self.is_open = false;
+        (self.is_open, self.error) = (false, None);
         self.input.close();
     }
 }

@@ -360,8 +360,8 @@ impl TypedExpr {
         }
     }
 
-    /// Whether a call in it has to happen once per row. Functions of users are what they are said to be: statements of those that
-    /// are not VOLATILE see what was there when the statement around them began.
+    /// Whether a call in it has to happen once per row. Functions of users are what they are said to be, as in PostgreSQL; but
+    /// where the statement around one changes what it reads, it sees some of that (guide, functions of your own).
     #[must_use]
     pub fn is_volatile(&self) -> bool {
         self.any(&mut |part| match &part.kind {

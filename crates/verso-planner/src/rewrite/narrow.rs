@@ -116,7 +116,10 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>, shares: &mut Shares) -> Result<
             kept
         }
         Plan::Project { input, exprs, names } => {
-            let kept: Vec<usize> = needed.iter().copied().collect();
+            // What a volatile function does is done, whoever reads what it says.
+            let volatile = exprs.iter().enumerate().filter(|(_, expr)| expr.is_volatile());
+            let wanted: BTreeSet<usize> = volatile.map(|(at, _)| at).chain(needed.iter().copied()).collect();
+            let kept: Vec<usize> = wanted.into_iter().collect();
             *exprs = kept.iter().map(|index| exprs[*index].clone()).collect();
             *names = kept.iter().map(|index| names[*index].clone()).collect();
             over(input, exprs.iter_mut(), shares)?;
