@@ -30,6 +30,8 @@ impl Binder<'_> {
         cx: &mut Context<'_>,
     ) -> Result<(Plan, Vec<TypedExpr>), SqlError> {
         let refused = match cx.clause {
+            // Files may have some from before.
+            Clause::Check if !self.kept => Some("check constraint"),
             Clause::Default => Some("DEFAULT expression"),
             Clause::Generated => Some("column generation expression"),
             Clause::IndexExpression => Some("index expression"),

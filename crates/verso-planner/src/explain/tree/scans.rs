@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{SystemView, TableDef};
+use verso_catalog::{SystemView, TableDef, kept};
 use verso_exec::exec::Measured;
 use verso_exec::plan::{
     IndexAccess, KeyMatch, OutputColumn, Places, RECORD_COLUMN, Scanned, Span, Together, TypedExpr,
@@ -231,7 +231,7 @@ impl Tree<'_> {
             let at = part.and_then(|part| table.column_with_id(part.column));
             let column = at.map_or_else(String::new, |at| table.columns[at].name.to_string());
             if let Some(text) = part.and_then(|part| access.index.expression(table, part.column)) {
-                return text.to_string();
+                return kept::bare(text);
             }
             if self.qualified { format!("{alias}.{column}") } else { column }
         };
