@@ -196,7 +196,7 @@ impl Operator for SortOperator {
                 self.sorted = self.collect(cx)?;
                 if self.has_read_all() {
                     self.input.close();
-                    self.batch.recycle(super::KEEP_BYTES);
+                    self.batch.recycle(KEEP_BYTES);
                 }
             }
             out.clear();
@@ -215,6 +215,6 @@ impl Operator for SortOperator {
     fn close(&mut self) {
         self.input.close();
         self.sorted = Sorted::No;
-        self.batch.recycle(super::KEEP_BYTES);
+        self.batch.recycle(KEEP_BYTES);
     }
 }

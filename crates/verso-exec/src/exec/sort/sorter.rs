@@ -70,9 +70,9 @@ impl Sorter {
                 self.held.clear();
             }
             if self.held.try_resize(more).is_err() {
-                // A batch that is too large even alone becomes a run of its own, while it is there anyway: as it is, and as bytes.
-                let copies = if batch.rows > 1 { 3 } else { 2 };
-                self.large.resize(keys_bytes + copies * more)?;
+                // A batch that is too large even alone becomes a run of its own, while it is there anyway: its rows, a block of
+                // them, and the bytes of that.
+                self.large.resize(keys_bytes + 3 * more)?;
                 let mut alone = Rows::default();
                 alone.push(batch, keys);
                 self.write_run(cx, &alone, refused)?;
