@@ -14,6 +14,7 @@ pub use verso_types::{Identity, ReferentialAction};
 use crate::key_class::KeyClass;
 use crate::needs::Need;
 use crate::partition::{PartitionOf, Partitioned};
+use crate::planning::Planning;
 use crate::sequence::SequenceBounds;
 use crate::stored::{StoredBody, StoredQuery};
 use crate::trigger::TriggerDef;
@@ -814,6 +815,8 @@ pub struct FunctionDef {
     pub security_definer: bool,
     /// Does it tell nothing of its arguments but its result (`LEAKPROOF`)?
     pub leakproof: bool,
+    /// What planners may take for granted of it.
+    pub planning: Planning,
     /// What its body needs, where that is SQL's own.
     pub needs: Vec<Need>,
     /// What the names in such a body mean.
@@ -848,6 +851,7 @@ impl FunctionDef {
             strict: false,
             security_definer: false,
             leakproof: false,
+            planning: Planning::default(),
             needs: Vec::new(),
             stored: None,
             rows_of: None,

@@ -45,6 +45,7 @@ pub mod partition;
 mod parts;
 pub mod path;
 mod places;
+mod planning;
 pub mod relations;
 pub mod request;
 pub mod rights;
@@ -84,6 +85,7 @@ pub use needs::Need;
 pub use operator::{CastContext, CastDef, OperatorDef};
 pub use partition::{PartitionOf, Partitioned};
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
+pub use planning::{ParallelSafety, Planning};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{
     NewColumn, NewComposite, NewConstraint, NewConstraintKind, NewDomain, NewEnum, NewFunction, NewIndex,

@@ -9,6 +9,7 @@ use crate::definition::{
     Volatility,
 };
 use crate::partition::{PartitionOf, Strategy};
+use crate::planning::Planning;
 use crate::sequence::SequenceBounds;
 use crate::stored::StoredQuery;
 use crate::trigger::TriggerEnabled;
@@ -505,6 +506,8 @@ pub struct NewFunction {
     pub security_definer: bool,
     /// `LEAKPROOF`?
     pub leakproof: bool,
+    /// `COST`, `ROWS`, `PARALLEL`.
+    pub planning: Planning,
     /// The relation whose rows it gives.
     pub rows_of: Option<Oid>,
     /// Is the body a statement of SQL's own and no text?

@@ -16,7 +16,9 @@ use std::sync::Arc;
 use crate::methods::Methods;
 use verso_catalog::{CatalogSnapshot, SystemRelation, SystemView, TableDef};
 use verso_env::stack;
-use verso_exec::plan::{ExprKind as K, IndexAccess, JoinKind, KeyMatch, Places, Plan, Span, TypedExpr};
+use verso_exec::plan::{
+    ExprKind as K, IndexAccess, JoinKind, KeyMatch, Places, Plan, SetCall, SetColumns, Span, TypedExpr,
+};
 use verso_types::{Collator, SqlType, Value};
 
 /// Values that a column without a unique key is taken to have.
@@ -60,6 +62,34 @@ pub struct Estimate<'s> {
     pub methods: Methods,
 }
 
+/// Rows that a call yields, where its definition or its arguments say so.
+fn call_rows(call: &SetCall) -> Option<f64> {
+    let (function, args) = match call {
+        SetCall::User { function, .. } if function.returns.is_set() => {
+            return Some(f64::from(function.planning.rows()).max(1.0));
+        }
+        SetCall::User { .. } => return Some(1.0),
+        SetCall::Builtin { function, args } => (function, args),
+    };
+    let number = |arg: &TypedExpr| match &arg.kind {
+        K::Literal(Value::Int4(number)) => Some(f64::from(*number)),
+        K::Literal(Value::Int8(number)) => Some(*number as f64),
+        _ => None,
+    };
+    match (function.name, args.as_slice()) {
+        ("generate_series", [first, last]) => Some((number(last)? - number(first)? + 1.0).max(0.0)),
+        ("generate_series", [first, last, step]) => {
+            let step = number(step).filter(|step| *step != 0.0)?;
+            Some((((number(last)? - number(first)?) / step).floor() + 1.0).max(0.0))
+        }
+        ("unnest", [TypedExpr { kind: K::Array(elements), .. }]) => Some(elements.len() as f64),
+        ("unnest", [TypedExpr { kind: K::Literal(Value::Array(elements)), .. }]) => {
+            Some(elements.len() as f64)
+        }
+        _ => None,
+    }
+}
+
 impl Estimate<'_> {
     /// Rows of a table.
     pub fn table(&self, table: &TableDef) -> f64 {
@@ -97,7 +127,8 @@ impl Estimate<'_> {
             }
             Plan::CurrentRow { .. } | Plan::Single { .. } => 1.0,
             Plan::SystemScan { view: SystemView::Relation(relation), .. } => self.system_rows(relation.get()),
-            Plan::External { .. } | Plan::SystemScan { .. } | Plan::FunctionScan { .. } => ROWS,
+            Plan::External { .. } | Plan::SystemScan { .. } => ROWS,
+            Plan::FunctionScan { call, .. } => call_rows(call).unwrap_or(ROWS),
             Plan::FileScan { table, .. } => table.rows,
             Plan::Project { input, .. }
             | Plan::Past { input, .. }
@@ -156,7 +187,10 @@ impl Estimate<'_> {
             Plan::Transition { .. } => 1000.0,
             Plan::WorkTable { .. } => 10.0,
             Plan::Window { input, .. } => below(input),
-            Plan::ProjectSet { input, .. } => below(input) * 10.0,
+            Plan::ProjectSet { input, calls, .. } => {
+                let rows = |set: &SetColumns| call_rows(&set.call).unwrap_or(ELEMENTS);
+                below(input) * calls.iter().map(rows).fold(1.0, f64::max)
+            }
             Plan::DistinctOn { input, .. } => (below(input) * 0.5).max(1.0),
         }
     }

@@ -15,6 +15,7 @@ use verso_exec::spill::TempFiles;
 use verso_storage::archive::ArchiveOptions;
 use verso_storage::wal::WalOptions;
 use verso_storage::{Engine, EngineOptions, GcPolicy, Lsn, Markers, ReadAhead, SweepReport};
+use verso_types::TimeStyle;
 
 use crate::automatic::{AutoAnalyze, AutoSettings};
 use crate::cluster::{Member, usual_memory_bytes};
@@ -32,6 +33,8 @@ use verso_planner::errors::{SqlError, sqlstate};
 
 /// Bound functions kept; beyond that all are forgotten and bound again when called.
 const FUNCTIONS_KEPT: usize = 256;
+/// Of each of them bound with different conventions for dates and times; beyond that the oldest is forgotten.
+const STYLES_KEPT: usize = 8;
 /// Most texts that `stmt_cache_size` may ask for.
 const STATEMENTS_MAX: usize = 1_000_000;
 /// Sweeps remembered for `verso_sweep_history`.
@@ -52,7 +55,7 @@ pub struct Instance {
     /// Texts executed before.
     pub(crate) statements: StatementCache,
     /// Functions bound, by oid and catalog version.
-    functions: Mutex<HashMap<(u32, NamesKey), Arc<PlFunction>>>,
+    functions: Mutex<HashMap<(u32, NamesKey), Vec<(TimeStyle, Arc<PlFunction>)>>>,
     /// What ALTER DATABASE SET changed.
     pub(crate) database: Mutex<DatabaseSettings>,
     /// What the catalog holds of it.
@@ -682,21 +685,29 @@ impl Instance {
         &self.member
     }
 
-    /// Finds a bound function or binds it.
+    /// Finds a function bound with these conventions for dates and times, by which its literals were read, or binds it.
     pub(crate) fn function(
         &self,
         key: (u32, NamesKey),
+        style: &TimeStyle,
         bind: impl FnOnce() -> Result<PlFunction, SqlError>,
     ) -> Result<Arc<PlFunction>, SqlError> {
-        if let Some(function) = self.functions.lock().get(&key) {
-            return Ok(Arc::clone(function));
+        let known = |of_style: &Vec<(TimeStyle, Arc<PlFunction>)>| {
+            of_style.iter().find(|(of, _)| of == style).map(|(_, function)| Arc::clone(function))
+        };
+        if let Some(function) = self.functions.lock().get(&key).and_then(known) {
+            return Ok(function);
         }
         let function = Arc::new(bind()?);
         let mut functions = self.functions.lock();
         if functions.len() >= FUNCTIONS_KEPT {
             functions.clear();
         }
-        functions.insert(key, Arc::clone(&function));
+        let of_style = functions.entry(key).or_default();
+        if of_style.len() >= STYLES_KEPT {
+            of_style.remove(0);
+        }
+        of_style.push((style.clone(), Arc::clone(&function)));
         Ok(function)
     }
 

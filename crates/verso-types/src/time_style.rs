@@ -186,7 +186,9 @@ impl TimeStyle {
 /// By what values mean and how they look; the clock runs on.
 impl PartialEq for TimeStyle {
     fn eq(&self, other: &Self) -> bool {
-        let looks = |style: &TimeStyle| (style.date, style.order, style.interval, style.escapes_bytes);
+        let looks = |style: &TimeStyle| {
+            (style.date, style.order, style.interval, style.escapes_bytes, style.float_digits)
+        };
         self.zone == other.zone && looks(self) == looks(other)
     }
 }

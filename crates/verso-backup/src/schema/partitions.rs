@@ -61,7 +61,7 @@ pub(super) fn table_texts(
         return vec![table_text(catalog, table, dialect)];
     };
     let types = whole.partitioned.as_ref().map_or(&[][..], |whole| &whole.types);
-    let bound = of.bound.text(types);
+    let bound = of.bound.text(types, &verso_types::TimeStyle::UTC);
     let (place, of) = (qualified(&table.schema, &table.name), qualified(&whole.schema, &whole.name));
     let names =
         |table: &TableDef| table.shown().iter().map(|column| Arc::clone(&column.name)).collect::<Vec<_>>();

@@ -74,6 +74,7 @@ impl Catalog {
             strict: new.strict,
             security_definer: new.security_definer,
             leakproof: new.leakproof,
+            planning: new.planning,
             needs: Vec::new(),
             stored: None,
             rows_of: new.rows_of,
@@ -133,7 +134,7 @@ impl Catalog {
         })
     }
 
-    /// Changes what a definition says beside its arguments and its body.
+    /// Changes what a definition says beside its arguments, and how its body says it.
     ///
     /// # Errors
     /// Storage's.
@@ -146,6 +147,7 @@ impl Catalog {
             let change = |row: &mut ProcRow| {
                 (row.proisstrict, row.prosecdef) = (new.proisstrict, new.prosecdef);
                 row.provolatile = new.provolatile;
+                row.prosrc.clone_from(&new.prosrc);
                 // Settings stand behind the names of arguments.
                 row.proargnames.clone_from(&new.proargnames);
             };

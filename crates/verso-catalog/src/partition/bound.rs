@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use verso_types::{SqlType, TimeStyle, parse_text};
+use verso_types::{SqlType, TimeStyle, format_text, parse_text};
 
 use super::{KeyValue, key_value};
 use crate::error::CatalogError;
@@ -179,21 +179,21 @@ impl Bound {
         }
     }
 
-    /// What stands behind PARTITION OF: as `pg_get_expr` shows `relpartbound`.
-    pub fn text(&self, types: &[SqlType]) -> String {
+    /// What stands behind PARTITION OF: as `pg_get_expr` shows `relpartbound`, moments as `style` wants them.
+    pub fn text(&self, types: &[SqlType], style: &TimeStyle) -> String {
         let ty = |at: usize| types.get(at).unwrap_or(&SqlType::Text);
         let edges = |edges: &[Edge]| {
             let edge = |(at, edge): (usize, &Edge)| match edge {
                 Edge::Min => "MINVALUE".to_string(),
                 Edge::Max => "MAXVALUE".to_string(),
-                Edge::At(datum) => datum.literal(ty(at)),
+                Edge::At(datum) => datum.literal(ty(at), style),
             };
             edges.iter().enumerate().map(edge).collect::<Vec<_>>().join(", ")
         };
         match self {
             Bound::Default => "DEFAULT".to_string(),
             Bound::List(values) => {
-                let values: Vec<String> = values.iter().map(|datum| datum.literal(ty(0))).collect();
+                let values: Vec<String> = values.iter().map(|datum| datum.literal(ty(0), style)).collect();
                 format!("FOR VALUES IN ({})", values.join(", "))
             }
             Bound::Range { from, to } => format!("FOR VALUES FROM ({}) TO ({})", edges(from), edges(to)),
@@ -293,8 +293,15 @@ impl Datum {
     }
 
     /// As SQL.
-    fn literal(&self, ty: &SqlType) -> String {
+    fn literal(&self, ty: &SqlType, style: &TimeStyle) -> String {
         let Some(text) = &self.text else { return "NULL".to_string() };
+        if ty.has_times()
+            && let Ok(value) = parse_text(ty, text, &TimeStyle::UTC)
+        {
+            let mut shown = String::new();
+            format_text(&value, ty, style, &mut shown);
+            return format!("'{}'", shown.replace('\'', "''"));
+        }
         let bare = match ty.erased() {
             SqlType::Int4 => !text.starts_with('-'),
             SqlType::Numeric(_) | SqlType::LongNumeric(_) => {

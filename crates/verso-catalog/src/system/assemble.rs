@@ -31,6 +31,7 @@ use crate::error::CatalogError;
 use crate::key_class::KeyClass;
 use crate::needs::Need;
 use crate::operator::{CastContext, CastDef, OperatorDef};
+use crate::planning::Planning;
 use crate::row_type::{is_held, relation_of};
 use crate::sequence::SequenceBounds;
 use crate::snapshot::{CatalogSnapshot, Relation, SameNames, SnapshotBuilder};
@@ -993,6 +994,10 @@ fn definition(
         strict: row.proisstrict,
         security_definer: row.prosecdef,
         leakproof: extras(row, '!').next().is_some(),
+        planning: match extras(row, '%').next() {
+            Some(note) => Planning::read(note).ok_or_else(|| flaw("an unreadable COST, ROWS or PARALLEL"))?,
+            None => Planning::default(),
+        },
         needs: match &stored {
             Some(stored) => stored.needs(row.oid),
             None => extras(row, '#').filter_map(Need::read).collect(),
@@ -1117,9 +1122,11 @@ pub(crate) fn proc_row(function: &FunctionDef, schema: Oid) -> ProcRow {
     let stored = function.stored.as_deref();
     let standard = function.standard_body.then(|| format!("${}", stored.map_or("", |stored| &*stored.name)));
     let leakproof = function.leakproof.then(|| "!".to_string());
+    let planning = function.planning.note().map(|note| format!("%{note}"));
     let needs = function.needs.iter().filter(|_| stored.is_none()).map(|need| format!("#{}", need.note()));
     let notes = stored.iter().flat_map(|stored| stored.query.notes()).map(|note| format!("~{note}"));
-    let extras = defaults.chain(settings).chain(standard).chain(leakproof).chain(needs).chain(notes);
+    let extras = defaults.chain(settings).chain(standard).chain(leakproof);
+    let extras = extras.chain(planning).chain(needs).chain(notes);
     let extras: Vec<Arc<str>> = extras.map(Arc::from).collect();
     let named = named || !extras.is_empty();
     names.extend(extras);

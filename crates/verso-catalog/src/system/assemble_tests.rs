@@ -1,6 +1,7 @@
 //! Definitions to rows and back.
 
 use super::*;
+use crate::planning::ParallelSafety;
 use crate::snapshot::PUBLIC;
 use crate::system::{PUBLIC_OID, initial};
 use verso_types::NumericSpec;
@@ -21,6 +22,7 @@ fn function(oid: u32, returns: FunctionReturn) -> FunctionDef {
         strict: true,
         security_definer: false,
         leakproof: false,
+        planning: Planning::new(Some(5.0), None, ParallelSafety::Restricted),
         needs: Vec::new(),
         stored: None,
         rows_of: None,

@@ -394,7 +394,8 @@ system_row! {
         /// `i` in, `o` out, `b` both, `v` variadic, `t` result column; none where all are `i`.
         proargmodes: Option<Vec<Letter>>,
         /// The names of all these, and behind them what has no column of its own: `=` and the default of an argument, for the
-        /// last ones, `@` and a setting, `name=value`, that holds while it runs, `$` where the body is no text.
+        /// last ones, `@` and a setting, `name=value`, that holds while it runs, `$` where the body is no text, `%` and
+        /// COST, ROWS (`-` where not given) and the letter of PARALLEL.
         proargnames: Option<Vec<Arc<str>>>,
         prosrc: Arc<str>,
         prosecdef: bool,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, FunctionArg, FunctionLanguage, FunctionReturn, NewFunction, ObjectKind, Volatility,
+    CatalogError, FunctionArg, FunctionLanguage, FunctionReturn, NewFunction, ObjectKind, Planning,
+    Volatility,
 };
 use verso_types::SqlType;
 
@@ -21,6 +22,7 @@ fn function(types: &[SqlType]) -> NewFunction {
         strict: false,
         security_definer: false,
         leakproof: false,
+        planning: Planning::default(),
         rows_of: None,
         standard_body: false,
         settings: Vec::new(),

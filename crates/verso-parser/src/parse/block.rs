@@ -58,7 +58,9 @@ pub(super) fn standard_body(cursor: &mut Cursor<'_>) -> Result<FunctionBody, Syn
     } else {
         cursor.expect(&["begin", "atomic"])?;
         while !cursor.accept(&["end"]) {
-            super::statement(cursor)?;
+            if !matches!(cursor.peek(), Token::SemiColon) {
+                super::statement(cursor)?;
+            }
             cursor.expect_token(&Token::SemiColon)?;
         }
     }

@@ -8,7 +8,8 @@ use super::lexer::Token;
 use super::string_literal;
 use crate::error::SyntaxError;
 use crate::syntax::{
-    ArgMode, CreateFunction, FunctionArg, Name, QualifiedName, Returns, RoutineType, Statement, Volatility,
+    ArgMode, CreateFunction, FunctionArg, Name, Planning, QualifiedName, Returns, RoutineType, Statement,
+    Volatility,
 };
 
 /// CREATE FUNCTION, CREATE PROCEDURE.
@@ -30,6 +31,7 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Resu
     let mut definer: Option<bool> = None;
     let mut leakproof: Option<bool> = None;
     let (mut standard, mut settings) = (None, Vec::new());
+    let mut planning = Planning::default();
     while let Some(word) = cursor.word() {
         let at = cursor.here().start;
         let twice = match word.as_str() {
@@ -78,20 +80,7 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Resu
                 cursor.expect(&["returns", "null", "on", "null", "input"])?;
                 strict.replace(true).is_some()
             }
-            "parallel" => {
-                cursor.advance();
-                let known =
-                    cursor.accept(&["safe"]) || cursor.accept(&["unsafe"]) || cursor.accept(&["restricted"]);
-                if !known {
-                    return Err(cursor.unexpected());
-                }
-                false
-            }
-            "cost" | "rows" => {
-                // Estimates: there is no planner that would use them, and no answer depends on them.
-                estimate(cursor)?;
-                false
-            }
+            "parallel" | "cost" | "rows" => planning_option(cursor, &mut planning)?,
             "security" | "external" if cursor.is_any(&["security", "external"]) => {
                 cursor.accept(&["external"]);
                 cursor.expect(&["security"])?;
@@ -169,6 +158,7 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Resu
         strict: strict.unwrap_or(false),
         security_definer: definer.unwrap_or(false),
         leakproof: leakproof.unwrap_or(false),
+        planning,
         settings,
     }))
 }
@@ -305,22 +295,42 @@ pub(super) fn function_reference(
     Ok((name, Some(types)))
 }
 
-/// `COST n` or `ROWS n`: a positive number, which nothing depends on.
-pub(super) fn estimate(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
+/// `COST n`, `ROWS n` or `PARALLEL word`: whether it was given before.
+pub(super) fn planning_option(cursor: &mut Cursor<'_>, planning: &mut Planning) -> Result<bool, SyntaxError> {
     let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
     cursor.advance();
-    let at = cursor.here().start;
+    Ok(match word.as_str() {
+        "cost" => planning.cost.replace(estimate(cursor, &word)?).is_some(),
+        "rows" => planning.rows.replace(estimate(cursor, &word)?).is_some(),
+        _ => {
+            let name = cursor.name()?;
+            let letter = match name.text.as_str() {
+                "safe" => 's',
+                "restricted" => 'r',
+                "unsafe" => 'u',
+                _ => {
+                    let text = "parameter \"parallel\" must be SAFE, RESTRICTED, or UNSAFE";
+                    return Err(SyntaxError::syntax(text));
+                }
+            };
+            planning.parallel.replace(letter).is_some()
+        }
+    })
+}
+
+/// The number behind COST or ROWS: above zero.
+fn estimate(cursor: &mut Cursor<'_>, word: &str) -> Result<f32, SyntaxError> {
     let signed = matches!(cursor.peek(), Token::Minus | Token::Plus);
     let negative = matches!(cursor.peek(), Token::Minus);
     if signed {
         cursor.advance();
     }
     let Token::Number(digits) = cursor.peek() else { return Err(cursor.unexpected()) };
-    let number: f64 = cursor.source().meaning(digits).parse().unwrap_or(0.0);
+    let number: f32 = cursor.source().meaning(digits).parse().unwrap_or(0.0);
     cursor.advance();
     if negative || number <= 0.0 {
         let text = format!("{} must be positive", word.to_uppercase());
-        return Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text).at(at));
+        return Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
     }
-    Ok(())
+    Ok(number)
 }

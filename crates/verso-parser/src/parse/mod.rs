@@ -140,8 +140,10 @@ pub fn parse_standard_body(text: &str) -> Result<Vec<Parsed>, SyntaxError> {
     let mut statements = Vec::new();
     while !cursor.accept(&["end"]) {
         let start = cursor.here();
-        let statement = statement(&mut cursor)?;
-        statements.push(Parsed { statement, at: cursor.since(start) });
+        if !matches!(cursor.peek(), Token::SemiColon) {
+            let statement = statement(&mut cursor)?;
+            statements.push(Parsed { statement, at: cursor.since(start) });
+        }
         cursor.expect_token(&Token::SemiColon)?;
     }
     cursor.finish()?;

@@ -2,11 +2,11 @@
 
 use super::cursor::Cursor;
 use super::ddl::{cascade, if_not_exists};
-use super::function::{estimate, function_reference};
+use super::function::{function_reference, planning_option};
 use super::setting::{one_setting, setting_name};
 use crate::error::SyntaxError;
 use crate::syntax::{
-    AlterFunction, DropKind, FunctionSetting, Owned, Parsed, QualifiedName, RoleName, RoutineKind,
+    AlterFunction, DropKind, FunctionSetting, Owned, Parsed, Planning, QualifiedName, RoleName, RoutineKind,
     SchemaStatement, Statement, ViewStatement, Volatility,
 };
 use verso_types::sqlstate;
@@ -108,17 +108,34 @@ pub(super) fn alter_function(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
     } else if kind == RoutineKind::Aggregate {
         return Err(cursor.unexpected());
     } else {
-        properties(cursor)?
+        properties(cursor, kind)?
     };
     Ok(Statement::Schema(SchemaStatement::AlterFunction { kind, name, args, action }))
 }
 
 /// IMMUTABLE, STRICT, SECURITY DEFINER and so on, at least one.
-fn properties(cursor: &mut Cursor<'_>) -> Result<AlterFunction, SyntaxError> {
+fn properties(cursor: &mut Cursor<'_>, kind: RoutineKind) -> Result<AlterFunction, SyntaxError> {
     let (mut volatility, mut strict, mut security_definer, mut leakproof) = (None, None, None, None);
-    let mut settings = Vec::new();
+    let (mut settings, mut planning) = (Vec::new(), Planning::default());
     loop {
         let at = cursor.here().start;
+        let of_functions = [
+            "immutable",
+            "stable",
+            "volatile",
+            "strict",
+            "returns",
+            "called",
+            "parallel",
+            "cost",
+            "rows",
+            "leakproof",
+            "not",
+        ];
+        if kind == RoutineKind::Procedure && of_functions.iter().any(|word| cursor.is(&[word])) {
+            let text = "invalid attribute in procedure definition";
+            return Err(SyntaxError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).at(at));
+        }
         let twice = if cursor.accept(&["immutable"]) {
             volatility.replace(Volatility::Immutable).is_some()
         } else if cursor.accept(&["stable"]) {
@@ -137,15 +154,8 @@ fn properties(cursor: &mut Cursor<'_>) -> Result<AlterFunction, SyntaxError> {
                 cursor.expect(&["invoker"])?;
             }
             security_definer.replace(definer).is_some()
-        } else if cursor.accept(&["parallel"]) {
-            // Nothing depends on it, as in CREATE FUNCTION.
-            if !["safe", "unsafe", "restricted"].iter().any(|word| cursor.accept(&[word])) {
-                return Err(cursor.unexpected());
-            }
-            false
-        } else if cursor.is(&["cost"]) || cursor.is(&["rows"]) {
-            estimate(cursor)?;
-            false
+        } else if cursor.is(&["parallel"]) || cursor.is(&["cost"]) || cursor.is(&["rows"]) {
+            planning_option(cursor, &mut planning)?
         } else if cursor.accept(&["leakproof"]) {
             leakproof.replace(true).is_some()
         } else if cursor.accept(&["not", "leakproof"]) {
@@ -170,6 +180,7 @@ fn properties(cursor: &mut Cursor<'_>) -> Result<AlterFunction, SyntaxError> {
                 strict,
                 security_definer,
                 leakproof,
+                planning,
                 settings,
             });
         }

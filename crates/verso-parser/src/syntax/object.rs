@@ -152,8 +152,21 @@ pub struct CreateFunction {
     pub security_definer: bool,
     /// LEAKPROOF.
     pub leakproof: bool,
+    /// COST, ROWS, PARALLEL.
+    pub planning: Planning,
     /// SET: settings and their values, that of the session without one.
     pub settings: Vec<(Name, Option<String>)>,
+}
+
+/// COST, ROWS and PARALLEL of a function, where they are given.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Planning {
+    /// COST.
+    pub cost: Option<f32>,
+    /// ROWS.
+    pub rows: Option<f32>,
+    /// PARALLEL: `u`, `r` or `s`, as PostgreSQL's `proparallel` has it.
+    pub parallel: Option<char>,
 }
 
 /// CREATE AGGREGATE.

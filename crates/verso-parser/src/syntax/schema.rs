@@ -82,6 +82,8 @@ pub enum AlterFunction {
         security_definer: Option<bool>,
         /// LEAKPROOF, NOT LEAKPROOF.
         leakproof: Option<bool>,
+        /// COST, ROWS, PARALLEL.
+        planning: super::Planning,
         /// SET, RESET, in their order.
         settings: Vec<FunctionSetting>,
     },

@@ -4,7 +4,7 @@ use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::composite::unequal;
 use verso_types::datetime::heeds_clock;
-use verso_types::{CastKind, SqlType, Value, cast, cast_kind, parse_text};
+use verso_types::{CastKind, SqlType, TimeStyle, Value, cast, cast_kind, parse_text};
 
 use super::Binder;
 use super::resolve::{common_type, shown};
@@ -44,8 +44,15 @@ impl Binder<'_> {
             let value = match (value, &expr.ty) {
                 (Value::Null, _) => Some(Ok(Value::Null)),
                 (Value::Text(text), SqlType::Unknown) if to.has_times() && heeds_clock(text) => None,
-                (Value::Text(text), SqlType::Unknown) => Some(self.constant(text, to, kind)),
+                (Value::Text(text), SqlType::Unknown) => {
+                    let value = self.constant(text, to, kind);
+                    if let Ok(value) = &value {
+                        self.note_moment(at, text, value, to);
+                    }
+                    Some(value)
+                }
                 (Value::Text(text), from) if from.is_text() && to.has_times() && heeds_clock(text) => None,
+                (_, from) if self.reads_kept() && !is_steady_cast(from, to) => None,
                 (value, from) if cast_kind(from, to).is_some_and(|weakest| weakest <= kind) => {
                     match cast(value, from, to, kind, self.time_zone) {
                         // What heeds a setting is computed when the statement runs, if it comes to it.
@@ -106,12 +113,14 @@ impl Binder<'_> {
 
     /// An untyped literal's value: read without the modifier, then cast to it, so that `'abc'::varchar(2)` cuts.
     fn constant(&self, text: &str, to: &SqlType, kind: CastKind) -> Result<Value, verso_types::TypeError> {
+        let settled = TimeStyle::UTC;
+        let style = if self.reads_kept() { &settled } else { self.time_zone };
         if let SqlType::Interval(Some(_)) = to {
-            return parse_text(to, text, self.time_zone); // its fields say what a number without a unit is
+            return parse_text(to, text, style); // its fields say what a number without a unit is
         }
         let plain = to.without_modifiers();
-        let value = parse_text(&plain, text, self.time_zone)?;
-        if plain == *to { Ok(value) } else { cast(&value, &plain, to, kind, self.time_zone) }
+        let value = parse_text(&plain, text, style)?;
+        if plain == *to { Ok(value) } else { cast(&value, &plain, to, kind, style) }
     }
 
     /// A row that is written as such, as one of a composite type: part by part.

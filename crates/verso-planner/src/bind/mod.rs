@@ -64,6 +64,7 @@ mod json_table;
 mod like;
 mod lock;
 mod merge;
+mod moments;
 mod named_arguments;
 mod named_type;
 mod names;

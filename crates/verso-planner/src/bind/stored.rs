@@ -3,6 +3,7 @@
 //! T1. A kept text names what users have made by number ([`verso_catalog::kept`]), as it was found when the text was made
 //!     ([`Binder::kept_text`]): neither another name nor another search path changes what it means. Texts of earlier releases mean
 //!     what they mean along the path `pg_catalog, public`.
+//!     What its literals of moments mean is settled then, too ([`super::moments`]).
 //! T2. A sequence that a text of an earlier release names is looked up when the text is bound, and named with its schema from then
 //!     on: the path of the session that evaluates it finds another one, or none.
 
@@ -16,6 +17,7 @@ use verso_types::{SqlType, SystemType, Value};
 
 use super::Binder;
 use super::context::{Clause, Context};
+use super::moments::Moments;
 use super::scope::Scope;
 use super::trace::Trace;
 use super::trigger::record_names;
@@ -38,9 +40,16 @@ pub(super) struct Notes {
     sequences: RefCell<BTreeMap<u32, Oid>>,
     /// Literals that are cast to `regclass` and its like.
     references: RefCell<BTreeMap<u32, Oid>>,
+    /// Literals of dates, times and intervals.
+    moments: Moments,
 }
 
 impl Notes {
+    /// Where literals of dates, times and intervals are noted.
+    pub(super) fn moments(&self) -> &Moments {
+        &self.moments
+    }
+
     /// A name means this object.
     pub(super) fn name(&self, at: u32, oid: Oid) {
         if !oid.is_system() {
@@ -92,6 +101,9 @@ impl Notes {
         for (place, oid) in self.references.into_inner() {
             let Some(place) = at(place) else { continue };
             edits.entry(place).or_default().replace(literal(&chars, place), format!("'{oid}'"));
+        }
+        for (place, meant) in self.moments.edits(&chars, start) {
+            edits.entry(place.start).or_default().replace(place.len(), meant);
         }
         let operands = self.operands.into_inner();
         for (place, oid) in self.operators.into_inner() {

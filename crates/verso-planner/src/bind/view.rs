@@ -18,6 +18,7 @@ use verso_types::{SqlType, TimeStyle};
 
 use super::Binder;
 use super::lock::{Locking, Mark, Wanted};
+use super::moments::{Moments, settled};
 use super::plpgsql::bind_noting;
 use super::trace::Trace;
 use crate::errors::SqlError;
@@ -30,9 +31,15 @@ pub(super) struct Noting {
     relations: RefCell<Vec<StoredRelation>>,
     functions: RefCell<Vec<(u32, Oid)>>,
     types: RefCell<Vec<(u32, Oid)>>,
+    moments: Moments,
 }
 
 impl Noting {
+    /// Where literals of dates, times and intervals are noted.
+    pub(super) fn moments(&self) -> &Moments {
+        &self.moments
+    }
+
     /// A name means a relation with these columns.
     pub(super) fn relation(&self, place: u32, relation: Oid, columns: &[ColumnDef]) {
         let column =
@@ -58,14 +65,19 @@ impl Noting {
         other.types.into_inner().into_iter().for_each(|(_, oid)| self.user_type(NOWHERE, oid));
     }
 
-    /// The text whose names these are; of the tables it uses these columns.
+    /// The text whose names these are, with what its literals of moments mean; of the tables it uses these columns.
     fn into_query(self, text: &str, used: &BTreeMap<Oid, BTreeSet<u16>>) -> StoredQuery {
         let mut relations = self.relations.into_inner();
         for relation in &mut relations {
             let Some(used) = used.get(&relation.relation) else { continue };
             relation.columns.iter_mut().for_each(|column| column.used = used.contains(&column.id));
         }
-        let (functions, types) = (self.functions.into_inner(), self.types.into_inner());
+        let chars: Vec<char> = text.chars().collect();
+        let (text, moved) = settled(&chars, &self.moments.edits(&chars, 0));
+        relations.iter_mut().for_each(|relation| relation.place = moved(relation.place));
+        let at = |(place, oid)| (if place == NOWHERE { place } else { moved(place) }, oid);
+        let functions = self.functions.into_inner().into_iter().map(at).collect();
+        let types = self.types.into_inner().into_iter().map(at).collect();
         StoredQuery { rule: Oid(0), text: text.into(), relations, functions, types }
     }
 

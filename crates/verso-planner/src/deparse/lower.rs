@@ -77,7 +77,8 @@ impl<'b> Lowering<'b> {
             if to.has_times() && heeds_clock(&text) {
                 return text;
             }
-            match parse_text(&ty, &text, self.binder.time_zone) {
+            // What is kept means the same for everybody, and is shown as the session likes it.
+            match parse_text(&ty, &text, &verso_types::TimeStyle::UTC) {
                 Ok(value) => {
                     let mut out = String::new();
                     format_text(&value, &ty, self.binder.time_zone, &mut out);

@@ -101,9 +101,9 @@ impl Call<'_> {
                 }
             }
             "pg_get_function_arguments" | "pg_get_function_identity_arguments" => {
-                let own = match function {
-                    "pg_get_function_arguments" => definitions::arguments,
-                    _ => definitions::identity_arguments,
+                let own = |catalog: &_, own: &_| match function {
+                    "pg_get_function_arguments" => definitions::arguments(self.views, catalog, own),
+                    _ => definitions::identity_arguments(self.views, catalog, own),
                 };
                 self.signature(own, |row| {
                     let Value::Array(types) = &row[19] else { return String::new() };
@@ -155,7 +155,11 @@ impl Call<'_> {
             }
             "pg_get_function_arg_default" => {
                 let own = definitions::function(catalog, args.oid(0));
-                text(own.and_then(|own| definitions::argument_default(catalog, own, args.number(1))))
+                text(
+                    own.and_then(|own| {
+                        definitions::argument_default(self.views, catalog, own, args.number(1))
+                    }),
+                )
             }
             "pg_get_function_sqlbody" => {
                 let own = definitions::function(catalog, args.oid(0));
@@ -352,7 +356,7 @@ impl Call<'_> {
     /// Of a function of users, or of the row of a built-in one.
     fn signature(
         &self,
-        own: fn(&verso_catalog::CatalogSnapshot, &verso_catalog::FunctionDef) -> String,
+        own: impl Fn(&verso_catalog::CatalogSnapshot, &verso_catalog::FunctionDef) -> String,
         built_in: impl Fn(&[Value]) -> String,
     ) -> Value {
         if let Some(function) = definitions::function(self.catalog, self.args.oid(0)) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use verso_catalog::{
     ArgMode, CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionArg, FunctionDef,
-    FunctionReturn, IndexDef, Oid, ReferentialAction, Relation, TableDef, TriggerDef, ViewDef, Volatility,
-    kept,
+    FunctionReturn, IndexDef, Oid, ParallelSafety, ReferentialAction, Relation, TableDef, TriggerDef,
+    ViewDef, Volatility, kept,
 };
 use verso_exec::functions::quote_ident;
 use verso_exec::plan::{ExprKind, TypedExpr};
@@ -414,16 +414,25 @@ pub(super) fn function(catalog: &CatalogSnapshot, oid: Oid) -> Option<&Arc<Funct
 }
 
 /// `pg_get_function_arguments`.
-pub(super) fn arguments(catalog: &CatalogSnapshot, function: &FunctionDef) -> String {
-    argument_list(catalog, function, true)
+pub(super) fn arguments(views: &Views<'_>, catalog: &CatalogSnapshot, function: &FunctionDef) -> String {
+    argument_list(views, catalog, function, true)
 }
 
 /// `pg_get_function_identity_arguments`: what tells functions of a name apart.
-pub(super) fn identity_arguments(catalog: &CatalogSnapshot, function: &FunctionDef) -> String {
-    argument_list(catalog, function, false)
+pub(super) fn identity_arguments(
+    views: &Views<'_>,
+    catalog: &CatalogSnapshot,
+    function: &FunctionDef,
+) -> String {
+    argument_list(views, catalog, function, false)
 }
 
-fn argument_list(catalog: &CatalogSnapshot, function: &FunctionDef, defaults: bool) -> String {
+fn argument_list(
+    views: &Views<'_>,
+    catalog: &CatalogSnapshot,
+    function: &FunctionDef,
+    defaults: bool,
+) -> String {
     let argument = |arg: &FunctionArg| {
         let mode = match arg.mode {
             ArgMode::In if function.is_procedure() => "IN ",
@@ -434,7 +443,7 @@ fn argument_list(catalog: &CatalogSnapshot, function: &FunctionDef, defaults: bo
         };
         let name = if arg.name.is_empty() { String::new() } else { format!("{} ", quote_ident(&arg.name)) };
         let default = match &arg.default {
-            Some(default) if defaults => format!(" DEFAULT {}", shown_default(catalog, arg, default)),
+            Some(default) if defaults => format!(" DEFAULT {}", shown_default(views, catalog, arg, default)),
             _ => String::new(),
         };
         format!("{mode}{name}{}{default}", type_name(catalog, &arg.ty, arg.rows_of))
@@ -443,11 +452,10 @@ fn argument_list(catalog: &CatalogSnapshot, function: &FunctionDef, defaults: bo
 }
 
 /// The default of an argument, as PostgreSQL shows it.
-fn shown_default(catalog: &CatalogSnapshot, arg: &FunctionArg, text: &str) -> String {
+fn shown_default(views: &Views<'_>, catalog: &CatalogSnapshot, arg: &FunctionArg, text: &str) -> String {
     let column = ColumnDef { default: Some(text.into()), ..ColumnDef::new("", 1, arg.ty.clone()) };
-    let zone = verso_types::TimeStyle::UTC;
     let catalog = Arc::new(catalog.clone());
-    let binder = Binder::new(&catalog, &zone, &[]);
+    let binder = Binder::new(&catalog, &views.services.settings.time_zone, &[]);
     let nothing = TableDef::new(Oid(0), "", "", verso_storage::ObjectId(0), Vec::new());
     if let Some(text) = deparse::over_table(&binder, text, &nothing, deparse::Part::Value(&arg.ty), false) {
         return text;
@@ -460,13 +468,14 @@ fn shown_default(catalog: &CatalogSnapshot, arg: &FunctionArg, text: &str) -> St
 
 /// `pg_get_function_arg_default`.
 pub(super) fn argument_default(
+    views: &Views<'_>,
     catalog: &CatalogSnapshot,
     function: &FunctionDef,
     number: i64,
 ) -> Option<String> {
     let at = usize::try_from(number).ok()?.checked_sub(1)?;
     let arg = function.args.get(at)?;
-    Some(shown_default(catalog, arg, arg.default.as_deref()?))
+    Some(shown_default(views, catalog, arg, arg.default.as_deref()?))
 }
 
 /// `pg_get_function_result`.
@@ -504,7 +513,7 @@ pub(super) fn function_text(
         if function.is_procedure() { "PROCEDURE" } else { "FUNCTION" },
         quote_ident(&function.schema),
         quote_ident(&function.name),
-        arguments(catalog, function),
+        arguments(views, catalog, function),
         match function.is_procedure() {
             true => String::new(),
             false => format!(" RETURNS {}\n", result(catalog, function)),
@@ -517,6 +526,11 @@ pub(super) fn function_text(
         Volatility::Stable => words.push("STABLE"),
         Volatility::Volatile => {}
     }
+    match function.planning.parallel {
+        ParallelSafety::Unsafe => {}
+        ParallelSafety::Restricted => words.push("PARALLEL RESTRICTED"),
+        ParallelSafety::Safe => words.push("PARALLEL SAFE"),
+    }
     if function.strict {
         words.push("STRICT");
     }
@@ -525,6 +539,15 @@ pub(super) fn function_text(
     }
     if function.leakproof {
         words.push("LEAKPROOF");
+    }
+    let (cost, rows) = (function.planning.cost(), function.planning.rows());
+    let cost = format!("COST {cost}");
+    if cost != "COST 100" {
+        words.push(&cost);
+    }
+    let rows = format!("ROWS {rows}");
+    if function.returns.is_set() && rows != "ROWS 1000" {
+        words.push(&rows);
     }
     if !words.is_empty() {
         text.push_str(&format!(" {}\n", words.join(" ")));

@@ -167,8 +167,11 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
         namespace(catalog, &function.schema),
         rights::owner(catalog, Object::Function(function.oid)),
         language(function.language),
-        Value::Float4(100.0),
-        Value::Float4(if function.returns.is_set() { 1000.0 } else { 0.0 }),
+        Value::Float4(match function.language {
+            FunctionLanguage::Internal => 1.0,
+            _ => function.planning.cost(),
+        }),
+        Value::Float4(if function.returns.is_set() { function.planning.rows() } else { 0.0 }),
         number(variadic),
         number(0),
         letter(match () {
@@ -187,7 +190,7 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
         }),
         letter(match function.is_aggregate() {
             true => AggregateDef::parse(&function.body).map_or('u', |aggregate| aggregate.parallel),
-            false => 'u',
+            false => function.planning.parallel.letter(),
         }),
         short(function.inputs().count()),
         short(defaults.len()),

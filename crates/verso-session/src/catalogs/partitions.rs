@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::partition::Strategy;
 use verso_catalog::{CatalogSnapshot, IndexDef, Oid, Relation, TableDef};
 use verso_exec::functions::quote_ident;
-use verso_types::{SqlType, Value};
+use verso_types::{SqlType, TimeStyle, Value};
 
 use super::fixed::{default_class, facts_of, hash_class};
 use super::keys::Keys;
@@ -89,10 +89,10 @@ pub(super) fn partitioned(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Ve
 }
 
 /// The bound of a partition, as `pg_get_expr` shows it.
-pub(super) fn bound_text(catalog: &CatalogSnapshot, table: &TableDef) -> Option<String> {
+pub(super) fn bound_text(style: &TimeStyle, catalog: &CatalogSnapshot, table: &TableDef) -> Option<String> {
     let of = table.partition_of.as_ref()?;
     let parent = catalog.table_by_oid(of.parent)?;
-    Some(of.bound.text(&parent.partitioned.as_ref()?.types))
+    Some(of.bound.text(&parent.partitioned.as_ref()?.types, style))
 }
 
 /// What stands behind PARTITION BY.

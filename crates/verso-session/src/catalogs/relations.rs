@@ -204,6 +204,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
     let users = of_users(catalog, keys, "oid", Some("relname"));
     let (sized, bounded) = (keys.reads("relpages") || keys.reads("reltuples"), keys.reads("relpartbound"));
     let (catalog, engine) = (Arc::clone(catalog), views.services.instance.engine.clone());
+    let style = views.services.settings.time_zone.clone();
     let users = users.into_iter().map(move |relation| {
         let (schema, _) = relation.path();
         let base = Class {
@@ -247,7 +248,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                         () => 'r',
                     },
                     partition: table.partition_of.is_some(),
-                    bound: if bounded { partitions::bound_text(&catalog, table) } else { None },
+                    bound: if bounded { partitions::bound_text(&style, &catalog, table) } else { None },
                     populated: table.materialized.as_ref().is_none_or(|it| it.populated),
                     file: if table.partitioned.is_some() { 0 } else { table.heap.0 },
                     pages: i32::try_from(pages).unwrap_or(i32::MAX),

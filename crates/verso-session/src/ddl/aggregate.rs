@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ArgMode, FunctionArg, FunctionLanguage, FunctionReturn, Modify, NewFunction, Object, Volatility,
+    ArgMode, FunctionArg, FunctionLanguage, FunctionReturn, Modify, NewFunction, Object, Planning, Volatility,
 };
 use verso_parser::syntax::{self, AggregateOption, CreateAggregate, OptionValue, QualifiedName};
 use verso_planner::bind::{NewAggregate, NewMoving, check_aggregate};
@@ -235,6 +235,7 @@ impl Schema<'_> {
             strict: false,
             security_definer: false,
             leakproof: false,
+            planning: Planning::default(),
             rows_of: None,
             standard_body: false,
             settings: Vec::new(),

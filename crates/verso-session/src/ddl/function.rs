@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    FunctionDef, FunctionLanguage, FunctionReturn, NewFunction, Object, Oid, Rights, Volatility,
+    FunctionDef, FunctionLanguage, FunctionReturn, NewFunction, Object, Oid, ParallelSafety, Planning,
+    Rights, Volatility,
 };
 use verso_exec::context::SettingAccess;
 use verso_types::SqlType;
@@ -75,6 +76,7 @@ impl Schema<'_> {
         let CreateFunction { name, or_replace, language, body, volatility, strict, .. } = create;
         let settings = self.routine_settings(&create.settings)?;
         let (args, returns, rows_of) = self.routine_signature(create)?;
+        let planning = planning(&create.planning, Planning::default(), returns.is_set())?;
         let new = NewFunction {
             schema: Some(self.place(name)?),
             name: name.name.text.as_str().into(),
@@ -89,6 +91,7 @@ impl Schema<'_> {
             strict: *strict,
             security_definer: create.security_definer,
             leakproof: create.leakproof,
+            planning,
             rows_of,
             standard_body: body.standard,
             settings,
@@ -139,6 +142,7 @@ impl Schema<'_> {
                 strict: new.strict,
                 security_definer: new.security_definer,
                 leakproof: new.leakproof,
+                planning: new.planning,
                 needs: Vec::new(),
                 stored: None,
                 rows_of: new.rows_of,
@@ -166,7 +170,8 @@ impl Schema<'_> {
             .map_err(|error| in_literal(error, body))?;
             if checked.standard_body {
                 let stored = function_body(&checked, &catalog, &services.settings.time_zone)?;
-                let noted = FunctionDef { oid, stored: Some(Arc::new(stored)), ..checked };
+                let body = Arc::clone(&stored.query.text);
+                let noted = FunctionDef { oid, body, stored: Some(Arc::new(stored)), ..checked };
                 store.set_function_properties(&mut self.frame.txn.borrow_mut(), &noted)?;
             }
         }
@@ -419,4 +424,21 @@ fn required(function: &FunctionDef) -> SqlError {
     };
     let text = format!("cannot drop function {} because type {ty} requires it", function.signature());
     SqlError::new("2BP01", text).with_hint(format!("You can drop type {ty} instead."))
+}
+
+/// What is said of a function for planners, which was `before`.
+///
+/// # Errors
+/// 22023 for ROWS of one that yields no set.
+pub(super) fn planning(
+    given: &syntax::Planning,
+    before: Planning,
+    is_set: bool,
+) -> Result<Planning, SqlError> {
+    if given.rows.is_some() && !is_set {
+        let text = "ROWS is not applicable when function does not return a set";
+        return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
+    }
+    let parallel = given.parallel.and_then(ParallelSafety::of_letter);
+    Ok(before.altered(given.cost, given.rows, parallel))
 }

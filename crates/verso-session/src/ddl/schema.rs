@@ -160,9 +160,13 @@ impl Schema<'_> {
                         strict,
                         security_definer,
                         leakproof,
+                        planning,
                         settings,
                     } => {
-                        let of_functions = volatility.is_some() || strict.is_some() || leakproof.is_some();
+                        let of_functions = volatility.is_some()
+                            || strict.is_some()
+                            || leakproof.is_some()
+                            || *planning != Default::default();
                         if function.is_procedure() && of_functions {
                             let text = "invalid attribute in procedure definition";
                             return Err(SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).into());
@@ -170,6 +174,11 @@ impl Schema<'_> {
                         self.may_be_leakproof(*leakproof == Some(true))?;
                         let new = FunctionDef {
                             leakproof: leakproof.unwrap_or(function.leakproof),
+                            planning: super::function::planning(
+                                planning,
+                                function.planning,
+                                function.returns.is_set(),
+                            )?,
                             volatility: volatility.map_or(function.volatility, super::function::volatility),
                             strict: strict.unwrap_or(function.strict),
                             security_definer: security_definer.unwrap_or(function.security_definer),

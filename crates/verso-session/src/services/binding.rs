@@ -9,7 +9,7 @@ use verso_catalog::{
 use verso_exec::context::{Binding, Described, Known};
 use verso_exec::error::ExecError;
 use verso_exec::plan::{ExprKind, PlFunction, RowRules, Statement as Bound, TypedExpr};
-use verso_types::SqlType;
+use verso_types::{SqlType, TimeStyle};
 
 use super::Services;
 use verso_parser::syntax::{PlBlock, PlConflict, Statement};
@@ -25,8 +25,18 @@ impl Services {
     fn bound<T>(&self, bind: impl FnOnce(&Binder<'_>) -> Result<T, SqlError>) -> Result<T, ExecError> {
         let catalog = self.known_catalog();
         let catalog = catalog.ok_or_else(|| ExecError::raised("XX000", "no statement is running"))?;
-        let binder = Binder::new(&catalog, &self.settings.time_zone, &[]);
+        let style = self.style();
+        let binder = Binder::new(&catalog, &style, &[]);
         bind(&binder).map_err(|error| ExecError::from(SqlError { position: None, ..error }))
+    }
+
+    /// The conventions for dates and times in force where a statement stands: a function may have its own, and may have changed
+    /// them.
+    fn style(&self) -> TimeStyle {
+        match self.settings.asked() {
+            Some(asked) => asked.time_zone.clone(),
+            None => self.settings.time_zone.clone(),
+        }
     }
 
     /// What `plpgsql.variable_conflict` says, where that is not the usual.
@@ -49,24 +59,25 @@ impl Services {
         function: &Arc<FunctionDef>,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Arc<PlFunction>, SqlError> {
+        let style = self.style();
         if function.oid.0 == 0 {
             let block = self.body(&function.name, &function.body)?;
-            return bind_block(&block, catalog, &self.settings.time_zone).map(Arc::new);
+            return bind_block(&block, catalog, &style).map(Arc::new);
         }
         let bind = || {
             if function.language == FunctionLanguage::Sql {
                 let line = || format!("SQL function \"{}\" during inlining", function.name);
                 let statements =
                     function_statements(function).map_err(|error| error.with_context(&line()))?;
-                return bind_sql_function(function, &statements, catalog, &self.settings.time_zone);
+                return bind_sql_function(function, &statements, catalog, &style);
             }
             let block = self.body(&function.name, &function.body)?;
-            bind_function(function, &block, catalog, &self.settings.time_zone)
+            bind_function(function, &block, catalog, &style)
         };
         match function.variant {
             // What a name means there is this session's matter.
             0 if self.variable_conflict().is_some() => bind().map(Arc::new),
-            0 => self.instance.function((function.oid.0, catalog.key()), bind),
+            0 => self.instance.function((function.oid.0, catalog.key()), &style, bind),
             // Of a polymorphic function each statement keeps its own.
             _ => bind().map(Arc::new),
         }
@@ -90,7 +101,8 @@ impl Binding for Services {
         table: &Arc<TableDef>,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Arc<PlFunction>, ExecError> {
-        let bound = self.instance.function((trigger.oid.0, catalog.key()), || {
+        let style = self.style();
+        let bound = self.instance.function((trigger.oid.0, catalog.key()), &style, || {
             let statements = trigger.action.as_ref().map(|action| &action.body);
             let text = function.map(|function| &function.body).or(statements);
             let block = match (text, BuiltInTrigger::of(trigger.function)) {
@@ -100,8 +112,7 @@ impl Binding for Services {
                     self.body(name, text.map_or("", |text| text))?
                 }
             };
-            let zone = &self.settings.time_zone;
-            bind_trigger(trigger, function.map(|function| &**function), table, &block, catalog, zone)
+            bind_trigger(trigger, function.map(|function| &**function), table, &block, catalog, &style)
         });
         bound.map_err(|error| {
             let text = function.map_or("", |function| &*function.body);
@@ -167,6 +178,7 @@ impl Binding for Services {
         places: bool,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Option<Bound>, ExecError> {
+        let style = self.style();
         let bind = || {
             let Some(parsed) = parse_script(&text[part.clone()])?.pop() else { return Ok(None) };
             let mut parsed = parsed.statement;
@@ -190,9 +202,8 @@ impl Binding for Services {
                 | Statement::Update(_)
                 | Statement::Delete(_)
                 | Statement::Merge(_) => {
-                    let settings = &self.settings;
-                    let binder = Binder::new(catalog, &settings.time_zone, known.types);
-                    let binder = binder.with_rules(settings.rules).with_transitions(known.transitions);
+                    let binder = Binder::new(catalog, &style, known.types);
+                    let binder = binder.with_rules(self.settings.rules).with_transitions(known.transitions);
                     binder.statement(&parsed).map(Some)
                 }
                 parsed if parsed.defines() || parsed.serves() => Ok(None),

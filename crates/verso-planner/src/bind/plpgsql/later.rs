@@ -240,15 +240,21 @@ fn late_error(error: SqlError, statement: &Syntax, source: &PlSource, start: u32
     ExecError::from(SqlError { position: None, ..error }).in_function(format!("{word} \"{text}\""))
 }
 
-/// Whether a statement of a body may define something, or run a text that does.
+/// Whether a statement of a body may define something, or run a text that does, or change settings by which others are read:
+/// `set_config` may stand in any expression.
 pub(super) fn defines(block: &PlBlock) -> bool {
+    let changes_settings = block.source.text.to_ascii_lowercase().contains("set_config");
+    changes_settings || defines_within(block)
+}
+
+fn defines_within(block: &PlBlock) -> bool {
     any(&block.body) || block.handlers.iter().any(|handler| any(&handler.body))
 }
 
 fn any(statements: &[PlStatement]) -> bool {
     statements.iter().any(|statement| match &statement.kind {
         Syntax::Define { .. } | Syntax::Inline { .. } | Syntax::Execute { .. } => true,
-        Syntax::Block(block) => defines(block),
+        Syntax::Block(block) => defines_within(block),
         Syntax::If { branches, otherwise, .. } => {
             branches.iter().any(|(_, body)| any(body)) || any(otherwise)
         }

@@ -93,7 +93,8 @@ impl Schema<'_> {
                 let (from, to) = (edges(from)?, edges(to)?);
                 if bound::order(&from, &to) != Ordering::Less {
                     let text = format!("empty range bound specified for partition \"{name}\"");
-                    let bound = Bound::Range { from, to }.text(&partitioned.types);
+                    let bound = Bound::Range { from, to }
+                        .text(&partitioned.types, &self.frame.services.settings.time_zone);
                     let ends =
                         bound.strip_prefix("FOR VALUES FROM ").and_then(|ends| ends.split_once(" TO "));
                     let (from, to) = ends.unwrap_or_default();

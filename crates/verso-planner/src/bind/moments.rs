@@ -1,0 +1,163 @@
+//! Literals of dates, times and intervals in texts that the catalog keeps: what they mean does not depend on who uses the text.
+//!
+//! ```text
+//! DateStyle = DMY, TimeZone = Asia/Tokyo     what is kept
+//! DEFAULT '01/02/2024'                       DEFAULT '2024-02-01'
+//! CHECK (t > '2024-01-01 00:00')             CHECK (t > '2023-12-31 15:00:00+00')
+//! ```
+//!
+//! M1. Such a literal is read with the settings of the session that gives the text, once. The text is kept with what it means in
+//!     its place, written in ISO 8601 and UTC, and read so from then on.
+//! M2. Casts that heed a setting (`timestamp '…'::timestamptz`) are computed when a kept text is used, as in PostgreSQL.
+//! M3. A literal is replaced where it stands: one whose place is not known for sure stays as it was written.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use verso_types::{SqlType, TimeStyle, Value, format_text};
+
+use super::Binder;
+
+/// Literals of one text, by their places.
+#[derive(Debug, Default)]
+pub(super) struct Moments(RefCell<BTreeMap<u32, Moment>>);
+
+#[derive(Debug)]
+struct Moment {
+    written: Box<str>,
+    meant: Box<str>,
+}
+
+impl Moments {
+    /// Notes what the literal at a place of the statement means.
+    pub(super) fn note(&self, at: u32, written: &str, value: &Value, ty: &SqlType) {
+        let mut meant = String::new();
+        format_text(value, ty, &TimeStyle::UTC, &mut meant);
+        if meant != written {
+            self.0.borrow_mut().insert(at, Moment { written: written.into(), meant: meant.into() });
+        }
+    }
+
+    /// The literals of a text that begins at a place of the statement, and what is to stand for them; in order.
+    pub(super) fn edits(self, text: &[char], start: u32) -> Vec<(Range<usize>, String)> {
+        let edit = |(at, moment): (u32, Moment)| {
+            let from = at.checked_sub(start)? as usize;
+            let (end, written) = literal(text, from)?;
+            let is_it = written.is_none_or(|written| *written == *moment.written);
+            is_it.then(|| (from..end, format!("'{}'", moment.meant.replace('\'', "''"))))
+        };
+        self.0.into_inner().into_iter().filter_map(edit).collect()
+    }
+}
+
+/// Where the literal ends that begins at a place, and what it says, if it is a plain one.
+fn literal(text: &[char], start: usize) -> Option<(usize, Option<String>)> {
+    let prefix = text.get(start..)?.iter().take_while(|c| c.is_ascii_alphabetic() || **c == '&').count();
+    let open = start + prefix;
+    match text.get(open)? {
+        '\'' if prefix <= 2 => {
+            let escapes = matches!(text[start], 'e' | 'E');
+            let (mut at, mut said) = (open + 1, String::new());
+            loop {
+                match (*text.get(at)?, text.get(at + 1)) {
+                    ('\'', Some('\'')) => at += 1,
+                    ('\'', _) => return Some((at + 1, (prefix == 0).then_some(said))),
+                    ('\\', Some(_)) if escapes => at += 1,
+                    _ => {}
+                }
+                said.push(text[at]);
+                at += 1;
+            }
+        }
+        '$' if prefix == 0 => {
+            let tag = 2 + text[open + 1..].iter().position(|c| *c == '$')?;
+            let (tag, within) = text[open..].split_at(tag);
+            let said = within.windows(tag.len()).position(|part| part == tag)?;
+            Some((open + 2 * tag.len() + said, Some(within[..said].iter().collect())))
+        }
+        _ => None,
+    }
+}
+
+/// A text with these changes made, and where a place of it is then.
+pub(super) fn settled(
+    text: &[char],
+    edits: &[(Range<usize>, String)],
+) -> (String, impl Fn(u32) -> u32 + use<>) {
+    let (mut out, mut next, mut shifts) = (String::new(), 0, Vec::new());
+    for (place, new) in edits {
+        out.extend(&text[next..place.start]);
+        out.push_str(new);
+        next = place.end;
+        shifts.push((place.start as u32, new.chars().count() as i64 - place.len() as i64));
+    }
+    out.extend(&text[next..]);
+    let moved = move |place: u32| {
+        let before = shifts.iter().filter(|(at, _)| *at < place).map(|(_, shift)| shift).sum::<i64>();
+        u32::try_from(i64::from(place) + before).unwrap_or(place)
+    };
+    (out, moved)
+}
+
+/// Whether what a literal of the type means depends on settings.
+fn heeds_style(ty: &SqlType) -> bool {
+    match ty {
+        SqlType::Interval(_) => true,
+        SqlType::Array(element) => heeds_style(element),
+        SqlType::Row(row) => row.fields.iter().any(|(_, ty)| heeds_style(ty)),
+        ty => ty.has_times(),
+    }
+}
+
+impl Binder<'_> {
+    /// Whether the text that is bound is one of the catalog's (M1).
+    pub(super) fn reads_kept(&self) -> bool {
+        self.kept || self.stored.is_some()
+    }
+
+    /// Notes what a literal of a text that is to be kept means.
+    pub(super) fn note_moment(&self, at: u32, written: &str, value: &Value, ty: &SqlType) {
+        let notes = self.noted.map(super::stored::Notes::moments);
+        let notes = notes.into_iter().chain(self.noting.map(super::view::Noting::moments));
+        for moments in notes.filter(|_| heeds_style(ty)) {
+            moments.note(at, written, value, ty);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chars(text: &str) -> Vec<char> {
+        text.chars().collect()
+    }
+
+    #[test]
+    fn literals_end_where_they_end() {
+        let said = |text: &str| literal(&chars(text), 0);
+        assert_eq!(said("'a''b' x"), Some((6, Some("a'b".to_owned()))));
+        assert_eq!(said(r"E'a\'b' x"), Some((7, None)));
+        assert_eq!(said("U&'ab' x"), Some((6, None)));
+        assert_eq!(said("$$a$b$$ x"), Some((7, Some("a$b".to_owned()))));
+        assert_eq!(said("$t$a$$b$t$ x"), Some((10, Some("a$$b".to_owned()))));
+        assert_eq!(said("date 'a'"), None);
+        assert_eq!(said("'open"), None);
+        assert_eq!(said("x"), None);
+    }
+
+    #[test]
+    fn only_the_literal_that_was_read_is_replaced_and_places_behind_it_move() {
+        let text = chars("f('01/02/2024', g('x'))");
+        let moments = Moments::default();
+        moments.note(102, "01/02/2024", &Value::text("2024-02-01"), &SqlType::Text);
+        moments.note(118, "y", &Value::text("z"), &SqlType::Text);
+        let edits = moments.edits(&text, 100);
+        assert_eq!(edits, [(2..14, "'2024-02-01'".to_owned())]);
+        let longer = [(2..14, "'2024-02-01 15:00:00'".to_owned())];
+        let (kept, moved) = settled(&text, &longer);
+        assert_eq!(kept, "f('2024-02-01 15:00:00', g('x'))");
+        assert_eq!((moved(0), moved(2), moved(16)), (0, 2, 25));
+    }
+}
