@@ -43,6 +43,13 @@ struct Numbered {
     kind: Kind,
 }
 
+impl Numbered {
+    /// Whether it is a literal that stands for it.
+    fn is_literal(&self) -> bool {
+        matches!(self.kind, Kind::Reference | Kind::Procedure)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     /// A name with its schema.
@@ -51,6 +58,8 @@ enum Kind {
     Symbol,
     /// A literal that is cast to `regclass` or its like.
     Reference,
+    /// One that is cast to `regprocedure`.
+    Procedure,
 }
 
 /// Literals of these types may be numbers of users' objects.
@@ -102,7 +111,8 @@ fn by_reference(text: &[char], start: usize) -> Option<Numbered> {
     let word: String = ty.chars().take_while(|c| c.is_alphanumeric()).collect();
     let oid = Oid(digits.parse().ok()?);
     let is_one = REFERENCES.contains(&&*word) && !oid.is_system();
-    is_one.then(|| Numbered { place: start..end + 1, oid, name: String::new(), kind: Kind::Reference })
+    let kind = if word == "regprocedure" { Kind::Procedure } else { Kind::Reference };
+    is_one.then(|| Numbered { place: start..end + 1, oid, name: String::new(), kind })
 }
 
 /// The numbers of what a text names by its number.
@@ -136,7 +146,7 @@ pub(crate) fn nameless(text: &str) -> String {
 pub fn bare(text: &str) -> String {
     let text: Vec<char> = text.chars().collect();
     let (mut out, mut at) = (String::new(), 0);
-    for one in all(&text).into_iter().filter(|one| one.kind != Kind::Reference) {
+    for one in all(&text).into_iter().filter(|one| !one.is_literal()) {
         out.extend(&text[at..one.place.start]);
         match one.kind {
             Kind::Symbol => out.push_str(&one.name),
@@ -151,7 +161,7 @@ pub fn bare(text: &str) -> String {
 /// A text with the names of today of relations, also in literals that are references; the rest stays as the binder finds it best.
 pub fn with_relations(catalog: &CatalogSnapshot, text: &str) -> String {
     let is_relation = |one: &Numbered| one.kind == Kind::Name && catalog.relation_by_oid(one.oid).is_some();
-    renamed(catalog, text, |one| one.kind == Kind::Reference || is_relation(one))
+    renamed(catalog, text, |one| one.is_literal() || is_relation(one))
 }
 
 fn renamed(catalog: &CatalogSnapshot, text: &str, which: impl Fn(&Numbered) -> bool) -> String {
@@ -199,6 +209,13 @@ fn name_of(catalog: &CatalogSnapshot, one: &Numbered) -> String {
         Kind::Symbol => {
             let schema = operator().map_or_else(String::new, |known| format!("{}.", quoted(&known.schema)));
             format!("{schema}{}", one.name)
+        }
+        Kind::Procedure => {
+            let known = catalog.function_by_oid(oid).map(|known| {
+                let types: Vec<String> = known.inputs().map(|arg| arg.ty.name_in_call()).collect();
+                format!("{}({})", path(&known.schema, &known.name), types.join(", "))
+            });
+            format!("'{}'", known.unwrap_or_else(|| oid.to_string()).replace('\'', "''"))
         }
         Kind::Name | Kind::Reference => {
             let known = of_relation().or_else(of_function).or_else(of_type).or_else(of_collation);

@@ -18,7 +18,8 @@ use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::needs::Need;
 
-/// The place of what a query needs that its text does not name: what the default of a function's argument calls.
+/// The place of what a query needs that no name in its text means: what the default of a function's argument calls, or a literal
+/// means (`'16400'::regclass`).
 pub const NOWHERE: u32 = u32::MAX;
 
 /// A query that the catalog keeps.
@@ -40,7 +41,7 @@ pub struct StoredQuery {
 /// A relation that a stored query names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRelation {
-    /// Where.
+    /// Where; [`NOWHERE`] where a literal means it.
     pub place: u32,
     /// Which.
     pub relation: Oid,

@@ -21,7 +21,7 @@ fn qualified(schema: &str, relation: &str) -> String {
 pub fn view_text(catalog: &CatalogSnapshot, view: &ViewDef) -> String {
     let text: Vec<char> = view.query.text.chars().collect();
     let mut changes: Vec<(std::ops::Range<usize>, String)> = Vec::new();
-    for relation in &view.query.relations {
+    for relation in view.query.relations.iter().filter(|relation| relation.place != NOWHERE) {
         let Some(now) = catalog.relation_by_oid(relation.relation) else { continue };
         let start = relation.place as usize;
         let (end, written) = path(&text, start);
@@ -48,7 +48,8 @@ pub fn view_text(catalog: &CatalogSnapshot, view: &ViewDef) -> String {
         at = range.end;
     }
     out.extend(&text[at..]);
-    out
+    // Literals name objects by their numbers.
+    crate::kept::with_names(catalog, &out)
 }
 
 /// What stands for a relation.

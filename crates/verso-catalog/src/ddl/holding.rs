@@ -33,6 +33,18 @@ pub(super) enum Holder {
     Domain(Arc<TypeDef>),
 }
 
+impl Holder {
+    /// A number by which it was made before those with a higher one: that of the table for what has none of its own.
+    pub(super) fn oid(&self) -> Oid {
+        match self {
+            Holder::Default(table, _) | Holder::Generated(table, _) | Holder::Check(table, _) => table.oid,
+            Holder::Index(_, index) => index.oid,
+            Holder::Trigger(_, trigger) => trigger.oid,
+            Holder::Domain(ty) => ty.oid,
+        }
+    }
+}
+
 /// Does a text name what is to go?
 pub(super) fn names_lost(snapshot: &CatalogSnapshot, text: &str, lost: Lost) -> bool {
     let is_it = |number: &Oid| match lost {

@@ -157,7 +157,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// The defaults that need a sequence, as DETAIL lines; those of `except` do not count.
+    /// The defaults that need a sequence, in words.
     fn needs_sequence(
         &self,
         txn: &Txn,
@@ -181,10 +181,7 @@ impl Catalog {
             else {
                 continue;
             };
-            lines.push(format!(
-                "default value for column {} of table {} depends on sequence {}",
-                column.name, table.name, sequence.name
-            ));
+            lines.push(format!("default value for column {} of table {}", column.name, table.name));
         }
         Ok(lines)
     }

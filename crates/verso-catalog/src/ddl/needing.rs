@@ -207,51 +207,31 @@ impl Needing {
 
     /// Who needs what, as DETAIL lines.
     pub(super) fn lines(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
-        let line = |(view, lost): &(Arc<ViewDef>, Lost)| {
-            format!("{} depends on {}", view_name(snapshot, view), named(snapshot, *lost))
-        };
-        let of_type = |(function, ty): &(Arc<FunctionDef>, Oid)| {
-            let on = named(snapshot, Lost::Type(*ty));
-            format!("{} depends on {on}", function_name(snapshot, function))
-        };
-        let of_part = |(aggregate, lost): &(Arc<FunctionDef>, Lost)| {
-            format!("{} depends on {}", function_name(snapshot, aggregate), named(snapshot, *lost))
-        };
-        let functions = self.functions.iter().map(of_type);
-        let functions = functions.chain(self.aggregates.iter().chain(&self.bodies).map(of_part));
-        let of_policy = |(policy, lost): &(Arc<PolicyDef>, Lost)| {
-            format!("{} depends on {}", policy_name(snapshot, policy), named(snapshot, *lost))
-        };
-        let functions = self.policies.iter().map(of_policy).chain(functions);
-        let of_operator = |(operator, lost): &(Arc<OperatorDef>, Lost)| {
-            format!("{} depends on {}", operator_name(snapshot, operator), named(snapshot, *lost))
-        };
-        let of_cast = |(cast, lost): &(CastDef, Lost)| {
-            format!("{} depends on {}", cast_name(snapshot, cast), named(snapshot, *lost))
-        };
-        let functions = functions.chain(self.operators.iter().map(of_operator));
-        let functions = functions.chain(self.casts.iter().map(of_cast));
-        let holder = |(holder, lost): &(Holder, Lost)| {
-            format!("{} depends on {}", holder.name(snapshot), named(snapshot, *lost))
-        };
-        let held = self.holders.iter().map(holder);
-        let held = held.chain(self.held.iter().map(|(what, ty)| format!("{what} depends on type {ty}")));
-        held.chain(functions).chain(self.views.iter().map(line)).collect()
+        let held = self.held.iter().map(|(what, ty)| format!("{what} depends on type {ty}"));
+        let all = self.all(snapshot).into_iter();
+        held.chain(all.map(|(what, lost)| format!("{what} depends on {}", named(snapshot, lost)))).collect()
     }
 
     /// What goes along under CASCADE.
     pub(super) fn names(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
-        let functions = self.functions.iter().map(|(function, _)| function);
-        let functions =
-            functions.chain(self.aggregates.iter().chain(&self.bodies).map(|(function, _)| function));
-        let functions = functions.map(|function| function_name(snapshot, function));
-        let policies = self.policies.iter().map(|(policy, _)| policy_name(snapshot, policy));
-        let functions = policies.chain(functions);
-        let operators = self.operators.iter().map(|(operator, _)| operator_name(snapshot, operator));
-        let functions = functions.chain(operators);
-        let functions = functions.chain(self.casts.iter().map(|(cast, _)| cast_name(snapshot, cast)));
-        let functions = self.holders.iter().map(|(holder, _)| holder.name(snapshot)).chain(functions);
-        functions.chain(self.views.iter().map(|(view, _)| view_name(snapshot, view))).collect()
+        self.all(snapshot).into_iter().map(|(what, _)| what).collect()
+    }
+
+    /// What needs what goes, oldest first as PostgreSQL tells it.
+    fn all(&self, snapshot: &CatalogSnapshot) -> Vec<(String, Lost)> {
+        let function = |function: &FunctionDef| (function.oid, function_name(snapshot, function));
+        let holders = self.holders.iter().map(|(one, lost)| ((one.oid(), one.name(snapshot)), *lost));
+        let policies = self.policies.iter().map(|(one, lost)| ((one.oid, policy_name(snapshot, one)), *lost));
+        let functions = self.functions.iter().map(|(one, ty)| (function(one), Lost::Type(*ty)));
+        let parts = self.aggregates.iter().chain(&self.bodies).map(|(one, lost)| (function(one), *lost));
+        let operators =
+            self.operators.iter().map(|(one, lost)| ((one.oid, operator_name(snapshot, one)), *lost));
+        let casts = self.casts.iter().map(|(one, lost)| ((one.oid, cast_name(snapshot, one)), *lost));
+        let views = self.views.iter().map(|(one, lost)| ((one.oid, view_name(snapshot, one)), *lost));
+        let all = holders.chain(policies).chain(functions).chain(parts).chain(operators).chain(casts);
+        let mut all: Vec<((Oid, String), Lost)> = all.chain(views).collect();
+        all.sort_by_key(|((oid, _), _)| *oid);
+        all.into_iter().map(|((_, name), lost)| (name, lost)).collect()
     }
 }
 

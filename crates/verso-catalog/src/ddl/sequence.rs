@@ -78,7 +78,7 @@ impl Catalog {
         schema: Option<&str>,
         name: &str,
         cascade: bool,
-    ) -> Result<(), CatalogError> {
+    ) -> Result<Vec<String>, CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let sequence = match snapshot.relation(schema, name) {
             None => return Err(CatalogError::missing(ObjectKind::Sequence, name)),
@@ -91,15 +91,20 @@ impl Catalog {
             return Err(CatalogError::SystemObject { name: name.to_string() });
         }
         let needing = Needing::of(&snapshot, &[Lost::Relation(sequence.oid)]);
+        let mut defaults = self.needs_sequence(txn, &snapshot, &sequence)?;
         if !cascade {
-            let mut dependents = self.needs_sequence(txn, &snapshot, &sequence)?;
-            dependents.extend(needing.lines(&snapshot));
+            let on = |what: String| format!("{what} depends on sequence {}", sequence.name);
+            let mut dependents = needing.lines(&snapshot);
+            dependents.extend(std::mem::take(&mut defaults).into_iter().map(on));
             refuse_if_needed(named(&snapshot, Lost::Relation(sequence.oid)), dependents)?;
         }
         self.change(txn, |txn| {
             self.remove_needing(txn, &snapshot, &needing)?;
             self.remove_sequence(txn, &sequence)
-        })
+        })?;
+        let mut along = needing.names(&snapshot);
+        along.extend(defaults);
+        Ok(along)
     }
 
     /// Changes a sequence: it gets another object in storage, so that a rollback leaves the one that was.

@@ -390,13 +390,14 @@ impl Binder<'_> {
             Resolution::One(index, types) => match entries.get(index) {
                 Some(_) if is_open(name, &declared[index], &args) => Err(no_element().at(at)),
                 Some(entry)
-                    if self.noted.is_some() && matches!(entry.name, "nextval" | "currval" | "setval") =>
+                    if (self.noted.is_some() || self.noting.is_some())
+                        && matches!(entry.name, "nextval" | "currval" | "setval") =>
                 {
-                    if let (Some(notes), Some((first, at))) = (self.noted, args.first())
-                        && matches!(first.kind, K::Literal(Value::Text(_)))
+                    if let Some((first, at)) = args.first()
+                        && let K::Literal(Value::Text(written)) = &first.kind
                         && let Some(sequence) = self.sequence_literal(first)
                     {
-                        notes.sequence(*at, &sequence);
+                        self.note_object(*at, written, sequence.oid, "regclass");
                     }
                     Ok(Found::BuiltIn(entry, args, types))
                 }

@@ -47,7 +47,7 @@ impl Binder<'_> {
                 (Value::Text(text), SqlType::Unknown) => {
                     let value = self.constant(text, to, kind);
                     if let Ok(value) = &value {
-                        self.note_moment(at, text, value, to);
+                        self.note_literal(at, text, value, to);
                     }
                     Some(value)
                 }
@@ -68,11 +68,6 @@ impl Binder<'_> {
                 _ => SqlError::from(error), // found while computing: PostgreSQL points nowhere then
             })?;
             if let Some(value) = value {
-                if let (Some(notes), SqlType::System(system), SqlType::Unknown) = (self.noted, to, &expr.ty)
-                    && system.is_reference()
-                {
-                    notes.reference(at, &value);
-                }
                 return Ok(TypedExpr::literal(value, to.clone()));
             }
         }

@@ -3,7 +3,7 @@
 //! T1. A kept text names what users have made by number ([`verso_catalog::kept`]), as it was found when the text was made
 //!     ([`Binder::kept_text`]): neither another name nor another search path changes what it means. Texts of earlier releases mean
 //!     what they mean along the path `pg_catalog, public`.
-//!     What its literals of moments mean is settled then, too ([`super::moments`]).
+//!     What its literals of moments mean is settled then, too ([`super::literals`]).
 //! T2. A sequence that a text of an earlier release names is looked up when the text is bound, and named with its schema from then
 //!     on: the path of the session that evaluates it finds another one, or none.
 
@@ -17,7 +17,7 @@ use verso_types::{SqlType, SystemType, Value};
 
 use super::Binder;
 use super::context::{Clause, Context};
-use super::moments::Moments;
+use super::literals::Literals;
 use super::scope::Scope;
 use super::trace::Trace;
 use super::trigger::record_names;
@@ -36,18 +36,14 @@ pub(super) struct Notes {
     operators: RefCell<BTreeMap<u32, Oid>>,
     /// Operators' symbols, with all of the expression and its operands.
     operands: RefCell<BTreeMap<u32, Vec<Span>>>,
-    /// Literals that are the names of sequences for `nextval` and its like.
-    sequences: RefCell<BTreeMap<u32, Oid>>,
-    /// Literals that are cast to `regclass` and its like.
-    references: RefCell<BTreeMap<u32, Oid>>,
-    /// Literals of dates, times and intervals.
-    moments: Moments,
+    /// Literals of moments, and of users' objects.
+    literals: Literals,
 }
 
 impl Notes {
-    /// Where literals of dates, times and intervals are noted.
-    pub(super) fn moments(&self) -> &Moments {
-        &self.moments
+    /// Where literals are noted.
+    pub(super) fn literals(&self) -> &Literals {
+        &self.literals
     }
 
     /// A name means this object.
@@ -68,20 +64,6 @@ impl Notes {
         self.operands.borrow_mut().insert(at, spans);
     }
 
-    /// A literal names this sequence.
-    pub(super) fn sequence(&self, at: u32, sequence: &SequenceDef) {
-        self.sequences.borrow_mut().insert(at, sequence.oid);
-    }
-
-    /// A literal is the name of the object with this number.
-    pub(super) fn reference(&self, at: u32, value: &Value) {
-        if let Value::Int8(oid) = value
-            && let Some(oid) = u32::try_from(*oid).ok().map(Oid).filter(|oid| !oid.is_system())
-        {
-            self.references.borrow_mut().insert(at, oid);
-        }
-    }
-
     /// The text, which begins at a character of the statement, with numbers in place of names (T1).
     fn numbered(self, text: &str, start: u32) -> String {
         let chars: Vec<char> = text.chars().collect();
@@ -94,15 +76,7 @@ impl Notes {
             let text = format!("{}{}", kept::numbered(oid), verso_parser::quoted(&name));
             edits.entry(place).or_default().replace(end - place, text);
         }
-        for (place, oid) in self.sequences.into_inner() {
-            let Some(place) = at(place) else { continue };
-            edits.entry(place).or_default().replace(literal(&chars, place), format!("'{oid}'::regclass"));
-        }
-        for (place, oid) in self.references.into_inner() {
-            let Some(place) = at(place) else { continue };
-            edits.entry(place).or_default().replace(literal(&chars, place), format!("'{oid}'"));
-        }
-        for (place, meant) in self.moments.edits(&chars, start) {
+        for (place, meant) in self.literals.edits(&chars, start) {
             edits.entry(place.start).or_default().replace(place.len(), meant);
         }
         let operands = self.operands.into_inner();
@@ -149,24 +123,6 @@ impl Edit {
     fn replace(&mut self, old: usize, text: String) {
         self.replaced = Some((old, text));
     }
-}
-
-/// How long the literal is that begins at a place.
-fn literal(text: &[char], start: usize) -> usize {
-    let mut at = start;
-    while text.get(at).is_some_and(|c| *c != '\'') {
-        at += 1;
-    }
-    at += 1;
-    while let Some(c) = text.get(at) {
-        at += 1;
-        match (c, text.get(at)) {
-            ('\'', Some('\'')) => at += 1,
-            ('\'', _) => break,
-            _ => {}
-        }
-    }
-    at.min(text.len()) - start
 }
 
 /// How long an operator is that begins at a place, be it written `OPERATOR(s.+)`, and its symbol.

@@ -17,8 +17,8 @@ use verso_exec::plan::{ExprKind, PlStatementKind, Plan, Statement, TypedExpr};
 use verso_types::{SqlType, TimeStyle};
 
 use super::Binder;
+use super::literals::{Literals, settled};
 use super::lock::{Locking, Mark, Wanted};
-use super::moments::{Moments, settled};
 use super::plpgsql::bind_noting;
 use super::trace::Trace;
 use crate::errors::SqlError;
@@ -31,22 +31,24 @@ pub(super) struct Noting {
     relations: RefCell<Vec<StoredRelation>>,
     functions: RefCell<Vec<(u32, Oid)>>,
     types: RefCell<Vec<(u32, Oid)>>,
-    moments: Moments,
+    literals: Literals,
 }
 
 impl Noting {
-    /// Where literals of dates, times and intervals are noted.
-    pub(super) fn moments(&self) -> &Moments {
-        &self.moments
+    /// Where literals are noted.
+    pub(super) fn literals(&self) -> &Literals {
+        &self.literals
     }
 
-    /// A name means a relation with these columns.
+    /// A name means a relation with these columns; without a place a literal does.
     pub(super) fn relation(&self, place: u32, relation: Oid, columns: &[ColumnDef]) {
         let column =
             |column: &ColumnDef| StoredColumn { id: column.id, name: Arc::clone(&column.name), used: false };
         let columns = columns.iter().map(column).collect();
         let mut relations = self.relations.borrow_mut();
-        if !relations.iter().any(|known| known.place == place) {
+        let is_known =
+            |known: &StoredRelation| known.place == place && (place != NOWHERE || known.relation == relation);
+        if !relations.iter().any(is_known) {
             relations.push(StoredRelation { place, relation, columns });
         }
     }
@@ -65,7 +67,7 @@ impl Noting {
         other.types.into_inner().into_iter().for_each(|(_, oid)| self.user_type(NOWHERE, oid));
     }
 
-    /// The text whose names these are, with what its literals of moments mean; of the tables it uses these columns.
+    /// The text whose names these are, with what its literals mean; of the tables it uses these columns.
     fn into_query(self, text: &str, used: &BTreeMap<Oid, BTreeSet<u16>>) -> StoredQuery {
         let mut relations = self.relations.into_inner();
         for relation in &mut relations {
@@ -73,11 +75,12 @@ impl Noting {
             relation.columns.iter_mut().for_each(|column| column.used = used.contains(&column.id));
         }
         let chars: Vec<char> = text.chars().collect();
-        let (text, moved) = settled(&chars, &self.moments.edits(&chars, 0));
-        relations.iter_mut().for_each(|relation| relation.place = moved(relation.place));
-        let at = |(place, oid)| (if place == NOWHERE { place } else { moved(place) }, oid);
-        let functions = self.functions.into_inner().into_iter().map(at).collect();
-        let types = self.types.into_inner().into_iter().map(at).collect();
+        let (text, moved) = settled(&chars, &self.literals.edits(&chars, 0));
+        let at = |place: u32| if place == NOWHERE { place } else { moved(place) };
+        relations.iter_mut().for_each(|relation| relation.place = at(relation.place));
+        let named = |(place, oid)| (at(place), oid);
+        let functions = self.functions.into_inner().into_iter().map(named).collect();
+        let types = self.types.into_inner().into_iter().map(named).collect();
         StoredQuery { rule: Oid(0), text: text.into(), relations, functions, types }
     }
 

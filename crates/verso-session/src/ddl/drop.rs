@@ -81,7 +81,7 @@ impl Schema<'_> {
             }
             DropKind::Sequence => {
                 for one in found {
-                    catalog.drop_sequence(txn, Some(one.schema()), one.name(), drop.cascade)?;
+                    along.extend(catalog.drop_sequence(txn, Some(one.schema()), one.name(), drop.cascade)?);
                 }
             }
             DropKind::Index => {

@@ -1,51 +1,66 @@
-//! Literals of dates, times and intervals in texts that the catalog keeps: what they mean does not depend on who uses the text.
+//! Literals in texts that the catalog keeps: what they mean does not depend on who uses the text.
 //!
 //! ```text
 //! DateStyle = DMY, TimeZone = Asia/Tokyo     what is kept
 //! DEFAULT '01/02/2024'                       DEFAULT '2024-02-01'
 //! CHECK (t > '2024-01-01 00:00')             CHECK (t > '2023-12-31 15:00:00+00')
+//! SELECT nextval('s')                        SELECT nextval('16430'::regclass)
 //! ```
 //!
-//! M1. Such a literal is read with the settings of the session that gives the text, once. The text is kept with what it means in
-//!     its place, written in ISO 8601 and UTC, and read so from then on.
+//! M1. A literal of a date, a time or an interval is read with the settings of the session that gives the text, once. The text is
+//!     kept with what it means in its place, written in ISO 8601 and UTC, and read so from then on.
 //! M2. Casts that heed a setting (`timestamp '…'::timestamptz`) are computed when a kept text is used, as in PostgreSQL.
-//! M3. A literal is replaced where it stands: one whose place is not known for sure stays as it was written.
+//! M3. A literal that names a user's object (`'t'::regclass`) is kept as its number, so neither another name nor another search
+//!     path changes what it means.
+//! M4. A literal is replaced where it stands: one whose place is not known for sure stays as it was written.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use verso_types::{SqlType, TimeStyle, Value, format_text};
+use verso_catalog::{NOWHERE, Oid};
+use verso_types::{SqlType, SystemType, TimeStyle, Value, format_text};
 
 use super::Binder;
 
 /// Literals of one text, by their places.
 #[derive(Debug, Default)]
-pub(super) struct Moments(RefCell<BTreeMap<u32, Moment>>);
+pub(super) struct Literals(RefCell<BTreeMap<u32, Literal>>);
 
 #[derive(Debug)]
-struct Moment {
+struct Literal {
     written: Box<str>,
     meant: Box<str>,
+    /// The type that it has to be cast to, so that it means an object by its number.
+    cast: Option<&'static str>,
 }
 
-impl Moments {
-    /// Notes what the literal at a place of the statement means.
-    pub(super) fn note(&self, at: u32, written: &str, value: &Value, ty: &SqlType) {
+impl Literals {
+    /// Notes what the literal of a moment at a place of the statement means.
+    fn moment(&self, at: u32, written: &str, value: &Value, ty: &SqlType) {
         let mut meant = String::new();
         format_text(value, ty, &TimeStyle::UTC, &mut meant);
         if meant != written {
-            self.0.borrow_mut().insert(at, Moment { written: written.into(), meant: meant.into() });
+            let literal = Literal { written: written.into(), meant: meant.into(), cast: None };
+            self.0.borrow_mut().insert(at, literal);
         }
+    }
+
+    /// Notes which object the literal at a place of the statement names, of which type it is.
+    fn object(&self, at: u32, written: &str, oid: Oid, ty: &'static str) {
+        let literal = Literal { written: written.into(), meant: oid.to_string().into(), cast: Some(ty) };
+        self.0.borrow_mut().insert(at, literal);
     }
 
     /// The literals of a text that begins at a place of the statement, and what is to stand for them; in order.
     pub(super) fn edits(self, text: &[char], start: u32) -> Vec<(Range<usize>, String)> {
-        let edit = |(at, moment): (u32, Moment)| {
+        let edit = |(at, noted): (u32, Literal)| {
             let from = at.checked_sub(start)? as usize;
             let (end, written) = literal(text, from)?;
-            let is_it = written.is_none_or(|written| *written == *moment.written);
-            is_it.then(|| (from..end, format!("'{}'", moment.meant.replace('\'', "''"))))
+            let is_it = written.is_none_or(|written| *written == *noted.written);
+            let behind: String = text[end..].iter().skip_while(|c| c.is_whitespace()).take(2).collect();
+            let cast = noted.cast.filter(|_| behind != "::").map_or_else(String::new, |ty| format!("::{ty}"));
+            is_it.then(|| (from..end, format!("'{}'{cast}", noted.meant.replace('\'', "''"))))
         };
         self.0.into_inner().into_iter().filter_map(edit).collect()
     }
@@ -110,6 +125,18 @@ fn heeds_style(ty: &SqlType) -> bool {
     }
 }
 
+/// What a type is called whose literals are kept as numbers (M3).
+fn named_by(ty: SystemType) -> Option<&'static str> {
+    match ty {
+        SystemType::Regclass => Some("regclass"),
+        SystemType::Regtype => Some("regtype"),
+        SystemType::Regproc => Some("regproc"),
+        SystemType::Regprocedure => Some("regprocedure"),
+        SystemType::Regcollation => Some("regcollation"),
+        _ => None,
+    }
+}
+
 impl Binder<'_> {
     /// Whether the text that is bound is one of the catalog's (M1).
     pub(super) fn reads_kept(&self) -> bool {
@@ -117,12 +144,37 @@ impl Binder<'_> {
     }
 
     /// Notes what a literal of a text that is to be kept means.
-    pub(super) fn note_moment(&self, at: u32, written: &str, value: &Value, ty: &SqlType) {
-        let notes = self.noted.map(super::stored::Notes::moments);
-        let notes = notes.into_iter().chain(self.noting.map(super::view::Noting::moments));
-        for moments in notes.filter(|_| heeds_style(ty)) {
-            moments.note(at, written, value, ty);
+    pub(super) fn note_literal(&self, at: u32, written: &str, value: &Value, ty: &SqlType) {
+        match (ty, value) {
+            (SqlType::System(system), Value::Int8(oid)) => {
+                let oid = u32::try_from(*oid).ok().map(Oid).filter(|oid| !oid.is_system());
+                if let (Some(oid), Some(ty)) = (oid, named_by(*system)) {
+                    self.note_object(at, written, oid, ty);
+                }
+            }
+            (ty, value) if heeds_style(ty) => {
+                self.literals().for_each(|literals| literals.moment(at, written, value, ty));
+            }
+            _ => {}
         }
+    }
+
+    /// Notes which object a literal names.
+    pub(super) fn note_object(&self, at: u32, written: &str, oid: Oid, ty: &'static str) {
+        self.literals().for_each(|literals| literals.object(at, written, oid, ty));
+        if let Some(noting) = self.noting {
+            match ty {
+                "regtype" => noting.user_type(NOWHERE, oid),
+                "regproc" | "regprocedure" => noting.function(NOWHERE, oid),
+                "regclass" => noting.relation(NOWHERE, oid, &[]),
+                _ => {}
+            }
+        }
+    }
+
+    fn literals(&self) -> impl Iterator<Item = &Literals> {
+        let noted = self.noted.map(super::stored::Notes::literals);
+        noted.into_iter().chain(self.noting.map(super::view::Noting::literals))
     }
 }
 
@@ -150,14 +202,26 @@ mod tests {
     #[test]
     fn only_the_literal_that_was_read_is_replaced_and_places_behind_it_move() {
         let text = chars("f('01/02/2024', g('x'))");
-        let moments = Moments::default();
-        moments.note(102, "01/02/2024", &Value::text("2024-02-01"), &SqlType::Text);
-        moments.note(118, "y", &Value::text("z"), &SqlType::Text);
-        let edits = moments.edits(&text, 100);
+        let literals = Literals::default();
+        literals.moment(102, "01/02/2024", &Value::text("2024-02-01"), &SqlType::Text);
+        literals.moment(118, "y", &Value::text("z"), &SqlType::Text);
+        let edits = literals.edits(&text, 100);
         assert_eq!(edits, [(2..14, "'2024-02-01'".to_owned())]);
         let longer = [(2..14, "'2024-02-01 15:00:00'".to_owned())];
         let (kept, moved) = settled(&text, &longer);
         assert_eq!(kept, "f('2024-02-01 15:00:00', g('x'))");
         assert_eq!((moved(0), moved(2), moved(16)), (0, 2, 25));
+    }
+
+    #[test]
+    fn a_number_in_place_of_a_name_is_cast_once() {
+        let edits = |text: &str| {
+            let literals = Literals::default();
+            literals.object(2, "s", Oid(16_430), "regclass");
+            literals.edits(&chars(text), 0).pop().map(|(_, new)| new)
+        };
+        assert_eq!(edits("f('s')").as_deref(), Some("'16430'::regclass"));
+        assert_eq!(edits("f('s' :: regclass)").as_deref(), Some("'16430'"));
+        assert_eq!(edits("f('other')"), None);
     }
 }
