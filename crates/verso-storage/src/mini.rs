@@ -26,6 +26,7 @@ use smallvec::SmallVec;
 use crate::StorageError;
 use crate::buffer::ExclusivePage;
 use crate::engine_core::Core;
+use crate::heap::bounds;
 use crate::heap::layout::FLAG_SWEPT;
 use crate::page::{Flaw, Lsn, PageId, PageKind, TxnId, header};
 use crate::rules::{Rule, disabled};
@@ -60,12 +61,11 @@ struct More<'e> {
 }
 
 impl Taken<'_> {
-    /// The page is about to be changed (C2, PB2).
+    /// The page is about to be changed (C2).
     #[inline]
     fn is_not_clean(&self, core: &Core) {
         if header::flags(&self.page) & FLAG_SWEPT != 0 && header::kind(&self.page) == Some(PageKind::Data) {
             core.clean.remove(self.page.id());
-            core.bounds.remove(self.page.id());
         }
     }
 }
@@ -264,6 +264,7 @@ impl<'e> Mini<'e> {
                 }
                 taken.changed = true;
                 self.changed = true;
+                bounds::changed(&self.core.bounds, id, kind, &taken.page, self.group.payload(start));
                 if self.core.unlogged.contains(header::owner(&taken.page)) {
                     taken.unlogged = true;
                     taken.is_new |= kind.shape() == Some(RecordShape::Init);
@@ -303,6 +304,8 @@ impl<'e> Mini<'e> {
         let start = self.group.push_with(kind, taken.page.id(), |out| change(&mut taken.page, out));
         taken.changed = true;
         self.changed = true;
+        let id = taken.page.id();
+        bounds::changed(&self.core.bounds, id, kind, &taken.page, self.group.payload(start));
         if let Some(mut redone) = before {
             let result = self.core.redo.redo(kind, &mut redone, self.group.payload(start));
             let same = result.is_ok() && redone[..] == taken.page[..];
@@ -447,7 +450,10 @@ impl<'e> Mini<'e> {
         // no longer holds the redo point back, which is right only once the log knows of its end.
         self.pages.clear();
         if let Some(more) = more {
-            more.discards.into_iter().for_each(|(first, count)| core.pool.discard_run(first, count));
+            for (first, count) in more.discards {
+                (0..count).for_each(|page| core.bounds.remove(first.offset(page)));
+                core.pool.discard_run(first, count);
+            }
             if let Some(space) = more.space {
                 space.finish();
             }

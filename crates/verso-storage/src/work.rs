@@ -20,6 +20,8 @@ pub struct Work {
     pub log_bytes: u64,
     /// Rows of scans that their conditions have left out.
     pub removed: u64,
+    /// Pages that scans have not read, as their bounds left nothing for the conditions.
+    pub passed_over: u64,
 }
 
 impl Sub for Work {
@@ -32,6 +34,7 @@ impl Sub for Work {
             log_records: self.log_records.saturating_sub(earlier.log_records),
             log_bytes: self.log_bytes.saturating_sub(earlier.log_bytes),
             removed: self.removed.saturating_sub(earlier.removed),
+            passed_over: self.passed_over.saturating_sub(earlier.passed_over),
         }
     }
 }
@@ -43,6 +46,7 @@ impl AddAssign for Work {
         self.log_records += more.log_records;
         self.log_bytes += more.log_bytes;
         self.removed += more.removed;
+        self.passed_over += more.passed_over;
     }
 }
 
@@ -52,6 +56,7 @@ struct Counts {
     log_records: Cell<u64>,
     log_bytes: Cell<u64>,
     removed: Cell<u64>,
+    passed_over: Cell<u64>,
 }
 
 thread_local! {
@@ -62,6 +67,7 @@ thread_local! {
             log_records: Cell::new(0),
             log_bytes: Cell::new(0),
             removed: Cell::new(0),
+            passed_over: Cell::new(0),
         }
     };
 }
@@ -75,6 +81,7 @@ pub fn done() -> Work {
         log_records: counts.log_records.get(),
         log_bytes: counts.log_bytes.get(),
         removed: counts.removed.get(),
+        passed_over: counts.passed_over.get(),
     })
 }
 
@@ -86,6 +93,7 @@ pub fn take_over(more: Work) {
         counts.log_records.set(counts.log_records.get() + more.log_records);
         counts.log_bytes.set(counts.log_bytes.get() + more.log_bytes);
         counts.removed.set(counts.removed.get() + more.removed);
+        counts.passed_over.set(counts.passed_over.get() + more.passed_over);
     });
 }
 
@@ -93,6 +101,12 @@ pub fn take_over(more: Work) {
 #[inline]
 pub fn removed(rows: usize) {
     COUNTS.with(|counts| counts.removed.set(counts.removed.get() + rows as u64));
+}
+
+/// A scan has not read a page.
+#[inline]
+pub(crate) fn passed_over() {
+    COUNTS.with(|counts| counts.passed_over.set(counts.passed_over.get() + 1));
 }
 
 #[inline]

@@ -279,6 +279,7 @@ impl HeapScan {
                 return Err(StorageError::Cancelled);
             }
             if self.part.is_empty() && self.has_nothing() {
+                work::passed_over();
                 self.next += 1;
                 self.refill();
                 continue;

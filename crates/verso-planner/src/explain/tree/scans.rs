@@ -153,6 +153,10 @@ impl Tree<'_> {
             if let Some(removed) = node.actual.map(removed).filter(|removed| *removed > 0) {
                 node.details.push(("Rows Removed by Filter", Field::Count(removed)));
             }
+            let passed_over = |actual: Measured| actual.work.passed_over / actual.loops.max(1);
+            if let Some(pages) = node.actual.map(passed_over).filter(|pages| *pages > 0) {
+                node.details.push(("Pages Passed Over", Field::Count(pages)));
+            }
         }
         columns
     }
