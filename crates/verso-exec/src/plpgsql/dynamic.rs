@@ -37,42 +37,39 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    /// An error of planning names the query, one of a row does not.
-    #[cold]
-    fn named(
-        error: ExecError,
-        text: &str,
-        params: &[Value],
-        planned: &[TypedExpr],
-        cx: &ExecContext<'_>,
-    ) -> ExecError {
-        let told = |error: &ExecError| cx.services.binding.describe_error(error).message;
-        let message = told(&error);
-        let inner = cx.with_params(params);
-        let gives = |expr: &TypedExpr| match RowExpr::compile(expr).eval_constant(&inner.eval()) {
-            Err(error) => told(&error) == message,
-            Ok(_) => false,
-        };
-        match planned.iter().any(gives) {
-            true => in_statement(error, text),
-            false => error,
-        }
-    }
-
     /// Runs what goes over the rows.
     pub fn over<T>(
         self,
         cx: &ExecContext<'_>,
         frame: &mut Frame,
-        run: impl FnOnce(&mut Embedded, &[Value], &mut Frame) -> Result<T>,
+        run: impl FnOnce(&mut Embedded, &[Value], &[TypedExpr], &mut Frame) -> Result<T>,
     ) -> Result<T> {
         let Opening { mut query, params, text, planned } = self;
-        run(&mut query, &params, frame).map_err(|error| match frame.located {
-            // It came up in the body of the loop.
-            true => error,
-            false => Opening::named(error, &text, &params, &planned, cx),
+        run(&mut query, &params, &planned, frame).map_err(|error| {
+            // One that came up in the body of the loop says where.
+            match !frame.located && is_of(&error, &params, &planned, cx) {
+                true => in_statement(error, &text),
+                false => error,
+            }
         })
     }
+}
+
+/// Whether an error is one of what PostgreSQL computes before the first row: that names the query, one of a row does not.
+#[cold]
+pub(super) fn is_of(
+    error: &ExecError,
+    params: &[Value],
+    planned: &[TypedExpr],
+    cx: &ExecContext<'_>,
+) -> bool {
+    let told = |error: &ExecError| cx.services.binding.describe_error(error).message;
+    let message = told(error);
+    let inner = cx.with_params(params);
+    planned.iter().any(|expr| match RowExpr::compile(expr).eval_constant(&inner.eval()) {
+        Err(error) => told(&error) == message,
+        Ok(_) => false,
+    })
 }
 
 /// Of a statement that yields no rows, where a loop or a cursor wants some.

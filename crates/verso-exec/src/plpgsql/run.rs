@@ -6,9 +6,9 @@ use verso_types::{Array, SqlType, TypeError, Value};
 
 use super::block::{reraise, run_block};
 use super::call_procedure;
-use super::cursor::{begin_loop, close, end_loop, fetch, open};
+use super::cursor::{Opened, begin_loop, close, end_loop, fetch, open};
 use super::diagnostics::diagnose;
-use super::dynamic::{execute, no_rows, return_execute};
+use super::dynamic::{execute, is_of, no_rows, return_execute};
 use super::embedded::{Taken, define_into, in_statement, may_change, run_embedded, run_sql};
 use super::frame::{Frame, as_declared, check_assignable, check_columns};
 use super::loops::{RowLoop, Turn, run_for_query, run_range, slices, turn};
@@ -94,24 +94,34 @@ fn in_context(error: ExecError, cx: &ExecContext<'_>, frame: &mut Frame, step: &
     ))
 }
 
-/// Adds the line of the query that PostgreSQL was running or planning, if it was. What it computes in planning depends on
-/// nothing but the variables, and is computed here again: an error of another part says nothing of it.
+/// Adds the line of the query that PostgreSQL was running or planning, if it was.
 #[cold]
 pub(super) fn within(error: ExecError, lines: &[PlWithin], cx: &ExecContext<'_>, frame: &Frame) -> ExecError {
+    match line_of(&error, lines, cx, frame) {
+        Some(line) => error.in_function(line.line.to_string()),
+        None => error,
+    }
+}
+
+/// The query that PostgreSQL was running or planning, if it was. What it computes in planning depends on nothing but the
+/// variables, and is computed here again: an error of another part says nothing of it.
+#[cold]
+pub(super) fn line_of<'l>(
+    error: &ExecError,
+    lines: &'l [PlWithin],
+    cx: &ExecContext<'_>,
+    frame: &Frame,
+) -> Option<&'l PlWithin> {
     if lines.is_empty() {
-        return error;
+        return None;
     }
     let told = |error: &ExecError| cx.services.binding.describe_error(error).message;
-    let message = told(&error);
+    let message = told(error);
     let gives = |expr: &TypedExpr| match frame.eval(cx, &RowExpr::compile(expr)) {
         Err(error) => told(&error) == message,
         Ok(_) => false,
     };
-    let line = lines.iter().find(|line| line.of.as_ref().is_none_or(|exprs| exprs.iter().any(gives)));
-    match line {
-        Some(line) => error.in_function(line.line.to_string()),
-        None => error,
-    }
+    lines.iter().find(|line| line.of.as_ref().is_none_or(|exprs| exprs.iter().any(gives)))
 }
 
 pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
@@ -319,7 +329,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::Execute { text, into } => execute(text, into.as_ref(), cx, frame)?,
         StepKind::ForExecute { label, text, targets, body } => {
             let looping = RowLoop { label: label.as_ref(), cursor: None, targets };
-            return text.bind(cx, frame)?.over(cx, frame, |query, params, frame| {
+            return text.bind(cx, frame)?.over(cx, frame, |query, params, _, frame| {
                 run_for_query(looping, query, Some(params), body, cx, frame)
             });
         }
@@ -331,11 +341,14 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
                 let value = frame.eval(cx, value)?;
                 frame.assign(cx, *slot, value)?;
             }
-            open(cursor, query, None, *forward, cx, frame)?;
+            let lines = &step.within;
+            let is_planned = |error: &ExecError, frame: &Frame| line_of(error, lines, cx, frame).is_some();
+            open(cursor, Opened { query, params: None, forward: *forward }, is_planned, cx, frame)?;
         }
         StepKind::OpenExecute { cursor, text, forward } => {
-            text.bind_cursor(cx, frame)?.over(cx, frame, |query, params, frame| {
-                open(cursor, query, Some(params), *forward, cx, frame)
+            text.bind_cursor(cx, frame)?.over(cx, frame, |query, params, planned, frame| {
+                let is_planned = |error: &ExecError, _: &Frame| is_of(error, params, planned, cx);
+                open(cursor, Opened { query, params: Some(params), forward: *forward }, is_planned, cx, frame)
             })?;
         }
         StepKind::Fetch { cursor, movement, count, targets } => {

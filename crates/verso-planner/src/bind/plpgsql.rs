@@ -503,10 +503,7 @@ impl<'c> Body<'c> {
         let bound = self.bind_quietly(expr)?;
         if bound.ty == SqlType::Unknown || !self.assigns.get() {
             self.note_expression(expr, &bound);
-            return match bound.ty {
-                SqlType::Unknown if ty.has_times() => self.literal(bound, expr, name, ty),
-                _ => self.value_of(bound, expr.at.start, name, ty),
-            };
+            return self.value_of(bound, expr.at.start, name, ty);
         }
         // The cast is a part of what PostgreSQL plans.
         let value = self.value_of(bound, expr.at.start, name, ty)?;

@@ -21,7 +21,7 @@ fn insert(engine: &Engine, heap: &Arc<Heap>, id: i64) -> (Txn, TxnId) {
 fn a_transaction_is_known_to_have_committed_or_not_until_it_is_too_old() {
     let world = World::new(1);
     let path = World::dir().join("t.verso");
-    let ids = world.run(|env| {
+    let (ids, after) = world.run(|env| {
         let engine = Engine::create(env.clone(), &path, options()).unwrap();
         let mut txn = engine.begin(TxnOptions::default());
         let object = engine.create_heap(&mut txn, &COLUMNS).unwrap();
@@ -42,11 +42,11 @@ fn a_transaction_is_known_to_have_committed_or_not_until_it_is_too_old() {
         engine.flush_log(engine.logged()).unwrap();
         assert_eq!(fate(cut_off), Some(TxnFate::InProgress));
         assert_eq!(fate(TxnId(cut_off.0 + 1)), None);
-        std::mem::forget((open, heap, engine));
-        (committed, undone, cut_off)
+        let after = world.fork_crashed();
+        drop(open);
+        ((committed, undone, cut_off), after)
     });
-    world.crash();
-    world.run(|env| {
+    after.run(|env| {
         let (committed, undone, cut_off) = ids;
         let engine = Engine::open(env.clone(), &path, options()).unwrap();
         let fate = |id| engine.txn_fate(id);
