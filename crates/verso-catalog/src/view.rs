@@ -241,6 +241,7 @@ impl SystemView {
                 ("undo_image_bytes", Int8),
                 ("wal_bytes", Int8),
                 ("first_lsn", Int8),
+                ("wal_span_bytes", Int8),
             ],
             SystemView::Sessions => &[
                 ("id", Int8),

@@ -313,6 +313,9 @@ pub struct RestoreArguments {
     /// Restore what was logged before this LSN: a number, or '0/1BA0D2F' as SQL shows it
     #[arg(long, value_name = "LSN", requires = "physical", value_parser = lsn)]
     pub to_lsn: Option<u64>,
+    /// Restore what was logged before this restore point (pg_create_restore_point)
+    #[arg(long, value_name = "NAME", requires = "physical", conflicts_with_all = ["to_lsn", "to_time"])]
+    pub to_name: Option<String>,
     /// Read the whole archive and compare every checksum; write nothing
     #[arg(long, conflicts_with_all = ["database", "table", "schema_only", "data_only"])]
     pub verify: bool,

@@ -118,6 +118,7 @@ pub fn restore(arguments: &RestoreArguments) -> ExitCode {
             return Err(Failure::Usage("the database to be made is wanted".to_owned()));
         };
         let to = match (arguments.to_lsn, &arguments.to_time) {
+            _ if let Some(name) = &arguments.to_name => RestoreTarget::Name(name.as_str().into()),
             (Some(lsn), _) => RestoreTarget::Lsn(Lsn(lsn)),
             (None, Some(text)) => {
                 let parsed = parse_timestamptz(text, &TimeStyle::UTC);

@@ -208,6 +208,7 @@ impl Views<'_> {
     }
 
     fn transaction_rows(&self) -> Vec<Vec<Value>> {
+        let end = self.services.instance.engine.logged();
         let row = |txn: verso_storage::TxnInfo| {
             let level = match txn.isolation {
                 Isolation::ReadUncommitted => "read uncommitted",
@@ -227,6 +228,7 @@ impl Views<'_> {
                 int(txn.undo_image_bytes),
                 int(txn.log_bytes),
                 if txn.first_lsn.0 == 0 { Value::Null } else { int(txn.first_lsn.0) },
+                if txn.first_lsn.0 == 0 { Value::Null } else { int(end.0.saturating_sub(txn.first_lsn.0)) },
             ]
         };
         self.services.instance.engine.transactions().into_iter().map(row).collect()

@@ -137,7 +137,7 @@ impl Views<'_> {
     /// `pg_stat_wal`: log groups are its records, and there are no images of pages in the log.
     /// The row of `pg_stat_checkpointer`: since the database was opened.
     pub(crate) fn pg_stat_checkpointer_row(&self) -> Vec<Value> {
-        let CheckpointCounts { timed, requested, done, nanos, pages } =
+        let CheckpointCounts { timed, requested, done, nanos, pages, last_at: _ } =
             self.services.instance.engine.statistics().checkpoints;
         let milliseconds = Value::Float8(nanos as f64 / 1e6);
         let counts = [timed, requested, done, 0, 0, 0].into_iter().map(int);

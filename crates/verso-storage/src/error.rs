@@ -37,6 +37,8 @@ pub enum StorageError {
         record: RecordId,
         /// Who has it.
         by: TxnId,
+        /// It was deleted.
+        deleted: bool,
     },
     /// Waiting would never end: the transactions wait for each other.
     #[error("deadlock: {detail}")]
@@ -223,6 +225,12 @@ pub enum StorageError {
         upto: u64,
         /// Commits behind the damage, as far as they can be read.
         commits: u64,
+    },
+    /// Log that recovery needs is not there.
+    #[error("log is missing: {what}")]
+    MissingLog {
+        /// Which.
+        what: String,
     },
     /// Another process has the database open.
     #[error("the database is in use by another process")]

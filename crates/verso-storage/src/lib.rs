@@ -49,6 +49,7 @@ pub use maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
 pub use mini::{Mini, PageHandle};
 pub use page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId};
 pub use progress::{Progress, WatchProgress};
+pub use recovery::Control;
 pub use sequence::{Sequence, SequenceSpec};
 pub use space::Growth;
 pub use txn::live::TxnInfo;
@@ -56,6 +57,6 @@ pub use txn::prepared::PreparedInfo;
 pub use txn::transaction::{
     CommitMode, HeldView, Isolation, MemoryGauge, SnapshotReader, Txn, TxnOptions, TxnStatistics,
 };
-pub use txn::{HistoryReport, Markers, ReadView, TxnState};
+pub use txn::{HistoryReport, Markers, ReadView, TxnFate, TxnState};
 pub use work::Work;
 pub use workers::{JobInfo, JobLimits, WorkerInfo};

@@ -60,7 +60,7 @@ const AGAINST_SHARE: [TableLockMode; 5] = [
 /// The statement is to begin anew, with a newer snapshot where its level has one.
 pub(crate) fn conflict() -> CatalogError {
     let record = RecordId { page_index: 0, slot: 0 };
-    StorageError::Conflict { record, by: TxnId::NONE }.into()
+    StorageError::Conflict { record, by: TxnId::NONE, deleted: false }.into()
 }
 
 impl Catalog {

@@ -162,7 +162,7 @@ impl Catalog {
         self.engine.lock_table(txn, sequence.object, TableLockMode::AccessExclusive, WaitPolicy::Block)?;
         if !self.is_current_sequence(&sequence, version, txn)? {
             let record = RecordId { page_index: 0, slot: 0 };
-            return Err(StorageError::Conflict { record, by: TxnId::NONE }.into());
+            return Err(StorageError::Conflict { record, by: TxnId::NONE, deleted: false }.into());
         }
         let state = self.engine.sequence(sequence.object)?.state();
         let (bounds, (number, is_called)) = change.apply(&sequence.bounds, state)?;

@@ -57,6 +57,9 @@ macro_rules! ty {
     (Lsn) => {
         SqlType::System(SystemType::Lsn)
     };
+    (Xid8) => {
+        SqlType::System(SystemType::Xid8)
+    };
     (Timestamptz) => {
         SqlType::Timestamptz(None)
     };
@@ -291,6 +294,9 @@ static MOMENTARY: &[BuiltinFunction] = catalog_functions![volatile
     pg_walfile_name(Lsn) -> Text;
     current_query() -> Text;
     pg_switch_wal() -> Lsn;
+    pg_create_restore_point(Text) -> Lsn;
+    txid_status(Int8) -> Text;
+    pg_xact_status(Xid8) -> Text;
     pg_reload_conf() -> Bool;
     mxid_age(Xid) -> Int4;
     pg_stat_reset() -> Void;
@@ -381,6 +387,82 @@ static IDENTITY: [(&str, SqlType); 4] = [
     ("identity", SqlType::Text),
 ];
 
+/// What `pg_ls_waldir` yields.
+static LOG_FILES: [(&str, SqlType); 3] =
+    [("name", SqlType::Text), ("size", SqlType::Int8), ("modification", SqlType::Timestamptz(None))];
+
+/// What `pg_control_checkpoint` yields.
+static CONTROL_CHECKPOINT: [(&str, SqlType); 18] = [
+    ("checkpoint_lsn", ty!(Lsn)),
+    ("redo_lsn", ty!(Lsn)),
+    ("redo_wal_file", SqlType::Text),
+    ("timeline_id", SqlType::Int4),
+    ("prev_timeline_id", SqlType::Int4),
+    ("full_page_writes", SqlType::Bool),
+    ("next_xid", SqlType::Text),
+    ("next_oid", SqlType::Oid),
+    ("next_multixact_id", ty!(Xid)),
+    ("next_multi_offset", ty!(Xid)),
+    ("oldest_xid", ty!(Xid)),
+    ("oldest_xid_dbid", SqlType::Oid),
+    ("oldest_active_xid", ty!(Xid)),
+    ("oldest_multi_xid", ty!(Xid)),
+    ("oldest_multi_dbid", SqlType::Oid),
+    ("oldest_commit_ts_xid", ty!(Xid)),
+    ("newest_commit_ts_xid", ty!(Xid)),
+    ("checkpoint_time", SqlType::Timestamptz(None)),
+];
+
+/// What `pg_control_system` yields.
+static CONTROL_SYSTEM: [(&str, SqlType); 4] = [
+    ("pg_control_version", SqlType::Int4),
+    ("catalog_version_no", SqlType::Int4),
+    ("system_identifier", SqlType::Int8),
+    ("pg_control_last_modified", SqlType::Timestamptz(None)),
+];
+
+/// What `pg_control_recovery` yields.
+static CONTROL_RECOVERY: [(&str, SqlType); 5] = [
+    ("min_recovery_end_lsn", ty!(Lsn)),
+    ("min_recovery_end_timeline", SqlType::Int4),
+    ("backup_start_lsn", ty!(Lsn)),
+    ("backup_end_lsn", ty!(Lsn)),
+    ("end_of_backup_record_required", SqlType::Bool),
+];
+
+/// What `pg_control_init` yields.
+static CONTROL_INIT: [(&str, SqlType); 12] = [
+    ("max_data_alignment", SqlType::Int4),
+    ("database_block_size", SqlType::Int4),
+    ("blocks_per_segment", SqlType::Int4),
+    ("wal_block_size", SqlType::Int4),
+    ("bytes_per_wal_segment", SqlType::Int4),
+    ("max_identifier_length", SqlType::Int4),
+    ("max_index_columns", SqlType::Int4),
+    ("max_toast_chunk_size", SqlType::Int4),
+    ("large_object_chunk_size", SqlType::Int4),
+    ("float8_pass_by_value", SqlType::Bool),
+    ("data_page_checksum_version", SqlType::Int4),
+    ("default_char_signedness", SqlType::Bool),
+];
+
+/// A function without arguments whose rows the session gives as an array.
+macro_rules! rows {
+    ($name:literal -> $columns:ident) => {
+        BuiltinFunction {
+            name: $name,
+            operator: None,
+            args: &[],
+            variadic: false,
+            result: ResultType::Columns(&$columns),
+            strict: true,
+            volatility: Volatility::Volatile,
+            body: Body::Set(|cx, args| listed(cx, $name, args)),
+            kernel: None,
+        }
+    };
+}
+
 /// The rows of a function that the session gives as an array.
 fn listed(cx: &EvalContext<'_>, name: &'static str, args: &[Value]) -> Result<Rows> {
     let Value::Array(found) = cx.services.catalogs.call(name, args)? else {
@@ -425,6 +507,11 @@ macro_rules! resets {
 }
 
 static OTHERS: &[BuiltinFunction] = &[
+    rows!("pg_ls_waldir" -> LOG_FILES),
+    rows!("pg_control_checkpoint" -> CONTROL_CHECKPOINT),
+    rows!("pg_control_system" -> CONTROL_SYSTEM),
+    rows!("pg_control_recovery" -> CONTROL_RECOVERY),
+    rows!("pg_control_init" -> CONTROL_INIT),
     resets!("pg_stat_reset_shared"),
     resets!("pg_stat_reset_slru"),
     over_arrays!("acldefault" (ty!(Char), SqlType::Oid) -> ResultType::FixedArray(SqlType::System(SystemType::AclItem))),

@@ -69,13 +69,24 @@ fn xmax(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 }
 
 /// When a transaction committed is not kept.
-fn no_times(_: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
+fn no_times<T>(_: &EvalContext<'_>, _: &[Value]) -> Result<T> {
     Err(TypeError::new("55000", "could not get commit timestamp data")
         .with_hint("Make sure the configuration parameter \"track_commit_timestamp\" is set.")
         .into())
 }
 
+/// What `pg_last_committed_xact` would yield.
+static LAST_COMMITTED: [(&str, SqlType); 3] =
+    [("xid", sql_type!(Xid)), ("timestamp", SqlType::Timestamptz(None)), ("roident", SqlType::Oid)];
+
+/// What `pg_xact_commit_timestamp_origin` would yield.
+static COMMIT_ORIGIN: [(&str, SqlType); 2] =
+    [("timestamp", SqlType::Timestamptz(None)), ("roident", SqlType::Oid)];
+
 static TRANSACTIONS: &[BuiltinFunction] = &[
+    set_function!("pg_last_committed_xact" [] => ResultType::Columns(&LAST_COMMITTED), no_times),
+    set_function!("pg_xact_commit_timestamp_origin" [ArgType::Exact(sql_type!(Xid))]
+        => ResultType::Columns(&COMMIT_ORIGIN), no_times),
     valued!("pg_lsn_mi" ("-"): a Lsn, b Lsn => Numeric = difference(a, b)),
     valued!("pg_wal_lsn_diff" (): a Lsn, b Lsn => Numeric = difference(a, b)),
     entry!("pg_lsn_pli" ("+") [Lsn, Numeric] => Lsn, |_, args| match args {

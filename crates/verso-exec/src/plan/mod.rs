@@ -20,6 +20,7 @@ mod gate;
 mod json;
 mod output;
 mod places;
+mod planned;
 mod pruning;
 mod query;
 mod reserve;
@@ -34,6 +35,7 @@ pub use expr::{DomainRules, ExprKind, FoldRules, SubqueryTest, TypedExpr};
 pub use json::{JsonPathCall, JsonPathTest, JsonWrapping};
 pub use output::{LEAVES_MAX, Named, Origin, OutputColumn, RECORD_COLUMN, Scanned, leaf_of, place_in};
 pub use places::{Listed, PLACE, Places, Side};
+pub use planned::{planned_of_expression, planned_of_query};
 pub use pruning::{Pruning, PruningStep, PruningTerm};
 pub use query::{
     AggregateCall, CursorName, GroupingSets, JoinKind, Plan, RowLock, SetCall, SetColumns, SetOperation,

@@ -178,6 +178,8 @@ pub struct PlStatement {
     pub line: u32,
     /// What errors say before that, where PostgreSQL runs an expression as a query, or plans it.
     pub within: Vec<PlWithin>,
+    /// An expression of it asks a query: ROW_COUNT is then the one row of that.
+    pub asks: bool,
     /// What it does.
     pub kind: PlStatementKind,
 }
@@ -185,7 +187,7 @@ pub struct PlStatement {
 impl PlStatement {
     /// A statement whose errors say nothing of an expression.
     pub fn new(line: u32, kind: PlStatementKind) -> PlStatement {
-        PlStatement { line, within: Vec::new(), kind }
+        PlStatement { line, within: Vec::new(), asks: false, kind }
     }
 }
 
@@ -332,8 +334,8 @@ pub enum PlStatementKind {
         value: TypedExpr,
         /// Its columns.
         shape: Arc<RowType>,
-        /// The columns that the function declares; those of the row where it declares none.
-        types: Option<Vec<SqlType>>,
+        /// What the function declares; the row's own where it declares nothing.
+        types: Option<Arc<RowType>>,
     },
     /// `RETURN NEXT` of a row.
     ReturnNextComposite {
@@ -613,6 +615,8 @@ pub struct LateBound {
     pub kind: PlStatementKind,
     /// As [`PlStatement::within`].
     pub within: Vec<PlWithin>,
+    /// As [`PlStatement::asks`].
+    pub asks: bool,
     /// Every variable that it knows.
     pub variables: Arc<[PlVariable]>,
 }

@@ -21,19 +21,23 @@ pub(super) fn run_block(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Fra
     }
     for declaration in &mut block.declarations {
         let slot = declaration.slot;
+        let mut computed = false;
         let given = match &mut declaration.default {
             // NULL without a default is checked where it is declared (42601), by the binder
             Default::Null => {
                 frame.clear(slot);
                 continue;
             }
-            Default::Value(value) => frame.eval(cx, value).and_then(|value| frame.assign(cx, slot, value)),
+            Default::Value(value) => frame.eval(cx, value).and_then(|value| {
+                computed = true;
+                frame.assign(cx, slot, value)
+            }),
             Default::Step(step) => {
                 frame.clear(slot);
                 run_step(step, cx, frame).map(drop)
             }
         };
-        given.map_err(|error| in_declaration(error, cx, frame, declaration))?;
+        given.map_err(|error| in_declaration(error, cx, frame, declaration, computed))?;
     }
     let flow = if block.handlers.is_empty() {
         run_steps(&mut block.body, cx, frame)?
@@ -46,16 +50,18 @@ pub(super) fn run_block(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Fra
     })
 }
 
-/// Adds where a variable that has no value is declared.
+/// Adds where a variable that has no value is declared; whether its first value was computed, and could not be assigned.
 #[cold]
 fn in_declaration(
     error: ExecError,
     cx: &ExecContext<'_>,
     frame: &mut Frame,
     declaration: &Declaration,
+    computed: bool,
 ) -> ExecError {
     let Declaration { default, line, .. } = declaration;
     let error = match default {
+        _ if computed => error,
         Default::Step(step) => within(error, step.within(), cx, frame),
         _ => within(error, &declaration.within, cx, frame),
     };

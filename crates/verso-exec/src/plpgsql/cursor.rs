@@ -4,6 +4,7 @@
 //!     handler undoes its OPEN.
 //! L8. A position is before the first row, on a row, or behind the last: 0, 1 … n, n + 1.
 //!     Nobody uses the place of a record again on which one may stand: it holds a view from before its rows may go.
+//!     What goes wrong with a row is told when the row is fetched, and not at OPEN.
 //! L9. A variable of type refcursor holds the cursor's name. One that is NULL gets a name that no other has.
 
 use std::any::Any;
@@ -159,6 +160,8 @@ struct OpenCursor {
     first: i64,
     /// How many were opened before it, and it.
     serial: u64,
+    /// Behind its last row this happens.
+    failed: Option<ExecError>,
 }
 
 impl OpenCursor {
@@ -208,6 +211,11 @@ impl OpenCursor {
                 hint: Some("Declare it with SCROLL option to enable backward scan.".into()),
             })));
         }
+        if let Some(failed) =
+            self.failed.as_ref().filter(|_| to >= end || matches!(movement, Movement::Absolute(..0)))
+        {
+            return Err(failed.clone());
+        }
         let to = to.clamp(0, end);
         self.position = to;
         let on_row = (1..end).contains(&to);
@@ -234,19 +242,35 @@ impl OpenCursor {
     }
 }
 
-/// OPEN, with the arguments in their slots.
+/// The query of a cursor.
+pub(super) struct Opened<'q> {
+    pub query: &'q mut Embedded,
+    /// Its parameters; without any the slots are.
+    pub params: Option<&'q [Value]>,
+    /// It goes only forward.
+    pub forward: bool,
+}
+
+/// OPEN, with the arguments in their slots. `is_planned` says whether an error comes before the first row.
 pub(super) fn open(
     cursor: &PlCursor,
-    query: &mut Embedded,
-    params: Option<&[Value]>,
-    forward: bool,
+    Opened { query, params, forward }: Opened<'_>,
+    is_planned: impl Fn(&ExecError, &Frame) -> bool,
     cx: &ExecContext<'_>,
     frame: &mut Frame,
 ) -> Result<()> {
     let portals = cx.services.portals;
     check_free(cursor, cx, frame)?;
     let mut rows = Spool::default();
-    run_embedded(query, params, cx, frame, Taken::Spool(&mut rows))?;
+    // Errors of data, that is: of others it is not known whether what comes next would work.
+    let of_data = |error: &ExecError| cx.services.binding.describe_error(error).sqlstate.starts_with("22");
+    let failed = match run_embedded(query, params, cx, frame, Taken::Spool(&mut rows)) {
+        Ok(_) => None,
+        Err(error) if query.is_query && query.reads_only && of_data(&error) && !is_planned(&error, frame) => {
+            Some(error)
+        }
+        Err(error) => return Err(error),
+    };
     let name = match &frame.slots[cursor.slot] {
         Value::Text(name) => Arc::clone(name),
         _ => portals.new_name(),
@@ -265,6 +289,7 @@ pub(super) fn open(
         batch: Batch::of_types(&query.types),
         first: 1,
         serial: portals.opened.get(),
+        failed,
     };
     portals.open.borrow_mut().insert(Arc::clone(&name), open);
     frame.assign(cx, cursor.slot, Value::Text(name))

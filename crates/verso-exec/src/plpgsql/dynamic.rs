@@ -14,7 +14,7 @@ use crate::context::{Given, Known, Served};
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
 use crate::expr::RowExpr;
-use crate::plan::{PlDynamic, PlInto, Statement, TransitionTable};
+use crate::plan::{PlDynamic, PlInto, Statement, TransitionTable, TypedExpr, planned_of_query};
 
 /// Of INTO with a statement that yields no rows.
 pub(super) const NO_DATA: &str = "INTO used with a command that cannot return data";
@@ -25,6 +25,56 @@ pub(super) struct Dynamic {
     using: Vec<RowExpr>,
     using_types: Vec<SqlType>,
     transitions: Vec<TransitionTable>,
+}
+
+/// A query over whose rows a loop or a cursor goes.
+pub(super) struct Opening {
+    pub query: Embedded,
+    pub params: Vec<Value>,
+    text: Arc<str>,
+    /// What PostgreSQL computes before the first row.
+    planned: Vec<TypedExpr>,
+}
+
+impl Opening {
+    /// Runs what goes over the rows.
+    pub fn over<T>(
+        self,
+        cx: &ExecContext<'_>,
+        frame: &mut Frame,
+        run: impl FnOnce(&mut Embedded, &[Value], &[TypedExpr], &mut Frame) -> Result<T>,
+    ) -> Result<T> {
+        let Opening { mut query, params, text, planned } = self;
+        run(&mut query, &params, &planned, frame).map_err(|error| {
+            // One that came up in the body of the loop says where.
+            match !frame.located && is_of(&error, &params, &planned, cx) {
+                true => in_statement(error, &text),
+                false => error,
+            }
+        })
+    }
+}
+
+/// Whether an error is one of what PostgreSQL computes before the first row: that names the query, one of a row does not.
+#[cold]
+pub(super) fn is_of(
+    error: &ExecError,
+    params: &[Value],
+    planned: &[TypedExpr],
+    cx: &ExecContext<'_>,
+) -> bool {
+    let told = |error: &ExecError| cx.services.binding.describe_error(error).message;
+    let message = told(error);
+    let inner = cx.with_params(params);
+    planned.iter().any(|expr| match RowExpr::compile(expr).eval_constant(&inner.eval()) {
+        Err(error) => told(&error) == message,
+        Ok(_) => false,
+    })
+}
+
+/// Of a statement that yields no rows, where a loop or a cursor wants some.
+pub(super) fn no_cursor(word: &str) -> ExecError {
+    ExecError::raised("42P11", format!("cannot open {word} query as cursor"))
 }
 
 impl Dynamic {
@@ -45,30 +95,44 @@ impl Dynamic {
         }
     }
 
-    /// The query of a loop of now, and its parameters.
-    pub fn bind(&self, cx: &ExecContext<'_>, frame: &Frame) -> Result<(Embedded, Vec<Value>)> {
+    /// The query of a loop of now.
+    pub fn bind(&self, cx: &ExecContext<'_>, frame: &Frame) -> Result<Opening> {
         self.bind_for(false, cx, frame)
     }
 
-    /// The query of a cursor, and its parameters.
-    pub fn bind_cursor(&self, cx: &ExecContext<'_>, frame: &Frame) -> Result<(Embedded, Vec<Value>)> {
+    /// The query of a cursor.
+    pub fn bind_cursor(&self, cx: &ExecContext<'_>, frame: &Frame) -> Result<Opening> {
         self.bind_for(true, cx, frame)
     }
 
-    fn bind_for(&self, cursor: bool, cx: &ExecContext<'_>, frame: &Frame) -> Result<(Embedded, Vec<Value>)> {
+    fn bind_for(&self, cursor: bool, cx: &ExecContext<'_>, frame: &Frame) -> Result<Opening> {
         let text = self.text(cx, frame)?;
         let parts = cx.services.binding.statements_of(&text)?;
         let part = match parts.as_slice() {
             [_, _, ..] => return Err(ExecError::raised("42P11", "cannot open multi-query plan as cursor")),
             parts => parts.first().cloned().unwrap_or(0..text.len()),
         };
-        if let Some(bound) = self.bound(&text, part.clone(), cursor, cx, frame)? {
-            return Ok(bound);
+        let params = self.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
+        let known = Known { types: &self.using_types, transitions: &self.transitions };
+        let bound = cx.services.binding.bind_text(&text, part.clone(), &known, cursor, cx.catalog)?;
+        if let Some(statement) = bound {
+            let query = Embedded::new(&statement, cx.executor);
+            if let (true, Some(word)) = (query.types.is_empty(), query.change) {
+                return Err(no_cursor(word));
+            }
+            let planned = match &statement {
+                Statement::Query(plan) => planned_of_query(plan),
+                _ => Vec::new(),
+            };
+            let is_query = matches!(statement, Statement::Query(_));
+            return Ok(Opening { query: Embedded { is_query, ..query }, params, text, planned });
         }
-        let served = self.serve((&text, part), cx, frame)?.yields.ok_or_else(|| {
-            ExecError::raised("42P11", "cannot open a query that returns no rows as a cursor")
-        })?;
-        Ok((Embedded { reads_only: false, ..Embedded::new(&served, cx.executor) }, Vec::new()))
+        let words: Vec<String> =
+            text[part.clone()].split_whitespace().take(2).map(str::to_ascii_uppercase).collect();
+        let served =
+            self.serve((&text, part), cx, frame)?.yields.ok_or_else(|| no_cursor(&words.join(" ")))?;
+        let query = Embedded { reads_only: false, ..Embedded::new(&served, cx.executor) };
+        Ok(Opening { query, params: Vec::new(), text, planned: Vec::new() })
     }
 
     /// Runs a statement of the session's, which is a part of a text. Errors show the whole text.

@@ -325,6 +325,12 @@ impl Frame {
         from: &SqlType,
     ) -> Result<()> {
         let one = std::slice::from_ref;
+        let mut from = from;
+        if place.ty.is_row() && !from.is_row() && *from != SqlType::Text {
+            // By way of text, as everywhere.
+            cast_row(cx, std::slice::from_mut(&mut value), one(from), one(&SqlType::Text))?;
+            from = &SqlType::Text;
+        }
         cast_row(cx, std::slice::from_mut(&mut value), one(from), one(&place.ty))?;
         let Some((index, width)) = place.field else { return self.assign(cx, place.slot, value) };
         let more = payload(&value);
@@ -404,28 +410,28 @@ impl Frame {
     }
 }
 
-/// A row with the columns that are declared.
+/// A row with the columns that are declared: those have to be of the same types, but for modifiers.
 pub(super) fn as_declared(
     cx: &ExecContext<'_>,
     mut row: Vec<Value>,
     shape: &RowType,
     types: &[SqlType],
+    names: &[Arc<str>],
     mismatch: &str,
 ) -> Result<Vec<Value>> {
     let given: Vec<SqlType> = shape.fields.iter().map(|(_, ty)| ty.clone()).collect();
-    if given.len() != types.len() {
-        let (given, wanted) = (given.len(), types.len());
-        return Err(ExecError::Raised(Box::new(Raised {
-            sqlstate: "42804".into(),
-            message: mismatch.into(),
-            detail: Some(format!(
-                "Number of returned columns ({given}) does not match expected column count ({wanted})."
-            )),
-            hint: None,
-        })));
-    }
+    check_columns_of_row(mismatch, &given, types, names)?;
     cast_row(cx, &mut row, &given, types)?;
     Ok(row)
+}
+
+fn check_columns_of_row(text: &str, given: &[SqlType], wanted: &[SqlType], names: &[Arc<str>]) -> Result<()> {
+    check_types(text, given.iter(), wanted, names)?;
+    // A literal without a type is of none.
+    match given.iter().position(|ty| *ty == SqlType::Unknown) {
+        Some(n) => Err(of_column(text, &given[n], &wanted[n], n, names)),
+        None => Ok(()),
+    }
 }
 
 /// Rows of RETURN QUERY have the columns that the function returns, or that its caller wants; nothing is cast. A function in SQL
@@ -485,6 +491,22 @@ pub(super) fn check_assignable(given: &[SqlType], wanted: &[SqlType]) -> Result<
     Ok(())
 }
 
+/// 42804 of one column.
+fn of_column(text: &str, given: &SqlType, wanted: &SqlType, n: usize, names: &[Arc<str>]) -> ExecError {
+    let (given, wanted) = (given.pg_name(), wanted.pg_name());
+    let column = match names.get(n) {
+        Some(name) => format!("\"{name}\" (position {})", n + 1),
+        None => (n + 1).to_string(),
+    };
+    let detail = format!("Returned type {given} does not match expected type {wanted} in column {column}.");
+    ExecError::Raised(Box::new(Raised {
+        sqlstate: "42804".into(),
+        message: text.into(),
+        detail: Some(detail),
+        hint: None,
+    }))
+}
+
 /// Whether a row's columns have the types that are wanted of them; `text` says of what the error is (42804), `names` what the
 /// columns are called, as far as that is known.
 pub(super) fn check_types<'t>(
@@ -509,14 +531,7 @@ pub(super) fn check_types<'t>(
     }
     for (n, (given, wanted)) in given.zip(wanted).enumerate() {
         if *given != SqlType::Unknown && !given.same_base(wanted) {
-            let (given, wanted) = (given.pg_name(), wanted.pg_name());
-            let column = match names.get(n) {
-                Some(name) => format!("\"{name}\" (position {})", n + 1),
-                None => (n + 1).to_string(),
-            };
-            return mismatch(format!(
-                "Returned type {given} does not match expected type {wanted} in column {column}."
-            ));
+            return Err(of_column(text, given, wanted, n, names));
         }
     }
     Ok(())

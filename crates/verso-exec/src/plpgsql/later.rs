@@ -85,6 +85,7 @@ fn bind(plan: &PlLater, line: u32, cx: &ExecContext<'_>, frame: &Frame) -> Resul
     let shapes: Vec<Option<Arc<RowType>>> =
         plan.records.iter().map(|slot| frame.shape(*slot).cloned()).collect();
     let bound = plan.unbound.bind(&shapes, cx.catalog, cx.services.time_zone)?;
-    let step = Step { within: bound.within, ..Step::new(line, step(&bound.kind, cx.executor)) };
+    let step =
+        Step { within: bound.within, asks: bound.asks, ..Step::new(line, step(&bound.kind, cx.executor)) };
     Ok(Bound { catalog: cx.catalog.key(), shapes, step, variables: bound.variables })
 }

@@ -62,12 +62,14 @@ pub(super) struct Step {
     pub name: &'static str,
     /// What errors of its expressions say first.
     pub within: Vec<PlWithin>,
+    /// An expression of it asks a query.
+    pub asks: bool,
     pub kind: StepKind,
 }
 
 impl Step {
     pub fn new(line: u32, kind: StepKind) -> Step {
-        Step { line, name: kind.name(), within: Vec::new(), kind }
+        Step { line, name: kind.name(), within: Vec::new(), asks: false, kind }
     }
 
     /// What errors of its expressions say first.
@@ -147,7 +149,7 @@ pub(super) enum StepKind {
     ReturnComposite {
         value: RowExpr,
         shape: Arc<RowType>,
-        types: Option<Vec<SqlType>>,
+        types: Option<Arc<RowType>>,
     },
     ReturnNextComposite {
         value: RowExpr,
@@ -374,7 +376,7 @@ fn types_of(shape: &RowType) -> Vec<SqlType> {
 fn steps(statements: &[PlStatement], executor: Executor) -> Vec<Step> {
     let compiled = |statement: &PlStatement| {
         let within = statement.within.clone();
-        Step { within, ..Step::new(statement.line, step(&statement.kind, executor)) }
+        Step { within, asks: statement.asks, ..Step::new(statement.line, step(&statement.kind, executor)) }
     };
     statements.iter().map(compiled).collect()
 }

@@ -6,9 +6,9 @@ use verso_types::{Array, SqlType, TypeError, Value};
 
 use super::block::{reraise, run_block};
 use super::call_procedure;
-use super::cursor::{begin_loop, close, end_loop, fetch, open};
+use super::cursor::{Opened, begin_loop, close, end_loop, fetch, open};
 use super::diagnostics::diagnose;
-use super::dynamic::{execute, no_rows, return_execute};
+use super::dynamic::{execute, is_of, no_rows, return_execute};
 use super::embedded::{Taken, define_into, in_statement, may_change, run_embedded, run_sql};
 use super::frame::{Frame, as_declared, check_assignable, check_columns};
 use super::loops::{RowLoop, Turn, run_for_query, run_range, slices, turn};
@@ -94,27 +94,41 @@ fn in_context(error: ExecError, cx: &ExecContext<'_>, frame: &mut Frame, step: &
     ))
 }
 
-/// Adds the line of the query that PostgreSQL was running or planning, if it was. What it computes in planning depends on
-/// nothing but the variables, and is computed here again: an error of another part says nothing of it.
+/// Adds the line of the query that PostgreSQL was running or planning, if it was.
 #[cold]
 pub(super) fn within(error: ExecError, lines: &[PlWithin], cx: &ExecContext<'_>, frame: &Frame) -> ExecError {
-    if lines.is_empty() {
-        return error;
-    }
-    let told = |error: &ExecError| cx.services.binding.describe_error(error).message;
-    let message = told(&error);
-    let gives = |expr: &TypedExpr| match frame.eval(cx, &RowExpr::compile(expr)) {
-        Err(error) => told(&error) == message,
-        Ok(_) => false,
-    };
-    let line = lines.iter().find(|line| line.of.as_ref().is_none_or(|exprs| exprs.iter().any(gives)));
-    match line {
+    match line_of(&error, lines, cx, frame) {
         Some(line) => error.in_function(line.line.to_string()),
         None => error,
     }
 }
 
+/// The query that PostgreSQL was running or planning, if it was. What it computes in planning depends on nothing but the
+/// variables, and is computed here again: an error of another part says nothing of it.
+#[cold]
+pub(super) fn line_of<'l>(
+    error: &ExecError,
+    lines: &'l [PlWithin],
+    cx: &ExecContext<'_>,
+    frame: &Frame,
+) -> Option<&'l PlWithin> {
+    if lines.is_empty() {
+        return None;
+    }
+    let told = |error: &ExecError| cx.services.binding.describe_error(error).message;
+    let message = told(error);
+    let gives = |expr: &TypedExpr| match frame.eval(cx, &RowExpr::compile(expr)) {
+        Err(error) => told(&error) == message,
+        Ok(_) => false,
+    };
+    lines.iter().find(|line| line.of.as_ref().is_none_or(|exprs| exprs.iter().any(gives)))
+}
+
 pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
+    let asks = step.asks;
+    if asks {
+        frame.row_count = 1;
+    }
     match &mut step.kind {
         StepKind::Assign { slot, value } => {
             let value = value.eval(cx, frame)?;
@@ -155,6 +169,10 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
                     Turn::Done => break,
                     Turn::Leave(flow) => return Ok(flow),
                 }
+            }
+            if asks {
+                // Its condition was asked last.
+                frame.row_count = 1;
             }
         }
         StepKind::ForQuery { label, query, targets, cursor: Some(cursor), args, body } => {
@@ -230,27 +248,20 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::ReturnCast { value, from, to } => {
             let mut value = frame.eval(cx, value)?;
             let one = std::slice::from_ref;
-            cast_row(cx, std::slice::from_mut(&mut value), one(from), one(to)).map_err(|error| {
-                let signature = &frame.function.signature;
-                let what = "while casting return value to function's return type";
-                frame.located = true;
-                error.in_function(format!("PL/pgSQL function {signature} {what}"))
-            })?;
+            cast_row(cx, std::slice::from_mut(&mut value), one(from), one(to))
+                .map_err(|error| as_returned(error, frame))?;
             frame.value = value;
             return Ok(Flow::Return);
         }
         StepKind::ReturnComposite { value, shape, types } => {
             frame.value = match (frame.eval(cx, value)?, &types) {
-                (Value::Record(row), Some(types)) => Value::Record(
-                    as_declared(
-                        cx,
-                        row.to_vec(),
-                        shape,
-                        types,
-                        "returned record type does not match expected record type",
-                    )?
-                    .into(),
-                ),
+                (Value::Record(row), Some(wanted)) => {
+                    let names: Vec<Arc<str>> =
+                        wanted.fields.iter().map(|(name, _)| Arc::clone(name)).collect();
+                    let types: Vec<SqlType> = wanted.fields.iter().map(|(_, ty)| ty.clone()).collect();
+                    let row = as_declared(cx, row.to_vec(), shape, &types, &names, MISMATCH);
+                    Value::Record(row.map_err(|error| as_returned(error, frame))?.into())
+                }
                 (Value::Record(row), None) if frame.function.sql && !frame.row_types.is_empty() => {
                     let from: Vec<SqlType> = shape.fields.iter().map(|(_, ty)| ty.clone()).collect();
                     check_assignable(&from, &frame.row_types)?;
@@ -270,7 +281,12 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             let types = frame.row_types.clone();
             let row = match frame.eval(cx, value)? {
                 Value::Record(row) => {
-                    as_declared(cx, row.to_vec(), shape, &types, "wrong record type supplied in RETURN NEXT")?
+                    // A row that is written there has no names.
+                    let is_written =
+                        shape.of.is_none() && shape.fields.first().is_some_and(|(name, _)| **name == *"f1");
+                    let text =
+                        if is_written { MISMATCH } else { "wrong record type supplied in RETURN NEXT" };
+                    as_declared(cx, row.to_vec(), shape, &types, &frame.function.columns, text)?
                 }
                 _ => vec![Value::Null; types.len()],
             };
@@ -312,15 +328,10 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::GetDiagnostics { items } => diagnose(items, cx, frame)?,
         StepKind::Execute { text, into } => execute(text, into.as_ref(), cx, frame)?,
         StepKind::ForExecute { label, text, targets, body } => {
-            let (mut query, params) = text.bind(cx, frame)?;
-            return run_for_query(
-                RowLoop { label: label.as_ref(), cursor: None, targets },
-                &mut query,
-                Some(&params),
-                body,
-                cx,
-                frame,
-            );
+            let looping = RowLoop { label: label.as_ref(), cursor: None, targets };
+            return text.bind(cx, frame)?.over(cx, frame, |query, params, _, frame| {
+                run_for_query(looping, query, Some(params), body, cx, frame)
+            });
         }
         StepKind::ReturnExecute { text } => {
             return_execute(text, cx, frame)?;
@@ -330,17 +341,15 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
                 let value = frame.eval(cx, value)?;
                 frame.assign(cx, *slot, value)?;
             }
-            open(cursor, query, None, *forward, cx, frame)?;
+            let lines = &step.within;
+            let is_planned = |error: &ExecError, frame: &Frame| line_of(error, lines, cx, frame).is_some();
+            open(cursor, Opened { query, params: None, forward: *forward }, is_planned, cx, frame)?;
         }
         StepKind::OpenExecute { cursor, text, forward } => {
-            let (mut query, params) = text.bind_cursor(cx, frame)?;
-            if query.types.is_empty() {
-                return Err(ExecError::raised(
-                    "42P11",
-                    "cannot open a query that returns no rows as a cursor",
-                ));
-            }
-            open(cursor, &mut query, Some(&params), *forward, cx, frame)?;
+            text.bind_cursor(cx, frame)?.over(cx, frame, |query, params, planned, frame| {
+                let is_planned = |error: &ExecError, _: &Frame| is_of(error, params, planned, cx);
+                open(cursor, Opened { query, params: Some(params), forward: *forward }, is_planned, cx, frame)
+            })?;
         }
         StepKind::Fetch { cursor, movement, count, targets } => {
             let movement = match count {
@@ -383,6 +392,18 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::Nothing => {}
     }
     Ok(Flow::Next)
+}
+
+/// Of a row that is returned.
+const MISMATCH: &str = "returned record type does not match expected record type";
+
+/// An error of casting what is returned comes behind the RETURN.
+#[cold]
+fn as_returned(error: ExecError, frame: &mut Frame) -> ExecError {
+    let signature = &frame.function.signature;
+    let what = "while casting return value to function's return type";
+    frame.located = true;
+    error.in_function(format!("PL/pgSQL function {signature} {what}"))
 }
 
 /// The number of FETCH and MOVE.

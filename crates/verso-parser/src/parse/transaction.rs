@@ -14,39 +14,36 @@ pub(super) fn begin(cursor: &mut Cursor<'_>, words: &[&str]) -> Result<Statement
     Ok(Statement::Begin { modes: modes(cursor)?, start: words.len() > 1 })
 }
 
-/// `ISOLATION LEVEL …`, `SNAPSHOT`, `READ ONLY`, `NO SAVEPOINT`, with or without commas.
+/// `ISOLATION LEVEL …`, `SNAPSHOT`, `READ ONLY`, `NO SAVEPOINT`, with or without commas; of several that are about the same the last one
+/// counts, as in PostgreSQL.
 fn modes(cursor: &mut Cursor<'_>) -> Result<TransactionModes, SyntaxError> {
     let mut modes = TransactionModes::default();
     loop {
-        let at = cursor.here().start;
-        let twice = if cursor.accept(&["isolation", "level"]) {
-            modes.isolation.replace(level(cursor)?).is_some()
+        if cursor.accept(&["isolation", "level"]) {
+            modes.isolation = Some(level(cursor)?);
         } else if cursor.accept(&["snapshot", "at", "number"]) {
             modes.isolation.get_or_insert(IsolationLevel::Snapshot);
             let Token::Number(number) = cursor.peek() else { return Err(cursor.unexpected()) };
             let number = cursor.source().meaning(number);
             cursor.advance();
-            modes.snapshot.replace(number.to_string()).is_some()
+            modes.snapshot = Some(number.to_string());
         } else if cursor.is(&["snapshot"]) && !matches!(cursor.peek_at(1), Token::String(_)) {
             cursor.advance();
-            modes.isolation.replace(IsolationLevel::Snapshot).is_some()
+            modes.isolation = Some(IsolationLevel::Snapshot);
         } else if cursor.accept(&["read", "only"]) {
-            modes.read_only.replace(true).is_some()
+            modes.read_only = Some(true);
         } else if cursor.accept(&["read", "write"]) {
-            modes.read_only.replace(false).is_some()
+            modes.read_only = Some(false);
         } else if cursor.accept(&["no", "savepoint"]) {
-            modes.savepoints.replace(false).is_some()
+            modes.savepoints = Some(false);
         } else if cursor.accept(&["savepoint"]) {
-            modes.savepoints.replace(true).is_some()
+            modes.savepoints = Some(true);
         } else if cursor.accept(&["deferrable"]) {
-            modes.deferrable.replace(true).is_some()
+            modes.deferrable = Some(true);
         } else if cursor.accept(&["not", "deferrable"]) {
-            modes.deferrable.replace(false).is_some()
+            modes.deferrable = Some(false);
         } else {
             return Ok(modes);
-        };
-        if twice {
-            return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
         }
         if cursor.accept_token(&Token::Comma) && cursor.at_end() {
             return Err(cursor.unexpected());

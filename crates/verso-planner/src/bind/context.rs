@@ -70,6 +70,8 @@ pub enum Clause {
     Procedure,
     /// An argument of CALL.
     CallArgument,
+    /// An argument of EXECUTE.
+    ExecuteArgument,
 }
 
 impl Clause {
@@ -98,6 +100,7 @@ impl Clause {
             Clause::CopyWhere => "COPY FROM WHERE conditions",
             Clause::Window => "window definitions",
             Clause::CallArgument => "CALL arguments",
+            Clause::ExecuteArgument => "EXECUTE parameters",
         }
     }
 

@@ -220,15 +220,26 @@ impl Binder<'_> {
                 Ok(TypedExpr::new(K::Array(elements), array_over(ty)))
             }
             ExprKind::Subscript { .. } | ExprKind::Slice { .. } => self.subscripted(expr, cx),
-            ExprKind::Subquery(query) => self.scalar_subquery(query, cx),
-            ExprKind::Exists(query) => self.exists(query, cx),
-            ExprKind::ArraySubquery(query) => self.array_subquery(query, cx),
+            ExprKind::Subquery(query) => {
+                self.refuse_subquery(cx.clause, expr.point)?;
+                self.scalar_subquery(query, cx)
+            }
+            ExprKind::Exists(query) => {
+                self.refuse_subquery(cx.clause, expr.point)?;
+                self.exists(query, cx)
+            }
+            ExprKind::ArraySubquery(query) => {
+                self.refuse_subquery(cx.clause, expr.point)?;
+                self.array_subquery(query, cx)
+            }
             ExprKind::InSubquery { args, query, negated } => {
+                self.refuse_subquery(cx.clause, expr.point)?;
                 self.in_subquery(args, query, *negated, expr.point, cx)
             }
             ExprKind::Field { arg, name } => self.field(arg, name, cx),
             ExprKind::Row(parts) => self.row(parts, cx),
             ExprKind::QuantifiedSubquery { args, op, all, query } => {
+                self.refuse_subquery(cx.clause, expr.point)?;
                 self.quantified_subquery(op, args, query, *all, expr.point, cx)
             }
             ExprKind::SimilarTo { arg, pattern, escape, negated } => {

@@ -140,14 +140,15 @@ pub(crate) use null::may_be_null;
 pub use parameter::Inference;
 pub use plpgsql::bind_block;
 pub use plpgsql::bind_sql_function;
-pub(crate) use plpgsql::traced_body;
 pub use plpgsql::{bind_function, function_statements};
 pub use plpgsql::{bind_trigger, check_trigger_statements, update_trigger_body};
+pub(crate) use plpgsql::{body_as_query, traced_body};
 pub use plpgsql::{check_function, parse_function_body, shadowed};
 pub use polymorphic::{follows_from, is_polymorphic, needed_for, takes_polymorphic};
 pub use resolve::category;
 pub(crate) use resolve::common_type;
 pub(crate) use start::before_changes;
+pub(crate) use steady::is_immutable;
 pub use user_aggregate::{NewAggregate, NewMoving, Part, check_aggregate, part_of_definition};
 pub use view::function_body;
 pub use walk::columns_of;
@@ -248,7 +249,7 @@ impl<'c> Binder<'c> {
     pub(crate) fn planning(&self) -> Planning<'_> {
         let hints = Some(&*self.hints).filter(|hints| !hints.is_empty());
         let estimate = Estimate { catalog: Some(self.catalog), methods: self.rules.methods };
-        Planning { rules: self.rules, estimate, hints }
+        Planning { rules: self.rules, estimate, hints, time_zone: Some(self.time_zone) }
     }
 
     /// What the client is to know of the statements bound: hints that were not followed.

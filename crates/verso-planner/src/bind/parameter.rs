@@ -126,7 +126,7 @@ impl Binder<'_> {
     /// Binds an argument of EXECUTE to its parameter's type.
     pub fn argument(&self, expr: &Expr, index: usize, ty: &SqlType) -> Result<TypedExpr, SqlError> {
         let scope = Scope::default();
-        let mut cx = Context::new(&scope, Clause::Values);
+        let mut cx = Context::new(&scope, Clause::ExecuteArgument);
         let value = self.expr(expr, &mut cx)?;
         let fits = cast_kind(&value.ty, ty).is_some_and(|kind| kind <= CastKind::Assignment)
             || self.has_user_cast(&value.ty, ty, CastKind::Assignment);

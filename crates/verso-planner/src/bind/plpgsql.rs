@@ -8,6 +8,7 @@
 //! | [`raise`] | RAISE |
 //! | [`shadowed`] | variables that hide others |
 //! | [`sql`] | functions in SQL, which become bodies of the same kind |
+//! | [`inlined`] | those that become part of the plans that call them |
 //! | [`dynamic`] | EXECUTE, GET DIAGNOSTICS |
 //! | [`trigger`] | functions of triggers |
 //! | [`target`] | what values are assigned to |
@@ -22,6 +23,7 @@
 mod cursor;
 mod declare;
 mod dynamic;
+mod inlined;
 mod later;
 mod raise;
 mod result;
@@ -33,6 +35,7 @@ mod trigger;
 mod update_trigger;
 mod within;
 
+pub(crate) use inlined::body_as_query;
 pub use shadowed::shadowed;
 pub(in crate::bind) use sql::bind_noting;
 pub use sql::bind_sql_function;
@@ -482,30 +485,61 @@ impl<'c> Body<'c> {
     }
 
     fn bind(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
+        let bound = self.bind_quietly(expr)?;
+        self.note_expression(expr, &bound);
+        Ok(bound)
+    }
+
+    /// The same without a note of what its errors say.
+    fn bind_quietly(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
         let scope = Scope::default();
         let mut bound = self.binder.expr(expr, &mut Context::new(&scope, Clause::Procedure))?;
         crate::plan::expression(&mut bound, self.binder.planning())?;
-        self.note_expression(expr, &bound);
         Ok(bound)
     }
 
     /// A value for a variable; PL/pgSQL casts by way of text where there is no assignment cast.
     fn value(&self, expr: &Expr, name: &str, ty: &SqlType) -> Result<TypedExpr, SqlError> {
-        let bound = self.bind(expr)?;
-        self.value_of(bound, expr.at.start, name, ty)
+        let bound = self.bind_quietly(expr)?;
+        if bound.ty == SqlType::Unknown || !self.assigns.get() {
+            self.note_expression(expr, &bound);
+            return self.value_of(bound, expr.at.start, name, ty);
+        }
+        // The cast is a part of what PostgreSQL plans.
+        let value = self.value_of(bound, expr.at.start, name, ty)?;
+        self.note_expression(expr, &value);
+        Ok(value)
     }
 
-    /// The same of the first value of a variable: a literal that is none of its type is one when it runs, and not before.
-    fn first_value(&self, expr: &Expr, name: &str, ty: &SqlType) -> Result<TypedExpr, SqlError> {
-        let bound = self.bind(expr)?;
-        let is_literal = bound.ty == SqlType::Unknown;
+    /// A literal that is none of the variable's type is one when it runs, and not before.
+    fn literal(
+        &self,
+        bound: TypedExpr,
+        expr: &Expr,
+        name: &str,
+        ty: &SqlType,
+    ) -> Result<TypedExpr, SqlError> {
         let value = self.value_of(bound, expr.at.start, name, ty);
-        if value.is_ok() || !is_literal {
+        if value.is_ok() {
             return value;
         }
-        let text = self.binder.coerce(self.bind(expr)?, expr.at.start, &SqlType::Text, CastKind::Implicit)?;
+        let text = self.binder.coerce(
+            self.bind_quietly(expr)?,
+            expr.at.start,
+            &SqlType::Text,
+            CastKind::Implicit,
+        )?;
         let cast = ExprKind::Cast { arg: Box::new(text), kind: CastKind::Assignment };
         self.binder.of_domain(TypedExpr::new(cast, ty.erased()), ty)
+    }
+
+    /// The same of the first value of a variable.
+    fn first_value(&self, expr: &Expr, name: &str, ty: &SqlType) -> Result<TypedExpr, SqlError> {
+        let bound = self.bind(expr)?;
+        match bound.ty {
+            SqlType::Unknown => self.literal(bound, expr, name, ty),
+            _ => self.value_of(bound, expr.at.start, name, ty),
+        }
     }
 
     fn value_of(

@@ -233,6 +233,18 @@ impl Binder<'_> {
             SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(at)
         };
         let place = match (&bound.ty, &bound.kind) {
+            // A RECORD of PL/pgSQL that EXECUTE is given: its fields are nobody's who reads the text.
+            (SqlType::Row(row), K::Parameter(_))
+                if row.of.is_none()
+                    && matches!(arg.kind, ExprKind::Parameter(_))
+                    && self.variables.is_empty() =>
+            {
+                return Err(SqlError::new(
+                    sqlstate::UNDEFINED_COLUMN,
+                    format!("could not identify column \"{}\" in record data type", name.text),
+                )
+                .at(arg.at.start));
+            }
             (SqlType::Row(row), _) => row.fields.iter().position(|(field, _)| **field == *name.text),
             (SqlType::Record, K::Row(parts)) => (0..parts.len()).find(|n| format!("f{}", n + 1) == name.text),
             (SqlType::Record, _) => None,

@@ -17,6 +17,26 @@ use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, Query};
 
 impl Binder<'_> {
+    /// Refuses a query where PostgreSQL does.
+    pub(super) fn refuse_subquery(&self, clause: Clause, at: u32) -> Result<(), SqlError> {
+        let place = match clause {
+            // Files may have some from before.
+            Clause::Check if !self.kept => "check constraint",
+            Clause::Default => "DEFAULT expression",
+            Clause::Generated => "column generation expression",
+            Clause::IndexExpression => "index expression",
+            Clause::IndexPredicate => "index predicate",
+            Clause::TriggerWhen => "trigger WHEN condition",
+            Clause::Transform => "transform expression",
+            Clause::CopyWhere => "COPY FROM WHERE condition",
+            Clause::CallArgument => "CALL argument",
+            Clause::ExecuteArgument => "EXECUTE parameter",
+            _ => return Ok(()),
+        };
+        let text = format!("cannot use subquery in {place}");
+        Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at))
+    }
+
     /// Binds a query in the scope of an expression; what it needs of the row there comes beside it.
     fn correlated(&self, query: &Query, cx: &mut Context<'_>) -> Result<(Plan, Vec<TypedExpr>), SqlError> {
         self.correlated_for(query, &[], cx)
@@ -29,22 +49,7 @@ impl Binder<'_> {
         targets: &[SqlType],
         cx: &mut Context<'_>,
     ) -> Result<(Plan, Vec<TypedExpr>), SqlError> {
-        let refused = match cx.clause {
-            // Files may have some from before.
-            Clause::Check if !self.kept => Some("check constraint"),
-            Clause::Default => Some("DEFAULT expression"),
-            Clause::Generated => Some("column generation expression"),
-            Clause::IndexExpression => Some("index expression"),
-            Clause::IndexPredicate => Some("index predicate"),
-            Clause::TriggerWhen => Some("trigger WHEN condition"),
-            Clause::CopyWhere => Some("COPY FROM WHERE condition"),
-            Clause::CallArgument => Some("CALL argument"),
-            _ => None,
-        };
-        if let Some(place) = refused {
-            let text = format!("cannot use subquery in {place}");
-            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(query.at.start));
-        }
+        self.refuse_subquery(cx.clause, query.at.start)?;
         let refs = RefCell::default();
         let plan = {
             let refusal = cx.refuses_aggregates();

@@ -49,8 +49,9 @@ impl From<StorageError> for SqlError {
     fn from(error: StorageError) -> SqlError {
         let (message, is_full) = (error.to_string(), error.is_full_disk());
         let code = match &error {
-            StorageError::Conflict { record: _, by } => {
-                let text = "could not serialize access due to concurrent update";
+            StorageError::Conflict { record: _, by, deleted } => {
+                let done = if *deleted { "delete" } else { "update" };
+                let text = format!("could not serialize access due to concurrent {done}");
                 let error = SqlError::new(SERIALIZATION_FAILURE, text);
                 // Who it was is not always known.
                 return if *by == TxnId::NONE { error } else { error.with_detail(message) };
@@ -122,6 +123,11 @@ impl From<StorageError> for SqlError {
             StorageError::NotADatabase { what: _ } => {
                 let hint = "A new database is made where no file is yet.";
                 return SqlError::new(OBJECT_NOT_IN_PREREQUISITE_STATE, message).with_hint(hint);
+            }
+            StorageError::MissingLog { what: _ } => {
+                let hint = "Put the missing files back into the log folder, from wherever they were moved to, or restore a backup. \
+                            A copy of a database needs its log folder, unless the database was shut down in order.";
+                return SqlError::new(DATA_CORRUPTED, message).with_hint(hint);
             }
             StorageError::UnsupportedFormat { found: _, supported: _ } => FEATURE_NOT_SUPPORTED,
             StorageError::PageSize(_) => INVALID_PARAMETER_VALUE,
@@ -350,7 +356,7 @@ mod tests {
     #[test]
     fn storage_errors_get_the_codes_clients_retry_on() {
         let record = RecordId { page_index: 1, slot: 2 };
-        let conflict = SqlError::from(StorageError::Conflict { record, by: TxnId(7) });
+        let conflict = SqlError::from(StorageError::Conflict { record, by: TxnId(7), deleted: false });
         assert_eq!(conflict.sqlstate, "40001");
         assert_eq!(
             SqlError::from(StorageError::Deadlock { victim: TxnId(7), detail: "".into() }).sqlstate,

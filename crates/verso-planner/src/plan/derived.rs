@@ -8,11 +8,13 @@ use verso_exec::plan::{ExprKind, TypedExpr};
 use crate::bind::{Binder, map_columns, same};
 use crate::estimate::Estimate;
 use crate::implied::implied;
+use crate::rewrite::inlined;
 
 /// The hidden columns of a table, each with what it is computed from.
 #[derive(Default)]
 pub(super) struct Derived {
-    /// Number in storage, expression over the columns of the table.
+    /// Number in storage, expression over the columns of the table; one that calls functions in SQL stands there as plans have
+    /// it, too.
     columns: Vec<(u16, TypedExpr)>,
 }
 
@@ -23,7 +25,13 @@ impl Derived {
         let Some(catalog) = estimate.catalog.filter(|_| any) else { return Derived::default() };
         let utc = verso_types::TimeStyle::UTC; // nothing in them depends on it
         let hidden = Binder::new(catalog, &utc, &[]).hidden(table);
-        Derived { columns: hidden.into_iter().map(|(at, expr)| (table.columns[at].id, expr)).collect() }
+        let mut columns = Vec::with_capacity(hidden.len());
+        for (at, expr) in hidden {
+            let id = table.columns[at].id;
+            columns.extend(inlined(&expr, catalog).map(|own| (id, own)));
+            columns.push((id, expr));
+        }
+        Derived { columns }
     }
 
     /// The hidden column that has the values of an expression over `columns` of the table.
@@ -39,14 +47,16 @@ impl Derived {
     pub fn serves(&self, index: &IndexDef, columns: &[usize], filter: Option<&TypedExpr>) -> bool {
         let Some(guard) = index.guard else { return true };
         let Some(filter) = filter else { return false };
-        let Some(condition) = self.condition(guard) else { return false };
-        implied(&[&over_table(columns, filter)], condition)
+        let filter = over_table(columns, filter);
+        self.conditions(guard).any(|condition| implied(&[&filter], condition))
     }
 
-    /// The condition within the expression of a guard.
-    fn condition(&self, guard: u16) -> Option<&TypedExpr> {
-        let (_, expr) = self.columns.iter().find(|(column, _)| *column == guard)?;
-        condition_of(expr)
+    /// The condition within the expression of a guard, in its forms.
+    fn conditions(&self, guard: u16) -> impl Iterator<Item = &TypedExpr> {
+        self.columns
+            .iter()
+            .filter_map(move |(column, expr)| (*column == guard).then_some(expr))
+            .filter_map(condition_of)
     }
 }
 

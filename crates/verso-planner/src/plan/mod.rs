@@ -73,6 +73,7 @@ const COMBINATIONS_MAX: usize = 10_000;
 /// # Errors
 /// 54001 where it nests too deeply.
 pub fn choose(statement: &mut Statement, planning: Planning<'_>) -> Result<(), SqlError> {
+    rewrite::called::statement(statement, planning)?;
     rewrite::statement(statement, planning)?;
     if let Statement::With(with) = statement {
         before_changes(with);
@@ -87,6 +88,7 @@ pub fn choose(statement: &mut Statement, planning: Planning<'_>) -> Result<(), S
 /// # Errors
 /// 54001 where it nests too deeply.
 pub fn query(plan: &mut Plan, planning: Planning<'_>) -> Result<(), SqlError> {
+    rewrite::called::query(plan, planning)?;
     rewrite::query(plan, planning)?;
     let mut planner = Planner::new(planning);
     planner.query(plan, false);
@@ -98,6 +100,7 @@ pub fn query(plan: &mut Plan, planning: Planning<'_>) -> Result<(), SqlError> {
 /// # Errors
 /// 54001 where it nests too deeply.
 pub fn expression(expr: &mut TypedExpr, planning: Planning<'_>) -> Result<(), SqlError> {
+    rewrite::called::expressions(vec![expr], planning)?;
     rewrite::expressions(vec![expr], planning)?;
     let mut planner = Planner::new(planning);
     planner.expression(expr);

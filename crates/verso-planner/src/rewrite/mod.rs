@@ -15,6 +15,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`called`] | functions in SQL become part of the plans that call them |
 //! | [`push`], [`reduce`] | conditions towards the tables; outer joins whose padded rows they drop |
 //! | [`graph`] | a tree of inner joins taken apart and put together |
 //! | [`order`] | which of them are joined first, and how |
@@ -26,6 +27,7 @@
 //! | [`rules`] | rules by name, to be switched off in tests |
 
 mod attach;
+pub(crate) mod called;
 mod dependent;
 mod graph;
 mod members;
@@ -42,10 +44,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use verso_exec::plan::{ExprKind, Plan, SortKey, Statement, TypedExpr};
+use verso_types::TimeStyle;
 
 use crate::errors::SqlError;
 use crate::estimate::Estimate;
 use crate::hints::Hints;
+pub(crate) use called::inlined;
 pub use rules::Rules;
 use verso_env::recursion::check;
 
@@ -82,6 +86,8 @@ pub struct Planning<'s> {
     pub estimate: Estimate<'s>,
     /// What comments ask for.
     pub(crate) hints: Option<&'s Hints>,
+    /// For constants in the bodies of functions that become part of the plan; without it none do.
+    pub time_zone: Option<&'s TimeStyle>,
 }
 
 /// What is known while one statement is rewritten.
@@ -110,7 +116,7 @@ struct Wanted {
 
 impl<'s> Rewriter<'s> {
     fn new(planning: Planning<'s>) -> Rewriter<'s> {
-        let Planning { rules, estimate, hints } = planning;
+        let Planning { rules, estimate, hints, .. } = planning;
         Rewriter {
             rules,
             estimate,

@@ -21,6 +21,8 @@ pub struct Rules {
     pub inline: bool,
     /// Columns that nothing uses are left out.
     pub narrow: bool,
+    /// A function in SQL becomes part of the plan that calls it.
+    pub functions: bool,
     /// How tables are read and joined; no rule, but what rules and access paths choose from.
     pub methods: Methods,
 }
@@ -36,6 +38,7 @@ impl Rules {
         equalities: true,
         inline: true,
         narrow: true,
+        functions: true,
         methods: Methods::ALL,
     };
     /// None.
@@ -48,11 +51,12 @@ impl Rules {
         equalities: false,
         inline: false,
         narrow: false,
+        functions: false,
         methods: Methods::ALL,
     };
     /// Their names.
-    pub const NAMES: [&str; 8] =
-        ["push", "order", "lookup", "unnest", "costs", "equalities", "inline", "narrow"];
+    pub const NAMES: [&str; 9] =
+        ["push", "order", "lookup", "unnest", "costs", "equalities", "inline", "narrow", "functions"];
 
     /// All but those of a list with commas; `None` where it names one that there is not.
     #[must_use]
@@ -78,6 +82,7 @@ impl Rules {
             "equalities" => &mut self.equalities,
             "inline" => &mut self.inline,
             "narrow" => &mut self.narrow,
+            "functions" => &mut self.functions,
             _ => return None,
         })
     }

@@ -56,6 +56,9 @@ pub(crate) fn call(views: &Views<'_>, function: &'static str, args: &[Value]) ->
     if function.ends_with("_is_visible") {
         return Ok(call.is_visible(function));
     }
+    if let Some(value) = super::control::call(views, &catalog, function, args)? {
+        return Ok(value);
+    }
     if let Some(value) = super::server::call(views, &catalog, function, args)? {
         return Ok(value);
     }

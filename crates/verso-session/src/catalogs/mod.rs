@@ -34,6 +34,7 @@ mod aggregates;
 mod calls;
 mod collations;
 mod constraints;
+mod control;
 mod definitions;
 mod depends;
 mod domains;

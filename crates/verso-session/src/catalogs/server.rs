@@ -139,7 +139,11 @@ fn reset_shared(views: &Views<'_>, target: Option<&str>) -> Result<(), ExecError
 }
 
 /// Refuses what PostgreSQL grants to nobody else.
-fn for_superusers(views: &Views<'_>, catalog: &CatalogSnapshot, function: &str) -> Result<(), ExecError> {
+pub(super) fn for_superusers(
+    views: &Views<'_>,
+    catalog: &CatalogSnapshot,
+    function: &str,
+) -> Result<(), ExecError> {
     match catalog.is_superuser(views.services.current_role()) {
         true => Ok(()),
         false => Err(ExecError::raised("42501", format!("permission denied for function {function}"))),
@@ -147,7 +151,7 @@ fn for_superusers(views: &Views<'_>, catalog: &CatalogSnapshot, function: &str) 
 }
 
 /// The file of the log that has this place, as long as it is kept.
-fn segment(views: &Views<'_>, args: &[Value]) -> Value {
+pub(super) fn segment(views: &Views<'_>, args: &[Value]) -> Value {
     let Some(Value::Opaque(place)) = args.first() else { return Value::Null };
     let place = PgLsn::of(place).0;
     let has = |segment: &verso_storage::wal::SegmentInfo| {

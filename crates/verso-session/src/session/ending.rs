@@ -137,6 +137,20 @@ impl Session {
             let text = "cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
         }
+        let refused = {
+            let txn = active.txn.borrow();
+            match () {
+                () if txn.has_exported() => Some("cannot PREPARE a transaction that has exported snapshots"),
+                () if txn.shares_lock_with_session() => Some(
+                    "cannot PREPARE while holding both session-level and transaction-level locks on the same object",
+                ),
+                () => None,
+            }
+        };
+        if let Some(text) = refused {
+            self.end(active, Ending::Rollback)?;
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
         let user = self.services.current_name();
         self.end(active, Ending::Prepare { gid, by: &user })?;
         Ok(tag("PREPARE TRANSACTION"))

@@ -193,7 +193,7 @@ impl Session {
 /// # Errors
 /// 0A000
 pub(crate) fn check_resets(name: &str) -> Result<(), SqlError> {
-    if !matches!(name, "transaction_isolation" | "transaction_read_only") {
+    if !matches!(name, "transaction_isolation" | "transaction_read_only" | "transaction_deferrable") {
         return Ok(());
     }
     let text = format!("parameter \"{name}\" cannot be reset");
@@ -202,7 +202,7 @@ pub(crate) fn check_resets(name: &str) -> Result<(), SqlError> {
 
 /// What SET TRANSACTION says otherwise: settings that are modes of the transaction.
 fn modes_of(name: &str, value: Option<&str>) -> Result<Option<TransactionModes>, SqlError> {
-    let Some(value) = value else { return Ok(None) };
+    let Some(value) = value else { return check_resets(name).map(|()| None) };
     let mut modes = TransactionModes::default();
     match name {
         "transaction_isolation" => {

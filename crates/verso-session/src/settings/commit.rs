@@ -41,6 +41,8 @@ pub struct CommitLevel {
     pub wait: Option<CommitWait>,
     /// `commit_logging`, where it is set.
     pub logging: Option<CommitLogging>,
+    /// By which word `synchronous_commit` says that commits wait.
+    pub word: Option<&'static str>,
 }
 
 /// What a commit is to do.
@@ -102,6 +104,11 @@ impl CommitLevel {
             let text = format!("invalid value for parameter \"{name}\": \"{}\"", value.unwrap_or_default());
             Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text).with_hint(hint))
         };
+        // Without standbys all of these are the same.
+        const WAITS: [&str; 4] = ["on", "local", "remote_write", "remote_apply"];
+        if name == "commit_wait" {
+            self.word = None;
+        }
         match (name, lower.as_deref()) {
             ("commit_wait", None) => self.wait = None,
             ("commit_wait", Some("wait")) => self.wait = Some(CommitWait::Wait),
@@ -114,14 +121,15 @@ impl CommitLevel {
             ("commit_logging", _) => return invalid("Available values: immediate, batch."),
             ("synchronous_commit", None) => *self = CommitLevel::default(),
             ("synchronous_commit", Some("off" | "false" | "no" | "0")) => {
-                *self = CommitLevel { wait: Some(CommitWait::NoWait), logging: Some(CommitLogging::Batch) };
+                let (wait, logging) = (Some(CommitWait::NoWait), Some(CommitLogging::Batch));
+                *self = CommitLevel { wait, logging, word: None };
             }
-            // Without standbys all of these are the same.
-            (
-                "synchronous_commit",
-                Some("on" | "local" | "remote_write" | "remote_apply" | "true" | "yes" | "1"),
-            ) => {
-                *self = CommitLevel { wait: Some(CommitWait::Wait), logging: Some(CommitLogging::Immediate) };
+            ("synchronous_commit", Some(word))
+                if WAITS.contains(&word) || ["true", "yes", "1"].contains(&word) =>
+            {
+                let (wait, logging) = (Some(CommitWait::Wait), Some(CommitLogging::Immediate));
+                let word = WAITS.into_iter().find(|known| *known == word);
+                *self = CommitLevel { wait, logging, word };
             }
             ("synchronous_commit", _) => {
                 return invalid("Available values: local, remote_write, remote_apply, on, off.");
@@ -149,7 +157,7 @@ impl CommitLevel {
             },
             "synchronous_commit" => match wait {
                 Some(CommitWait::NoWait) => "off",
-                _ => "on",
+                _ => if self.wait.is_some() { self.word } else { above.word }.unwrap_or("on"),
             },
             _ => return None,
         })
@@ -190,10 +198,16 @@ mod tests {
                                 for inside in [false, true] {
                                     let statement =
                                         CommitWrite { wait: statement_wait, batch: statement_batch };
-                                    let session =
-                                        CommitLevel { wait: session_wait, logging: session_logging };
-                                    let database =
-                                        CommitLevel { wait: database_wait, logging: database_logging };
+                                    let session = CommitLevel {
+                                        wait: session_wait,
+                                        logging: session_logging,
+                                        word: None,
+                                    };
+                                    let database = CommitLevel {
+                                        wait: database_wait,
+                                        logging: database_logging,
+                                        word: None,
+                                    };
                                     let written = written(statement, session, database, inside);
                                     let wait = waits(statement_wait, session_wait, database_wait);
                                     let forced =
@@ -228,7 +242,9 @@ mod tests {
             ("off", "nowait", "batch", "off"),
             ("on", "wait", "immediate", "on"),
             ("OFF", "nowait", "batch", "off"),
-            ("local", "wait", "immediate", "on"),
+            ("local", "wait", "immediate", "local"),
+            ("true", "wait", "immediate", "on"),
+            ("remote_apply", "wait", "immediate", "remote_apply"),
         ] {
             assert!(level.set("synchronous_commit", Some(value)).expect(value));
             let shows = |name| level.show(name, CommitLevel::default());
@@ -236,7 +252,7 @@ mod tests {
             assert_eq!(shows("commit_logging"), Some(logging), "{value}");
             assert_eq!(shows("synchronous_commit"), Some(shown), "{value}");
         }
-        let forced = CommitLevel { wait: Some(CommitWait::ForceWait), logging: None };
+        let forced = CommitLevel { wait: Some(CommitWait::ForceWait), ..CommitLevel::default() };
         level.set("commit_wait", Some("nowait")).expect("known");
         assert_eq!(level.show("commit_wait", forced), Some("force_wait"));
         for (name, value) in

@@ -700,10 +700,11 @@ impl Settings {
                         // A time that is too long, or less than none.
                         let digits = |c: char| c.is_ascii_digit() || matches!(c, '-' | '.' | ' ');
                         if milliseconds(&format!("1{}", value.trim().trim_start_matches(digits))).is_some() {
+                            let unit = if value.trim().ends_with(|c: char| c.is_ascii_digit()) { " ms" } else { "" };
                             return SqlError::new(
                                 sqlstate::INVALID_PARAMETER_VALUE,
                                 format!(
-                                    "{value} is outside the valid range for parameter \"{name}\" (0 ms .. 2147483647 ms)"
+                                    "{value}{unit} is outside the valid range for parameter \"{name}\" (0 ms .. 2147483647 ms)"
                                 ),
                             );
                         }

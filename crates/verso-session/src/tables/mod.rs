@@ -284,7 +284,7 @@ impl EngineTables<'_> {
 /// The conflict of a statement whose snapshot or plan is not that of what it has locked.
 fn begun_anew() -> ExecError {
     let record = RecordId { page_index: 0, slot: 0 };
-    StorageError::Conflict { record, by: TxnId::NONE }.into()
+    StorageError::Conflict { record, by: TxnId::NONE, deleted: false }.into()
 }
 
 /// Bytes of `extent_size` and `next_extent`: without a unit kilobytes.
@@ -515,7 +515,7 @@ impl LockRows for EngineTables<'_> {
         if let Some(row) = conflict {
             let record = records[*row as usize];
             self.contended.borrow_mut().push(table.heap);
-            return Err(StorageError::Conflict { record, by: TxnId::NONE }.into());
+            return Err(StorageError::Conflict { record, by: TxnId::NONE, deleted: false }.into());
         }
         Ok(locked.locked)
     }

@@ -262,6 +262,11 @@ impl Manifest {
             visit(at, &block[..wanted])?;
             at += wanted as u64;
         }
+        let found = file.len().map_err(failed)?;
+        if found > length {
+            let problem = format!("{} has {} bytes behind its {length}", path.display(), found - length);
+            return Err(damaged(problem));
+        }
         match crc == self.pages_crc {
             true => Ok(()),
             false => Err(damaged(format!("the checksum of {} is wrong", path.display()))),

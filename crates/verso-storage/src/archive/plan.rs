@@ -101,8 +101,21 @@ pub fn verify_archive_with(
         return Err(damaged(format!("{archive} holds no log of the database that {base} is of")));
     }
     verify_pages(vfs, &links, steps)?;
-    plan.find_stop(vfs, RestoreTarget::End, steps)?;
+    verify_logs(vfs, bases, steps)?;
+    plan.find_stop(vfs, &RestoreTarget::End, steps)?;
     Ok((reports, Some(plan.manifest.report)))
+}
+
+/// Reads the log of each base and increment but the last one, as far as it belongs to it: each of them can be restored by itself.
+fn verify_logs(vfs: &dyn Vfs, folders: &[PathBuf], steps: &mut Steps<'_>) -> Result<(), StorageError> {
+    for folder in &folders[..folders.len().saturating_sub(1)] {
+        let plan = Plan::new(vfs, folder, None)?;
+        plan.find_stop(vfs, &RestoreTarget::End, steps).map_err(|error| match error {
+            StorageError::Archive { problem } => damaged(format!("{}: {problem}", folder.display())),
+            error => error,
+        })?;
+    }
+    Ok(())
 }
 
 /// Reads the pages of a base and of the increments upon it.
@@ -264,6 +277,17 @@ impl Plan {
         Ok(Plan { manifest, database, base_log, archive: files, folder })
     }
 
+    /// Refuses an archive that has nothing of the base's database: what was meant is another one, or it has lost its files.
+    pub fn refuse_empty_archive(&self) -> Result<(), StorageError> {
+        if self.folder.as_os_str().is_empty() || !self.archive.is_empty() {
+            return Ok(());
+        }
+        let folder = self.folder.display();
+        Err(damaged(format!(
+            "{folder} holds no log of the base's database; without an archive the base alone is restored"
+        )))
+    }
+
     /// About how long the log is that is walked.
     pub fn log_bytes(&self) -> u64 {
         let first = self.base_log.first().map_or(Lsn::ZERO, |file| file.first);
@@ -325,19 +349,19 @@ impl Plan {
     pub fn find_stop(
         &self,
         vfs: &dyn Vfs,
-        target: RestoreTarget,
+        target: &RestoreTarget,
         steps: &mut Steps<'_>,
     ) -> Result<Stop, StorageError> {
         steps.enter("log", self.log_bytes())?;
         let base = &self.manifest.report;
         match target {
-            RestoreTarget::Lsn(lsn) if lsn < base.end => {
+            RestoreTarget::Lsn(lsn) if *lsn < base.end => {
                 return Err(damaged(format!(
                     "the base is consistent from LSN {} on, that is behind LSN {lsn}",
                     base.end
                 )));
             }
-            RestoreTarget::Time(time) if time < base.ended => {
+            RestoreTarget::Time(time) if *time < base.ended => {
                 return Err(damaged(
                     "the time to restore to is before the end of the base backup: take an older base",
                 ));
@@ -362,8 +386,8 @@ impl Plan {
                 let commit = commit_of(start, &group)?;
                 opening |= chunk.epoch > newest;
                 reached = match (target, commit) {
-                    (RestoreTarget::Lsn(lsn), _) => end > lsn,
-                    (RestoreTarget::Time(time), Some(Some(made))) => start >= base.end && made > time,
+                    (RestoreTarget::Lsn(lsn), _) => end > *lsn,
+                    (RestoreTarget::Time(time), Some(Some(made))) => start >= base.end && made > *time,
                     (RestoreTarget::Time(_), Some(None)) if start >= base.end && !opening => {
                         return Err(damaged(format!(
                             "the commit at LSN {start} does not say when it was made: restore to an LSN instead"
@@ -383,7 +407,11 @@ impl Plan {
                     stop.last_commit = made;
                 }
                 stop.at = end;
-                reached = matches!(target, RestoreTarget::Lsn(lsn) if end >= lsn);
+                reached = match target {
+                    RestoreTarget::Lsn(lsn) => end >= *lsn,
+                    RestoreTarget::Name(name) => start >= base.end && is_named(start, &group, name)?,
+                    _ => false,
+                };
                 if reached {
                     return Ok(true);
                 }
@@ -391,7 +419,7 @@ impl Plan {
             Ok(false)
         })?;
         match target {
-            RestoreTarget::Lsn(lsn) if !reached && stop.at < lsn => {
+            RestoreTarget::Lsn(lsn) if !reached && stop.at < *lsn => {
                 Err(damaged(format!("the log ends at LSN {}, before LSN {lsn}", stop.at)))
             }
             RestoreTarget::Time(_) if !reached => Err(damaged(format!(
@@ -399,9 +427,24 @@ impl Plan {
                  be missing; restore to that LSN, or to the end",
                 stop.at
             ))),
+            RestoreTarget::Name(name) if !reached => Err(damaged(format!(
+                "there is no restore point \"{name}\" between LSN {}, where the base ends, and LSN {}, where the log ends",
+                base.end, stop.at
+            ))),
             _ => Ok(stop),
         }
     }
+}
+
+/// Whether a group is the restore point of that name.
+fn is_named(start: Lsn, group: &crate::wal::GroupView<'_>, name: &str) -> Result<bool, StorageError> {
+    for record in group.records() {
+        let record = record.map_err(|flaw| corrupt(start, &flaw))?;
+        if record.kind == RecordKind::RESTORE_POINT && record.payload == name.as_bytes() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a group ends a load without log (U4).

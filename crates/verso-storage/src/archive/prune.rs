@@ -55,7 +55,7 @@ pub fn prune_archive(
         return Err(damaged(format!("{one} and {other} are backups of different databases")));
     }
     for (plan, folder) in plans.iter().zip(kept) {
-        plan.find_stop(vfs, RestoreTarget::End, &mut Steps::new(&mut |_| Ok(()), 0)).map_err(|error| {
+        plan.find_stop(vfs, &RestoreTarget::End, &mut Steps::new(&mut |_| Ok(()), 0)).map_err(|error| {
             match error {
                 StorageError::Archive { problem } => damaged(format!(
                     "{} cannot be restored, so nothing is removed: {problem}",

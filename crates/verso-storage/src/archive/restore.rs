@@ -26,7 +26,7 @@ use crate::wal::{DatabaseId, SECTOR, segment_header, segment_path};
 const SEGMENT_BYTES: u64 = 64 << 20;
 
 /// Up to where the log is replayed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RestoreTarget {
     /// All there is.
     #[default]
@@ -35,6 +35,8 @@ pub enum RestoreTarget {
     Lsn(Lsn),
     /// What was committed at or before this time (microseconds since 1970), up to the first later commit.
     Time(i64),
+    /// Everything up to the first restore point of this name behind the end of the base.
+    Name(Arc<str>),
 }
 
 /// What was restored.
@@ -104,7 +106,7 @@ pub fn restore_chain(
 }
 
 /// What a database is made of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Restore<'r> {
     /// A base, and increments upon it in their order.
     pub bases: &'r [PathBuf],
@@ -137,10 +139,11 @@ pub fn restore_while(
     let links = chain(vfs, what.bases)?;
     let Some((last, _)) = links.last() else { return Err(damaged("a base is wanted")) };
     let plan = Plan::new(vfs, last, what.archive)?;
+    plan.refuse_empty_archive()?;
     let (log, pages) = (plan.log_bytes(), links.iter().map(|(_, manifest)| manifest.bytes()).sum::<u64>());
     // Everything is read twice, to verify and to write it; the log two times more, by recovery.
     let steps = &mut Steps::new(watch, 4 * log + 2 * pages);
-    let stop = plan.find_stop(vfs, what.to, steps)?;
+    let stop = plan.find_stop(vfs, &what.to, steps)?;
     verify_pages(vfs, &links, steps)?;
 
     let made = unfinished(target);

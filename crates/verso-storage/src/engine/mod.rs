@@ -39,7 +39,7 @@ use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, PageId, TxnId};
 use crate::progress::{Progress, WatchProgress};
 use crate::recovery::{
-    CHECKPOINT_BYTES_OWN, CheckpointReport, CheckpointTarget, Checkpointer, CheckpointerOptions,
+    CHECKPOINT_BYTES_OWN, CheckpointReport, CheckpointTarget, Checkpointer, CheckpointerOptions, Control,
     RecoveryReport, Store, temporary_dir,
 };
 use crate::rules::{Rule, disabled};
@@ -48,7 +48,7 @@ use crate::shared::{REDO, Shared};
 use crate::sleeper::Sleeper;
 use crate::space::{ExtentKind, Growth};
 use crate::txn::transaction::{Txn, TxnOptions};
-use crate::txn::{HistoryReport, Markers, Transactions, TxnState, prepared};
+use crate::txn::{HistoryReport, Markers, Transactions, TxnFate, TxnState, prepared};
 use crate::wal::{RecordKind, SegmentInfo, WalProgress};
 use crate::workers::{JobInfo, Listed, WorkerInfo, WorkerPool};
 use options::store_options;
@@ -96,6 +96,9 @@ impl CheckpointTarget for Target {
     }
 }
 
+/// Most bytes in the name of a restore point, as in PostgreSQL.
+pub const RESTORE_POINT_BYTES_MAX: usize = 63;
+
 /// Makes a checkpoint, which counts as one of a kind.
 fn counted(
     shared: &Shared,
@@ -109,6 +112,7 @@ fn counted(
     counts.done += 1;
     counts.nanos += shared.env.clock.monotonic_nanos().saturating_sub(began);
     counts.pages += report.pages_written;
+    counts.last_at = shared.env.clock.unix_micros();
     Ok(())
 }
 
@@ -365,6 +369,17 @@ impl Engine {
     /// What became of a transaction.
     pub fn txn_state(&self, txn: TxnId) -> TxnState {
         self.shared().transactions.state(txn)
+    }
+
+    /// What became of a transaction; none of a number that was never given.
+    pub fn txn_fate(&self, txn: TxnId) -> Option<TxnFate> {
+        let transactions = &self.shared().transactions;
+        (txn < transactions.markers().next).then(|| transactions.fate(txn))
+    }
+
+    /// What the superblock says.
+    pub fn control(&self) -> Control {
+        self.shared().store.control()
     }
 
     /// The commit number of a transaction, if it is committed: snapshots from this number on see it. 0 is long ago.
@@ -630,6 +645,28 @@ impl Engine {
         let wal = &self.shared().core().wal;
         wal.close_segment()?;
         Ok(wal.appended())
+    }
+
+    /// Gives this place in the log a name, to which a restore can go, and waits until it is on disk; where the log goes on.
+    ///
+    /// # Errors
+    /// `TooLarge` for a name of more than [`RESTORE_POINT_BYTES_MAX`]; `Full` if the log has no room; `Poisoned`, or what makes it
+    /// so.
+    pub fn restore_point(&self, name: &str) -> Result<Lsn, StorageError> {
+        if name.len() > RESTORE_POINT_BYTES_MAX {
+            let (size, limit) = (name.len() as u64, RESTORE_POINT_BYTES_MAX as u64);
+            return Err(StorageError::TooLarge {
+                what: "the name of a restore point".to_owned(),
+                size,
+                limit,
+            });
+        }
+        let core = self.shared().core();
+        let mut mini = Mini::begin(core, TxnId::NONE);
+        mini.state(RecordKind::RESTORE_POINT, name.as_bytes())?;
+        let (_, end) = mini.commit()?;
+        core.wal.flush(end)?;
+        Ok(end)
     }
 
     /// Archives everything that is logged by now.

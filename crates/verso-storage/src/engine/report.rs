@@ -94,6 +94,8 @@ pub struct CheckpointCounts {
     pub nanos: u64,
     /// Pages that these wrote.
     pub pages: u64,
+    /// When the last of them was done: microseconds since 1970, 0 for none.
+    pub last_at: i64,
 }
 
 impl Engine {

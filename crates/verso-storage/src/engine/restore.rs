@@ -100,6 +100,11 @@ impl StateRedo for Restoring<'_> {
             }
         }
         match kind {
+            RecordKind::ROLLED_BACK => drop(self.transactions.undone.insert(txn)),
+            RecordKind::BACKED_OUT => drop(self.transactions.undone.insert(TxnId(checked_u64(payload, 0)?))),
+            _ => {}
+        }
+        match kind {
             RecordKind::COMMIT | RecordKind::ROLLED_BACK => {
                 self.active.remove(&txn);
                 self.transactions.limbo.remove(&txn);
@@ -122,7 +127,7 @@ impl StateRedo for Restoring<'_> {
                 self.active.remove(&txn); // a full log may lack its end
             }
             RecordKind::VERSION_RANGE => self.versions.note(payload)?,
-            RecordKind::SWEPT => {}
+            RecordKind::SWEPT | RecordKind::RESTORE_POINT => {}
             RecordKind::UNLOGGED => {
                 self.unlogged.insert(ObjectId(checked_u32(payload, 0)?));
             }

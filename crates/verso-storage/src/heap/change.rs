@@ -450,7 +450,7 @@ impl Heap {
                 }
                 Some(Obstacle::Conflict { slot, by, live }) => {
                     let record = RecordId { page_index, slot };
-                    let conflict = StorageError::Conflict { record, by };
+                    let conflict = StorageError::Conflict { record, by, deleted: !live };
                     if !live || !txn.isolation().by_statement() {
                         return Err(conflict);
                     }

@@ -62,6 +62,11 @@ impl Engine {
 }
 
 impl Txn {
+    /// Whether its session and it itself have a lock on the same thing.
+    pub fn shares_lock_with_session(&self) -> bool {
+        self.shared.locks.holds_twice(&self.owner)
+    }
+
     /// Takes an advisory lock until the transaction ends, or for its session. Whether it was got (always with `Block`).
     ///
     /// # Errors

@@ -133,6 +133,16 @@ impl LockManager {
         true
     }
 
+    /// Whether the owner has a lock for its session and for its transaction as well.
+    pub(crate) fn holds_twice(&self, owner: &OwnerCore) -> bool {
+        let state = self.state.lock();
+        let tags = state.owners.get(&owner.id).map(|owner| owner.tags.as_slice()).unwrap_or_default();
+        tags.iter().filter_map(|tag| state.tags.get(tag)).any(|entry| {
+            let own = || entry.granted.iter().filter(|granted| granted.owner == owner.id);
+            own().any(|granted| granted.session > 0) && own().any(|granted| granted.txn > 0)
+        })
+    }
+
     /// Gives all advisory locks of the session back.
     pub(crate) fn release_session(&self, owner: &OwnerCore) {
         self.release_where(owner, |granted| granted.session = 0);

@@ -89,6 +89,19 @@ pub struct Store {
     awaiting: AtomicU32,
 }
 
+/// Where recovery would start, as the superblock says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// The database.
+    pub database: DatabaseId,
+    /// The newest checkpoint's place in the log.
+    pub checkpoint: Lsn,
+    /// Where redo would start.
+    pub redo: Lsn,
+    /// The format of the file.
+    pub format: u32,
+}
+
 /// What a checkpoint did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointReport {
@@ -186,8 +199,8 @@ impl Store {
     /// record since. What was not committed then is still in the pages; who keeps the states marks it dead.
     ///
     /// # Errors
-    /// `Io` with `NotFound`; `Locked`, `NotADatabase`, `UnsupportedFormat`, `Corrupt`, `DamagedLog`, what the file system
-    /// reports.
+    /// `Io` with `NotFound`; `Locked`, `NotADatabase`, `UnsupportedFormat`, `Corrupt`, `DamagedLog`, `MissingLog`, what the
+    /// file system reports.
     pub fn open(
         env: &Env,
         path: &Path,
@@ -276,6 +289,12 @@ impl Store {
     #[must_use]
     pub fn database(&self) -> DatabaseId {
         self.core.wal.database()
+    }
+
+    /// What the superblock says.
+    pub(crate) fn control(&self) -> Control {
+        let Superblock { database, checkpoint, redo, .. } = *self.superblock.lock();
+        Control { database, checkpoint, redo, format: FILE_FORMAT }
     }
 
     /// Bytes of log that recovery would have to read now.

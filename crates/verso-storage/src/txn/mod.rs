@@ -8,6 +8,7 @@
 //! where old values wait for it, [`history`] which state was there when, [`live`] what monitoring shows, [`prepared`] is about transactions whose end somebody else decides. Locks and waits are
 //! in [`crate::lock`].
 
+pub mod fate;
 pub mod frame;
 pub mod history;
 pub mod image_store;
@@ -20,6 +21,7 @@ pub mod ssi;
 pub mod table;
 pub mod transaction;
 
+pub use fate::TxnFate;
 pub use history::HistoryReport;
 pub use inventory::TxnState;
 pub use snapshot::{ReadView, Registration};

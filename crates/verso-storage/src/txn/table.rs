@@ -31,6 +31,7 @@ use smallvec::SmallVec;
 use verso_env::Clock;
 use verso_env::sync::{Mutex, RwLock};
 
+use super::fate::{TxnFate, Undone};
 use super::history::{History, HistoryReport, RestoredHistory};
 use super::inventory::{ACTIVE, DEAD, Directory, LIMBO, LOGGED, LONG_AGO, TxnState, logged_number, state_of};
 use super::snapshot::{Hold, Registration};
@@ -64,6 +65,10 @@ pub struct RestoredTransactions {
     pub dead: BTreeSet<TxnId>,
     /// Prepared and not decided, with what their preparation noted.
     pub limbo: BTreeMap<TxnId, Vec<u8>>,
+    /// What became of those from here on is known: the next one of the checkpoint.
+    pub known: TxnId,
+    /// Those of them of which nothing is left.
+    pub undone: BTreeSet<TxnId>,
     /// Marker of the former life.
     pub oit: TxnId,
     /// Marker of the former life.
@@ -104,6 +109,8 @@ struct State {
     /// Those of the active that are prepared, with what their preparation noted.
     limbo: BTreeMap<TxnId, Vec<u8>>,
     dead: BTreeSet<TxnId>,
+    /// Those of which nothing is left.
+    undone: Undone,
     /// Registered snapshots by their number, then in the order of their making: what they see as the oldest active and
     /// as the oldest unfinished transaction. The former ascends with the numbers.
     registered: BTreeMap<(u64, u64), Registered>,
@@ -303,6 +310,7 @@ impl Transactions {
             committing: BTreeSet::new(),
             limbo: restored.limbo,
             dead: restored.dead,
+            undone: Undone::since(restored.known, restored.undone),
             registered: BTreeMap::new(),
             next_registration: 0,
             history,
@@ -428,6 +436,7 @@ impl Transactions {
 
     /// `txn` was rolled back and nothing of it is left, so it counts as committed.
     pub fn rolled_back_clean(&self, txn: TxnId) {
+        self.state.lock().undone.add(txn);
         self.publish_commit(txn);
     }
 
@@ -443,6 +452,7 @@ impl Transactions {
     pub fn backed_out(&self, txn: TxnId) {
         let mut state = self.state.lock();
         if state.dead.remove(&txn) {
+            state.undone.add(txn);
             self.publish(&mut state, txn);
         }
     }
@@ -473,6 +483,16 @@ impl Transactions {
     /// The state of a transaction.
     pub fn state(&self, txn: TxnId) -> TxnState {
         state_of(self.directory.read().find(txn).unwrap_or(ACTIVE))
+    }
+
+    /// What became of a transaction whose number was given.
+    pub fn fate(&self, txn: TxnId) -> TxnFate {
+        // The state is stored behind the list: one that looks committed is in the list if it is to be.
+        match self.state(txn) {
+            TxnState::Active | TxnState::Limbo => TxnFate::InProgress,
+            TxnState::Dead => TxnFate::Aborted,
+            TxnState::Committed => self.state.lock().undone.fate(txn),
+        }
     }
 
     /// Whether the commit of a transaction is in the log, and not published yet.
@@ -735,7 +755,20 @@ impl Transactions {
             limbo.insert(TxnId(id), checked_slice(bytes, 0, length)?.to_vec());
             *bytes = &bytes[length..];
         }
-        Ok((RestoredTransactions { next, commit_counter, dead, limbo, oit, oat, ost, history: None }, active))
+        let (known, undone) = (TxnId(next), BTreeSet::new());
+        let restored = RestoredTransactions {
+            next,
+            commit_counter,
+            dead,
+            limbo,
+            known,
+            undone,
+            oit,
+            oat,
+            ost,
+            history: None,
+        };
+        Ok((restored, active))
     }
 }
 

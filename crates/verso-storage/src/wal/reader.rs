@@ -159,8 +159,8 @@ impl LogImage {
     /// process alone it may not be). `visit` sees every group from the redo LSN on, in order, with its start.
     ///
     /// # Errors
-    /// `NotADatabase` for a log of another database or without the redo LSN; what the file system reports; what
-    /// `visit` returns.
+    /// `NotADatabase` for a log of another database, `MissingLog` for one without the redo LSN; what the file system
+    /// reports; what `visit` returns.
     pub fn open(
         vfs: &dyn Vfs,
         dir: &Path,
@@ -366,8 +366,8 @@ fn check_database(
 }
 
 fn lost(origin: &LogOrigin, end: Lsn) -> StorageError {
-    let what = format!("its log ends at {end}, recovery has to start at {}", origin.redo);
-    StorageError::NotADatabase { what }
+    let what = format!("it ends at LSN {end}, recovery has to start at LSN {}", origin.redo);
+    StorageError::MissingLog { what }
 }
 
 /// Follows the log from segment to segment and chunk to chunk.
@@ -398,16 +398,16 @@ impl Walk {
             })
             .max_by_key(|(_, (_, header))| (header.start, header.epoch))
             .map(|(index, _)| index)
-            .ok_or_else(|| StorageError::NotADatabase {
+            .ok_or_else(|| StorageError::MissingLog {
                 what: format!(
-                    "the segment of its log with LSN {} is missing, where recovery has to start; {}",
+                    "recovery has to start at LSN {}, and no segment has it; {}",
                     origin.redo,
                     match oldest {
                         Some(number) => {
                             let name = segment::path_of(Path::new(""), number);
                             format!("the first one there is {}", name.display())
                         }
-                        None => "there is none".to_owned(),
+                        None => "there is none at all".to_owned(),
                     }
                 ),
             })?;

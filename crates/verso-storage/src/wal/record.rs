@@ -129,6 +129,8 @@ record_kinds! {
     UNLOGGED_GONE = 87, State, "unlogged gone";
     /// Every page of an unlogged object is durable: they are logged from here on.
     LOADED = 88, State, "loaded";
+    /// A place in the log has a name, to which a restore can go.
+    RESTORE_POINT = 89, State, "restore point";
 
     /// A page of an index with all its entries.
     INDEX_INIT = 128, Init, "index init";

@@ -126,7 +126,7 @@ fn segments_are_recycled_and_the_log_stays_bounded() {
     assert_eq!(groups.len(), 1);
     // What was recycled is gone: recovery from before says so.
     let old = LogImage::open(&*env.vfs, dir.path(), origin(1, FIRST_LSN, FIRST_LSN), |_, _| Ok(()));
-    assert!(matches!(old, Err(StorageError::NotADatabase { .. })));
+    assert!(matches!(old, Err(StorageError::MissingLog { .. })));
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn logs_of_others_and_foreign_files() {
     let result = LogImage::open(&*env.vfs, dir.path(), other, |_, _| Ok(()));
     assert!(matches!(result, Err(StorageError::NotADatabase { .. })));
     let result = LogImage::open(&*env.vfs, dir.path(), origin(1, FIRST_LSN, Lsn(999_999)), |_, _| Ok(()));
-    assert!(matches!(result, Err(StorageError::NotADatabase { .. })), "a log that ends too early");
+    assert!(matches!(result, Err(StorageError::MissingLog { .. })), "a log that ends too early");
 }
 
 /// R4, with a file system that looks at the lock commits need whenever a name is changed or synced.

@@ -11,6 +11,7 @@ use verso_storage::archive::{
     verify_archive, verify_archive_with,
 };
 use verso_storage::heap::Heap;
+use verso_storage::wal::{CHUNK_HEADER, SECTOR};
 use verso_storage::{CommitMode, Engine, Lsn, ObjectId, StorageError, TxnOptions, WatchProgress};
 
 use crate::support::{COLUMNS, Row, bump, fill, now, options, sound};
@@ -621,6 +622,86 @@ fn increments_have_what_changed_and_are_restored_upon_their_base() {
         file.write_at(&[0xAB; 64], middle).unwrap();
         assert!(refused(&all).contains("checksum"));
         engine.close().unwrap();
+    });
+}
+
+#[test]
+fn a_restore_ends_at_the_first_restore_point_of_the_name_behind_the_base() {
+    let world = World::new(1);
+    world.run(|env| {
+        let (engine, heap, object) = create(env);
+        engine.restore_point("before").unwrap();
+        back_up(&engine, "base").unwrap();
+        change(&engine, &heap, "one");
+        let one = (engine.restore_point("load").unwrap(), now(&engine, &heap));
+        change(&engine, &heap, "two");
+        engine.restore_point("load").unwrap();
+        engine.restore_point("loaded").unwrap();
+        let two = now(&engine, &heap);
+        change(&engine, &heap, "three");
+        let long = "x".repeat(64);
+        assert!(matches!(engine.restore_point(&long), Err(StorageError::TooLarge { .. })));
+        engine.close().unwrap();
+        let named = |name: &str| restore(env, "base", RestoreTarget::Name(name.into()), "r.verso");
+        assert_eq!(named("load").unwrap(), one.0);
+        assert_eq!(holds(env, "r.verso", object), one.1);
+        named("loaded").unwrap();
+        assert_eq!(holds(env, "r.verso", object), two);
+        for missing in ["before", "loa", "Load", ""] {
+            assert!(problem(named(missing)).contains("there is no restore point"), "{missing}");
+        }
+        drop((engine, heap));
+        // A database that is opened again steps over them.
+        let (engine, heap) = open(env, "t.verso", object);
+        engine.restore_point("last").unwrap();
+        let rows = now(&engine, &heap);
+        drop((engine, heap));
+        world.crash();
+        let (engine, heap) = open(env, "t.verso", object);
+        assert_eq!(now(&engine, &heap), rows);
+        drop(heap);
+        engine.close().unwrap();
+    });
+}
+
+#[test]
+fn every_file_of_a_chain_of_increments_is_verified() {
+    World::new(1).run(|env| {
+        let (engine, heap, _) = create(env);
+        back_up(&engine, "base").unwrap();
+        change(&engine, &heap, "one");
+        increment(&engine, "one", "base").unwrap();
+        change(&engine, &heap, "two");
+        increment(&engine, "two", "one").unwrap();
+        drop(heap);
+        engine.close().unwrap();
+        let chain = ["base", "one", "two"].map(at);
+        let verified = || verify_archive_with(&*env.vfs, &at("archive"), &chain, &mut |_| Ok(()));
+        verified().unwrap();
+        let mut damaged = 0;
+        for folder in &chain {
+            for log in env.vfs.list_dir(&folder.join("log")).unwrap() {
+                let file = env.vfs.open(&log, OpenMode::EXISTING).unwrap();
+                // The first byte that is logged.
+                let (mut byte, at) = ([0], (SECTOR + CHUNK_HEADER) as u64);
+                file.read_at(&mut byte, at).unwrap();
+                file.write_at(&[!byte[0]], at).unwrap();
+                assert!(problem(verified()).contains("damaged"), "{}", log.display());
+                file.write_at(&byte, at).unwrap();
+                damaged += 1;
+            }
+            let pages = env.vfs.open(&folder.join("pages"), OpenMode::EXISTING).unwrap();
+            let length = pages.len().unwrap();
+            pages.set_len(length + 100).unwrap();
+            assert!(problem(verified()).contains("100 bytes behind"), "{}", folder.display());
+            pages.set_len(length).unwrap();
+        }
+        assert!(damaged >= 3, "{damaged}");
+        verified().unwrap();
+        // Nothing of the database is left in the archive.
+        archived(env).iter().for_each(|file| env.vfs.remove_file(file).unwrap());
+        assert!(problem(verified()).contains("holds no log"));
+        assert!(problem(restore(env, "base", RestoreTarget::End, "r.verso")).contains("holds no log"));
     });
 }
 

@@ -205,7 +205,12 @@ type Outcomes = BTreeMap<&'static str, u64>;
 
 fn is_named(error: &StorageError) -> bool {
     error.is_of_a_page()
-        || matches!(error, StorageError::DamagedLog { .. } | StorageError::NotADatabase { .. })
+        || matches!(
+            error,
+            StorageError::DamagedLog { .. }
+                | StorageError::MissingLog { .. }
+                | StorageError::NotADatabase { .. }
+        )
 }
 
 /// Reads, changes and sweeps all there is; whatever fails names a page, and what is read is right.

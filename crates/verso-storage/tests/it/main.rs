@@ -6,6 +6,7 @@ mod check;
 mod columns;
 mod companions;
 mod damage;
+mod fates;
 mod faults;
 mod history;
 mod images;

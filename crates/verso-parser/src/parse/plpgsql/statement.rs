@@ -407,7 +407,10 @@ impl<'s> Body<'s> {
         let whole = self.text_of(tokens);
         let Some(rest) = rest else { return whole.to_owned() };
         let kept = rest.iter().zip(tokens).take_while(|(kept, token)| kept.start == token.start).count();
-        let head = self.text_of(&rest[..kept]);
+        // What stands between the words before INTO and that stays, as in PostgreSQL.
+        let upto = self.text_of(&tokens[..(kept + 1).min(tokens.len())]);
+        let into = self.text_of(tokens.get(kept..=kept).unwrap_or_default());
+        let head = &upto[..upto.len() - into.len()];
         let tail = self.text_of(&rest[kept..]);
         let blanks = whole.len().saturating_sub(head.len() + tail.len());
         format!("{head}{}{tail}", " ".repeat(blanks)).trim_end().to_owned()

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use verso_exec::plan::{
-    Movement, PlBlock, PlCursor, PlDeclaration, PlDefault, PlStatement, PlStatementKind, PlTargets, TypedExpr,
+    Movement, PlBlock, PlCursor, PlDeclaration, PlDefault, PlStatement, PlStatementKind, PlTargets, PlWithin,
+    Statement, TypedExpr,
 };
 use verso_types::{SqlType, SystemType};
 
@@ -78,10 +79,7 @@ impl Body<'_> {
     ) -> Result<PlStatementKind, SqlError> {
         let cursor = self.unbound_cursor(cursor)?;
         let query = Box::new(self.binder.statement(&placed(statement))?);
-        if query.output().is_empty() {
-            let text = "cannot open a query that returns no rows as a cursor";
-            return Err(SqlError::new("42P11", text));
-        }
+        refuse_change(&query)?;
         self.note_query(&query, text);
         Ok(PlStatementKind::Open { cursor, args: Vec::new(), query, forward })
     }
@@ -101,7 +99,12 @@ impl Body<'_> {
     fn unbound_cursor(&self, name: &Name) -> Result<PlCursor, SqlError> {
         let cursor = self.cursor_variable(name)?;
         if self.cursors.iter().any(|known| known.slot == cursor.slot) {
-            return Err(self.refuse(SqlError::syntax("syntax error at or near \"FOR\"").at(name.at.end + 1)));
+            // The word behind it, as it is written.
+            let rest: Vec<char> = self.source.text.chars().skip(name.at.end as usize).collect();
+            let blanks = rest.iter().take_while(|c| c.is_whitespace()).count();
+            let word: String = rest[blanks..].iter().take_while(|c| c.is_alphabetic()).collect();
+            let at = name.at.end + u32::try_from(blanks).unwrap_or(1);
+            return Err(self.refuse(SqlError::syntax(format!("syntax error at or near \"{word}\"")).at(at)));
         }
         Ok(cursor)
     }
@@ -182,9 +185,17 @@ impl Body<'_> {
                 }
             });
         }
-        let mut bound = Vec::new();
+        let (mut bound, mut texts) = (Vec::new(), Vec::new());
+        let noted = self.noted.borrow().len();
         for (value, (name, ty)) in values.into_iter().flatten().zip(wanted) {
             bound.push(self.value(value, &name.text, ty)?);
+            texts.extend(self.source.part_at(value.at.start + 1).map(|(text, _)| text));
+        }
+        // All of them are one expression for PostgreSQL, which it runs as a query.
+        if !bound.is_empty() {
+            self.noted.borrow_mut().truncate(noted);
+            let line = format!("PL/pgSQL expression \"{}\"", texts.join(", ")).into();
+            self.noted.borrow_mut().push(PlWithin { line, of: Some(bound.clone()) });
         }
         // Its query names what is in scope where it is declared, as it is here.
         let shapes = self.shapes();
@@ -197,6 +208,7 @@ impl Body<'_> {
         self.binder.variables = here;
         self.block = block;
         let query = query?;
+        refuse_change(&query)?;
         self.note_query(&query, &declared.cursor.text);
         Ok((slots.into_iter().zip(bound).collect(), Box::new(query)))
     }
@@ -273,11 +285,21 @@ impl Body<'_> {
         let cursor = Some(declared.plan());
         let looping = PlStatementKind::ForQuery { label, query, targets, cursor, args, body };
         let within = self.noted.take().into_iter().filter(|line| line.of.is_some()).collect();
-        let looping = PlStatement { line, within, kind: looping };
+        let looping = PlStatement { line, within, asks: false, kind: looping };
         let declarations =
             vec![PlDeclaration { slot, default: PlDefault::Null, line: self.line, within: Vec::new() }];
         Ok(PlStatementKind::Block(PlBlock { declarations, body: vec![looping], ..PlBlock::default() }))
     }
+}
+
+/// Refuses a statement without rows where a loop or a cursor goes over some.
+pub(super) fn refuse_change(query: &Statement) -> Result<(), SqlError> {
+    if !query.output().is_empty() {
+        return Ok(());
+    }
+    // A query without columns has rows.
+    let Some(word) = query.change() else { return Ok(()) };
+    Err(SqlError::new("42P11", format!("cannot open {word} query as cursor")))
 }
 
 impl Declared {

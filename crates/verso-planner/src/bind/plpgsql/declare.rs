@@ -11,6 +11,9 @@ use super::Body;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Name, PlAlike};
 
+/// What stands for a variable that gets its first value late: a name that none has.
+pub(super) const FIRST: &str = " first";
+
 impl Body<'_> {
     /// The type of a variable, which may be that of another one or of a column, or an array of it.
     pub(super) fn declared_type(&self, declaration: &syntax::PlDeclaration) -> Result<SqlType, SqlError> {
@@ -204,7 +207,7 @@ impl Body<'_> {
         }
         // It is bound when it is reached: as an assignment, under a name that no variable has.
         self.noted.take();
-        let name = Name { text: " first".to_owned(), at: declaration.name.at };
+        let name = Name { text: FIRST.to_owned(), at: declaration.name.at };
         let block = Arc::clone(&self.block);
         let (hidden, own) = (name.text.as_str().into(), ty.clone());
         self.binder.variables.push(Variable { block, name: hidden, slot, ty: own, conflict: self.conflict });

@@ -18,7 +18,7 @@ use super::cursor::Declared;
 use super::{Body, located};
 use crate::errors::{SqlError, sqlstate};
 use crate::rewrite::Rules;
-use verso_parser::syntax::{PlBlock, PlConflict, PlSource, PlStatement, PlStatementKind as Syntax};
+use verso_parser::syntax::{Name, PlBlock, PlConflict, PlSource, PlStatement, PlStatementKind as Syntax};
 
 /// A statement, and what is in scope where it stands.
 #[derive(Debug)]
@@ -196,15 +196,20 @@ impl Unbound for Waiting {
         // One that is not assigned is NULL as a whole.
         let known = |shape: &Option<Arc<RowType>>| Some(shape.clone().unwrap_or_else(unassigned));
         body.set_shapes(&shapes.iter().map(known).collect::<Vec<_>>());
-        let (kind, within) = body.told(&self.statement, Body::statement);
+        let (kind, within, asks) = body.told(&self.statement, Body::statement);
         let kind = kind.map_err(|error| late_error(error, &self.statement, &self.source, self.at.0))?;
-        Ok(LateBound { kind, within, variables: body.variables.into() })
+        Ok(LateBound { kind, within, asks, variables: body.variables.into() })
     }
 }
 
 /// What a RECORD is that has no fields when a statement is reached.
 fn unassigned() -> Arc<RowType> {
     Arc::new(RowType { of: None, fields: Vec::new() })
+}
+
+/// Whether it is the first value of a variable that is assigned, which is no assignment for PostgreSQL.
+pub(super) fn is_first(target: &[Name]) -> bool {
+    matches!(target, [name] if name.text == super::declare::FIRST)
 }
 
 /// An error of binding a statement when it is reached. What a record lacks PostgreSQL finds when it runs the expression, and not in
@@ -221,8 +226,13 @@ fn late_error(error: SqlError, statement: &Syntax, source: &PlSource, start: u32
     let position = error.position.or_else(|| expr.map(|expr| expr.at.start + 1));
     let position = position.unwrap_or(start + 1);
     // A constant that is too long for its variable is one in planning.
+    let is_first = matches!(statement, Syntax::Assign { target, .. } if is_first(target));
     let is_too_long = matches!(statement, Syntax::Assign { .. })
-        && (error.sqlstate == "22001" || error.message == "numeric field overflow");
+        && !is_first
+        && error.sqlstate.starts_with("22")
+        && (error.position.is_none()
+            || error.sqlstate == "22001"
+            || error.message == "numeric field overflow");
     // What may not be done is found when the query runs.
     let is_refused = [sqlstate::INSUFFICIENT_PRIVILEGE, sqlstate::FEATURE_NOT_SUPPORTED];
     let is_refused = error.position.is_none() && is_refused.contains(&error.sqlstate);
@@ -230,7 +240,7 @@ fn late_error(error: SqlError, statement: &Syntax, source: &PlSource, start: u32
     let part = if within { source.part_at(position) } else { None };
     let Some((text, _)) = part else { return located(error, source).into() };
     let word = match statement {
-        Syntax::Assign { .. } => "PL/pgSQL assignment",
+        Syntax::Assign { .. } if !is_first => "PL/pgSQL assignment",
         Syntax::Sql { .. }
         | Syntax::Perform { .. }
         | Syntax::ForQuery { .. }

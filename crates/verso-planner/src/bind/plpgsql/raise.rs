@@ -38,9 +38,7 @@ impl Body<'_> {
             match option {
                 PlRaiseOption::Message => {
                     if raise.format.is_some() {
-                        return Err(
-                            SqlError::syntax("RAISE option already specified: MESSAGE").at(expr.at.start)
-                        );
+                        return Err(SqlError::syntax("RAISE option already specified: MESSAGE"));
                     }
                     format = Some("%".to_string());
                     args = vec![as_text(expr)?];

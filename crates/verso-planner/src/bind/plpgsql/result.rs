@@ -1,7 +1,9 @@
 //! RETURN, RETURN NEXT, RETURN QUERY.
 
+use std::sync::Arc;
+
 use verso_exec::plan::{ExprKind, PlReturn, PlStatementKind, TypedExpr};
-use verso_types::{CastKind, SqlType, cast_kind};
+use verso_types::{CastKind, RowType, SqlType, cast_kind};
 
 use super::{Body, not_assigned};
 use crate::errors::{SqlError, sqlstate};
@@ -27,8 +29,9 @@ impl Body<'_> {
                 return Ok(PlStatementKind::ReturnComposite { value, shape, types: None });
             }
             (PlReturn::Scalar(SqlType::Row(row)), Some(value)) => {
+                let shown = value;
                 let (value, shape) = self.row_value(value).map_err(not_composite)?;
-                let types = Some(row.fields.iter().map(|(_, ty)| ty.clone()).collect());
+                let (shape, types) = (as_written(shown, shape), Some(Arc::clone(row)));
                 return Ok(PlStatementKind::ReturnComposite { value, shape, types });
             }
             (PlReturn::Scalar(ty), Some(value)) => return self.return_cast(value, ty),
@@ -105,6 +108,7 @@ impl Body<'_> {
         };
         if let (Some(value), true) = (value, self.result_slots.is_empty() && self.returns_rows) {
             let (row, shape) = self.row_value(value).map_err(not_composite)?;
+            let shape = as_written(value, shape);
             // Only as a value it is NULL while it is not assigned.
             if let (syntax::ExprKind::Column(names), true) = (&value.kind, shape.fields.is_empty())
                 && let [name] = names.as_slice()
@@ -142,6 +146,20 @@ impl Body<'_> {
         let query = Box::new(self.binder.statement(statement)?);
         Ok(PlStatementKind::ReturnQuery { query, text: Some(text.into()) })
     }
+}
+
+/// The fields of a row that is returned: literals in it have no type, and become nothing else.
+fn as_written(value: &Expr, shape: Arc<RowType>) -> Arc<RowType> {
+    use syntax::{ExprKind as E, Literal};
+    let E::Row(parts) = &value.kind else { return shape };
+    let is_open = |part: &Expr| matches!(part.kind, E::Literal(Literal::String(_) | Literal::Null));
+    if shape.of.is_some() || parts.len() != shape.fields.len() || !parts.iter().any(is_open) {
+        return shape;
+    }
+    let field = |((name, ty), part): (&(Arc<str>, SqlType), &Expr)| {
+        (Arc::clone(name), if is_open(part) { SqlType::Unknown } else { ty.clone() })
+    };
+    Arc::new(RowType { of: None, fields: shape.fields.iter().zip(parts).map(field).collect() })
 }
 
 /// What is said of a RETURN that is no row where one is wanted.

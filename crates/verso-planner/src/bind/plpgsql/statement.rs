@@ -9,9 +9,10 @@ use verso_exec::plan::{
     CommitWrite, ExprKind, PlInto, PlStatement, PlStatementKind, PlTargets, Plan, RaiseLevel, Statement,
     TypedExpr,
 };
-use verso_types::{SqlType, Value};
+use verso_types::{RowType, SqlType, Value};
 
 use super::Body;
+use super::cursor::refuse_change;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Expr, Name, PlStatementKind as Syntax};
 
@@ -27,10 +28,14 @@ impl Body<'_> {
         for statement in statements {
             self.line = statement.line;
             self.at = (statement.start, statement.end);
-            let (kind, within) = self.told(&statement.kind, Body::lazily);
+            let (kind, within, asks) = self.told(&statement.kind, Body::lazily);
             let kind = kind?;
-            let within = if matches!(kind, PlStatementKind::Later(_)) { Vec::new() } else { within };
-            all.push(PlStatement { line: statement.line, within, kind });
+            // One that is bound when it is reached has its own then.
+            let (within, asks) = match kind {
+                PlStatementKind::Later(_) => (Vec::new(), false),
+                _ => (within, asks),
+            };
+            all.push(PlStatement { line: statement.line, within, asks, kind });
         }
         self.set_shapes(&shapes);
         Ok(all)
@@ -112,12 +117,7 @@ impl Body<'_> {
             Syntax::ForQuery { label, targets, statement, text, body } => {
                 let targets = self.loop_targets(targets)?;
                 let query = Box::new(self.binder.statement(statement)?);
-                if query.output().is_empty() {
-                    return Err(SqlError::new(
-                        "42601",
-                        "cannot open a query that returns no rows as a cursor",
-                    ));
-                }
+                refuse_change(&query)?;
                 self.note_query(&query, text);
                 let body = self.loop_body(label, body)?;
                 let (label, args) = (text_of(label), Vec::new());
@@ -259,7 +259,11 @@ impl Body<'_> {
             let text = format!("FOREACH expression must yield an array, not type {ty}");
             return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
         };
-        let element = SqlType::clone(element);
+        let element = match (&**element, &array.kind) {
+            // Rows that are written there: what their fields are is known.
+            (SqlType::Record, ExprKind::Array(rows)) => record_of(rows).unwrap_or(SqlType::Record),
+            (element, _) => element.clone(),
+        };
         let to_array = match &targets {
             PlTargets::Places(places) => {
                 matches!(places.as_slice(), [place] if matches!(place.ty, SqlType::Array(_)))
@@ -397,6 +401,25 @@ fn text_of(name: &Option<Name>) -> Option<Arc<str>> {
 }
 
 /// A query as a statement to be run.
+/// The type of rows that have fields of the same types.
+fn record_of(rows: &[TypedExpr]) -> Option<SqlType> {
+    fn types(row: &TypedExpr) -> Option<Vec<SqlType>> {
+        let field = |part: &TypedExpr| match &part.ty {
+            SqlType::Unknown => SqlType::Text,
+            ty => ty.clone(),
+        };
+        match &row.kind {
+            ExprKind::Row(parts) => Some(parts.iter().map(field).collect()),
+            ExprKind::Cast { arg, .. } => types(arg),
+            _ => None,
+        }
+    }
+    let first = types(rows.first()?)?;
+    let all_alike = rows.iter().all(|row| types(row).as_ref() == Some(&first));
+    let fields = first.into_iter().zip(1..).map(|(ty, n)| (format!("f{n}").into(), ty)).collect();
+    all_alike.then(|| SqlType::Row(Arc::new(RowType { of: None, fields })))
+}
+
 pub(super) fn planned(binder: &crate::bind::Binder<'_>, mut query: Plan) -> Result<Box<Statement>, SqlError> {
     crate::plan::query(&mut query, binder.planning())?;
     Ok(Box::new(Statement::Query(query)))

@@ -6,6 +6,7 @@ use verso_exec::plan::{ExprKind, PlPlace, PlStatementKind, PlTargets, TypedExpr}
 use verso_types::{RowType, SqlType, Value};
 
 use super::Body;
+use super::later::is_first;
 use super::not_assigned;
 use crate::bind::scope::Variable;
 use crate::bind::trigger::no_field;
@@ -88,28 +89,29 @@ impl Body<'_> {
         {
             return Ok(row);
         }
+        // A field that is a row takes one value, as others do.
+        let is_whole = |place: &PlPlace| place.ty.is_row() && place.field.is_none();
         if let [only] = names
             && let place = self.place(only)?
-            && place.ty.is_row()
+            && is_whole(&place)
         {
-            return match (&place.ty, place.field) {
-                (SqlType::Row(row), None) => {
+            return Ok(match &place.ty {
+                SqlType::Row(row) => {
                     let types = row.fields.iter().map(|(_, ty)| ty.clone()).collect();
-                    Ok(PlTargets::Row { slot: place.slot, types })
+                    PlTargets::Row { slot: place.slot, types }
                 }
-                (_, None) => Ok(PlTargets::Record { slot: place.slot }),
-                (_, Some(_)) => Err(SqlError::unsupported("a field that is a row as a target")),
-            };
+                _ => PlTargets::Record { slot: place.slot },
+            });
         }
         let one = |target: &PlTarget| {
             let place = self.place(target)?;
-            match place.ty.is_row() {
+            match is_whole(&place) {
                 true => Err(self.no_scalar(target)),
                 false => Ok(place),
             }
         };
         if let [first, _, ..] = names
-            && (self.trigger_row(first).is_some() || self.place(first)?.ty.is_row())
+            && (self.trigger_row(first).is_some() || is_whole(&self.place(first)?))
         {
             let text = "record variable cannot be part of multiple-item INTO list";
             let comma = first.last().map_or(0, |name| name.at.end);
@@ -193,7 +195,12 @@ impl Body<'_> {
         }
         let PlPlace { slot, field, ty } = self.place(target)?;
         match field {
-            None if ty.is_row() && path.is_empty() => self.row_assignment(slot, &ty, value),
+            None if ty.is_row() && path.is_empty() => match self.row_assignment(slot, &ty, value) {
+                Err(error) if error.sqlstate == sqlstate::DATATYPE_MISMATCH && !is_first(target) => {
+                    self.row_by_way_of_text(slot, &ty, value)
+                }
+                assignment => assignment,
+            },
             None if path.is_empty() => {
                 Ok(PlStatementKind::Assign { slot, value: self.value(value, &name.text, &ty)? })
             }
@@ -212,6 +219,22 @@ impl Body<'_> {
                 Ok(PlStatementKind::AssignField { place: PlPlace { slot, field: Some(field), ty }, value })
             }
         }
+    }
+
+    /// `r := e` of a row, where the value is none.
+    fn row_by_way_of_text(
+        &self,
+        slot: usize,
+        ty: &SqlType,
+        value: &Expr,
+    ) -> Result<PlStatementKind, SqlError> {
+        if !matches!(ty, SqlType::Row(_)) {
+            let text = "input of anonymous composite types is not implemented";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(value.at.start));
+        }
+        let bound = self.bind(value)?;
+        let value = self.binder.by_way_of_text(bound, value.at.start, ty)?;
+        Ok(PlStatementKind::Assign { slot, value })
     }
 
     /// `r := e` of a row or a record.

@@ -5,24 +5,25 @@
 //! cursor runs is made for the values of the variables: an error of what hangs on nothing else names the query, an error of a
 //! row does not.
 
-use verso_exec::functions::Volatility;
-use verso_exec::plan::{ExprKind, PlStatementKind, PlWithin, Plan, Statement, TypedExpr};
-
-use verso_types::SqlType;
+use verso_exec::plan::{
+    ExprKind, PlStatementKind, PlWithin, Statement, TypedExpr, planned_of_expression, planned_of_query,
+};
 
 use super::Body;
+use super::later::is_first;
 use crate::errors::SqlError;
 use verso_parser::syntax::{Expr, PlStatementKind as Syntax};
 
 impl Body<'_> {
-    /// Binds a statement, and says what its errors say first ([`verso_exec::plan::PlStatement::within`]).
+    /// Binds a statement, and says what its errors say first ([`verso_exec::plan::PlStatement::within`]), and whether an
+    /// expression of it asks a query.
     pub(super) fn told(
         &mut self,
         statement: &Syntax,
         bind: fn(&mut Self, &Syntax) -> Result<PlStatementKind, SqlError>,
-    ) -> (Result<PlStatementKind, SqlError>, Vec<PlWithin>) {
+    ) -> (Result<PlStatementKind, SqlError>, Vec<PlWithin>, bool) {
         let outer = (self.noted.take(), self.assigns.get());
-        self.assigns.set(matches!(statement, Syntax::Assign { .. }));
+        self.assigns.set(matches!(statement, Syntax::Assign { target, .. } if !is_first(target)));
         let bound = bind(self, statement);
         let mut noted = self.noted.replace(outer.0);
         self.assigns.set(outer.1);
@@ -36,17 +37,15 @@ impl Body<'_> {
                 | Syntax::Exit { .. }
                 | Syntax::Continue { .. }
         );
+        let asks = noted.iter().any(|line| line.of.is_none());
         noted.retain(|line| only_computes || line.of.is_some());
-        (bound, noted)
+        (bound, noted, asks)
     }
 
     /// Notes what PostgreSQL plans of an expression, or that it runs it as a query.
     pub(super) fn note_expression(&self, expr: &Expr, bound: &TypedExpr) {
         let is_query = bound.any(&mut |part| matches!(part.kind, ExprKind::Subquery { .. }));
-        let mut constant = Vec::new();
-        if !is_query {
-            gather(bound, false, &mut constant);
-        }
+        let constant = if is_query { Vec::new() } else { planned_of_expression(bound) };
         if !is_query && constant.is_empty() {
             return;
         }
@@ -59,44 +58,10 @@ impl Body<'_> {
     /// Notes what PostgreSQL plans of the query of a loop or a cursor.
     pub(super) fn note_query(&self, query: &Statement, text: &str) {
         let Statement::Query(plan) = query else { return };
-        let mut planned = Vec::new();
-        plan.any(&mut |plan: &Plan| {
-            plan.exprs().into_iter().for_each(|expr| gather(expr, true, &mut planned));
-            false
-        });
+        let planned = planned_of_query(plan);
         if !planned.is_empty() {
             let line = format!("SQL statement \"{text}\"").into();
             self.noted.borrow_mut().push(PlWithin { line, of: Some(planned) });
         }
     }
-}
-
-/// Adds the largest parts that are computed in planning.
-fn gather(expr: &TypedExpr, with_variables: bool, planned: &mut Vec<TypedExpr>) {
-    let computes = matches!(expr.kind, ExprKind::Call { .. } | ExprKind::Cast { .. });
-    if computes && is_planned(expr, with_variables) {
-        return planned.push(expr.clone());
-    }
-    expr.for_each_child(&mut |child| gather(child, with_variables, planned));
-}
-
-/// Whether nothing in it but constants, and variables where a plan is made for their values, decides its value.
-fn is_planned(expr: &TypedExpr, with_variables: bool) -> bool {
-    let mut all = match &expr.kind {
-        ExprKind::Call { function, .. } => function.volatility == Volatility::Immutable,
-        // Output functions of these heed settings.
-        ExprKind::Cast { arg, .. } => {
-            !(matches!(arg.ty, SqlType::Array(_)) || arg.ty.is_row() || arg.ty.has_times())
-        }
-        ExprKind::Parameter(_) => with_variables,
-        ExprKind::Column(_)
-        | ExprKind::Outer(_)
-        | ExprKind::Subquery { .. }
-        | ExprKind::UserCall { .. }
-        | ExprKind::Domain { .. }
-        | ExprKind::Fold { .. } => false,
-        _ => true,
-    };
-    expr.for_each_child(&mut |child| all = all && is_planned(child, with_variables));
-    all
 }

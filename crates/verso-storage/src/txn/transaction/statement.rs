@@ -249,6 +249,11 @@ impl Txn {
         Ok(name)
     }
 
+    /// Whether it has exported a snapshot.
+    pub fn has_exported(&self) -> bool {
+        !self.exported.is_empty()
+    }
+
     /// The first number of a transaction that the running statement cannot see, and those below it whose writers it does
     /// not see: they were not committed when its view was taken. What was rolled back is in neither.
     pub fn unseen(&self) -> (TxnId, Vec<TxnId>) {
