@@ -13,7 +13,7 @@ use crate::error::CatalogError;
 use crate::rights::Object;
 use crate::system::row::{
     CastRow, ClassRow, CollationRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow, OperatorRow,
-    ProcRow, SystemRow, TriggerRow, TypeRow,
+    PolicyRow, ProcRow, SystemRow, TriggerRow, TypeRow,
 };
 
 /// What a comment is on.
@@ -35,6 +35,8 @@ pub enum CommentOn {
     Constraint(Oid),
     /// A trigger.
     Trigger(Oid),
+    /// A policy.
+    Policy(Oid),
     /// A collation.
     Collation(Oid),
     /// An extension.
@@ -60,6 +62,7 @@ impl CommentOn {
             CommentOn::Collation(oid) => (CollationRow::TABLE.oid, oid, 0),
             CommentOn::Extension(oid) => (ExtensionRow::TABLE.oid, oid, 0),
             CommentOn::Trigger(oid) => (TriggerRow::TABLE.oid, oid, 0),
+            CommentOn::Policy(oid) => (PolicyRow::TABLE.oid, oid, 0),
             CommentOn::Constraint(oid) => (ConstraintRow::TABLE.oid, oid, 0),
         }
     }

@@ -47,6 +47,11 @@ pub(super) fn comment(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
             cursor.expect(&["on"])?;
             Commented::Trigger { name, table: cursor.qualified()? }
         }
+        "policy" => {
+            let name = cursor.name()?;
+            cursor.expect(&["on"])?;
+            Commented::Policy { name, table: cursor.qualified()? }
+        }
         "constraint" => {
             let name = cursor.name()?;
             cursor.expect(&["on"])?;

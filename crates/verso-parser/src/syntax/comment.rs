@@ -48,6 +48,13 @@ pub enum Commented {
         /// Its table or view.
         table: QualifiedName,
     },
+    /// A policy.
+    Policy {
+        /// Which.
+        name: Name,
+        /// Its table.
+        table: QualifiedName,
+    },
     /// A constraint of a domain.
     DomainConstraint {
         /// Which.

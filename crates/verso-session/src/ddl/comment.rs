@@ -110,6 +110,18 @@ impl Schema<'_> {
                 self.own_relation(&found)?;
                 Ok(CommentOn::Trigger(oid))
             }
+            Commented::Policy { name, table } => {
+                let found = self.relation(table)?;
+                self.own_relation(&found)?;
+                let policies = self.frame.catalog.policies(found.oid());
+                let policy = policies.iter().find(|policy| *policy.name == *name.text);
+                let missing = || {
+                    let (policy, table) = (&name.text, found.name());
+                    let text = format!("policy \"{policy}\" for table \"{table}\" does not exist");
+                    SqlError::new(sqlstate::UNDEFINED_OBJECT, text)
+                };
+                Ok(CommentOn::Policy(policy.ok_or_else(missing)?.oid))
+            }
             Commented::DomainConstraint { name, domain } => {
                 let ty = self.user_type(domain)?;
                 let missing = || {
