@@ -127,7 +127,7 @@ impl TransactionEnds for Inside<'_> {
             return Ok(());
         }
         if self.begun_at.get() != Some(self.frame.services.embedded.get()) {
-            serving::check_late(known.shown(), modes).map_err(ExecError::from)?;
+            serving::check_late(known.shown(), modes, serving::Late::QUERIED).map_err(ExecError::from)?;
             self.modes.set(wanted);
             self.frame.services.set_read_only(&mut self.frame.txn.borrow_mut(), wanted.read_only);
             return Ok(());

@@ -123,7 +123,7 @@ fn set_transaction(
         return Ok(Served::default());
     }
     if let Some(known) = frame.services.transaction.get() {
-        check_late(known, modes)?;
+        check_late(known, modes, Late::QUERIED)?;
     }
     if modes.read_only == Some(true) {
         frame.services.set_read_only(&mut frame.txn.borrow_mut(), true);
@@ -131,26 +131,47 @@ fn set_transaction(
     Ok(Served::default())
 }
 
-/// Refuses what SET TRANSACTION cannot change behind the first query: what stays as it is may be said again, and the
+/// Why it is late for SET TRANSACTION.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Late {
+    /// A query has run.
+    pub(crate) queried: bool,
+    /// A savepoint is open.
+    pub(crate) nested: bool,
+}
+
+impl Late {
+    /// Within a function, which a query has called.
+    pub(crate) const QUERIED: Late = Late { queried: true, nested: false };
+}
+
+/// Refuses what SET TRANSACTION cannot change behind the first query, or within a savepoint: what stays as it is may be said again, and the
 /// transaction may become READ ONLY, up to the end of the savepoint that it is in.
 ///
 /// # Errors
 /// 25001
-pub(crate) fn check_late(known: ShownModes, wanted: &TransactionModes) -> Result<(), SqlError> {
+pub(crate) fn check_late(known: ShownModes, wanted: &TransactionModes, late: Late) -> Result<(), SqlError> {
     let others = |wanted: Option<bool>, known: bool| wanted.is_some_and(|wanted| wanted != known);
-    let what = match () {
-        () if wanted.snapshot.is_some() => "SET TRANSACTION SNAPSHOT must be called",
-        () if wanted.isolation.is_some_and(|level| level.as_str() != known.isolation) => {
-            "SET TRANSACTION ISOLATION LEVEL must be called"
+    let text = match () {
+        () if wanted.snapshot.is_some() => "SET TRANSACTION SNAPSHOT must be called before any query",
+        () if wanted.isolation.is_some_and(|level| level.as_str() != known.isolation) => match late.queried {
+            true => "SET TRANSACTION ISOLATION LEVEL must be called before any query",
+            false => "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction",
+        },
+        () if known.read_only && wanted.read_only == Some(false) => match late.nested {
+            true => "cannot set transaction read-write mode inside a read-only transaction",
+            false => "transaction read-write mode must be set before any query",
+        },
+        () if others(wanted.deferrable, known.deferrable) => match late.nested {
+            true => "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction",
+            false => "SET TRANSACTION [NOT] DEFERRABLE must be called before any query",
+        },
+        () if others(wanted.savepoints, known.savepoints) => {
+            "SET TRANSACTION [NO] SAVEPOINT must be called before any query"
         }
-        () if known.read_only && wanted.read_only == Some(false) => "transaction read-write mode must be set",
-        () if others(wanted.deferrable, known.deferrable) => {
-            "SET TRANSACTION [NOT] DEFERRABLE must be called"
-        }
-        () if others(wanted.savepoints, known.savepoints) => "SET TRANSACTION [NO] SAVEPOINT must be called",
         () => return Ok(()),
     };
-    Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, format!("{what} before any query")))
+    Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text))
 }
 
 /// A row of texts with their names.

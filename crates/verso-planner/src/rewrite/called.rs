@@ -23,7 +23,9 @@ use verso_catalog::{
     CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Object, Oid, Rights, Volatility,
 };
 use verso_env::recursion::check;
-use verso_exec::plan::{ExprKind as K, OutputColumn, Plan, SetCall, Statement, TypedExpr};
+use verso_exec::plan::{
+    ExprKind as K, Insert, OutputColumn, Plan, RowRules, SetCall, Statement, TypedExpr, Update,
+};
 use verso_types::{CastKind, SqlType, TimeStyle, cast_kind};
 
 use super::Planning;
@@ -38,7 +40,8 @@ pub(crate) fn statement(statement: &mut Statement, planning: Planning<'_>) -> Re
     let Some(mut calls) = Calls::new(planning) else { return Ok(()) };
     let (plans, exprs) = statement.parts_mut();
     plans.into_iter().try_for_each(|plan| calls.plan_if_any(plan))?;
-    exprs.into_iter().try_for_each(|expr| calls.expr(expr))
+    exprs.into_iter().try_for_each(|expr| calls.expr(expr))?;
+    calls.rules_of(statement)
 }
 
 /// The same of a query that is no statement by itself.
@@ -75,6 +78,48 @@ impl<'s> Calls<'s> {
         let (catalog, time_zone) = (planning.estimate.catalog?, planning.time_zone?);
         let calls = Calls { catalog, time_zone, within: Vec::new(), shared: HashMap::new() };
         planning.rules.functions.then_some(calls)
+    }
+
+    /// CHECK constraints and generated columns of what a statement writes.
+    fn rules_of(&mut self, statement: &mut Statement) -> Result<(), SqlError> {
+        match statement {
+            Statement::Insert(insert) => self.rules_of_insert(insert),
+            Statement::Update(update) => self.rules_of_update(update),
+            Statement::With(with) => {
+                with.parts.iter_mut().try_for_each(|part| self.rules_of(&mut part.statement))
+            }
+            // Rows that go have to fulfil nothing; what MERGE writes is checked by calls.
+            Statement::Query(_) | Statement::Delete(_) | Statement::Merge(_) => Ok(()),
+        }
+    }
+
+    fn rules_of_insert(&mut self, insert: &mut Insert) -> Result<(), SqlError> {
+        self.rules(&mut insert.rules)?;
+        let update = insert.on_conflict.as_mut().and_then(|clause| clause.update.as_mut());
+        if let Some(rules) = update.and_then(|update| update.rules.as_mut()) {
+            self.rules(rules)?;
+        }
+        insert.routes.iter_mut().try_for_each(|route| self.rules_of_insert(route))
+    }
+
+    fn rules_of_update(&mut self, update: &mut Update) -> Result<(), SqlError> {
+        self.rules(&mut update.rules)?;
+        match &mut update.parts {
+            Some(parts) => {
+                parts.leaves.iter_mut().try_for_each(|leaf| self.rules_of_update(leaf))?;
+                self.rules_of_insert(&mut parts.moved)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn rules(&mut self, rules: &mut RowRules) -> Result<(), SqlError> {
+        let checks = rules.checks.iter_mut().map(|check| &mut check.condition);
+        let values = rules.generated.iter_mut().map(|generated| &mut generated.value);
+        checks.chain(values).try_for_each(|expr| match calls_sql(expr) {
+            true => self.expr(expr),
+            false => Ok(()),
+        })
     }
 
     /// Most plans call no such function, and are not walked through to be changed.

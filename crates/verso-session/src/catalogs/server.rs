@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, Oid};
 use verso_exec::ExecError;
+use verso_storage::wal::{SegmentInfo, SegmentState};
 use verso_types::opaque::lsn::PgLsn;
 use verso_types::{SqlType, TypeError, Value};
 
@@ -154,10 +155,15 @@ pub(super) fn for_superusers(
 pub(super) fn segment(views: &Views<'_>, args: &[Value]) -> Value {
     let Some(Value::Opaque(place)) = args.first() else { return Value::Null };
     let place = PgLsn::of(place).0;
-    let has = |segment: &verso_storage::wal::SegmentInfo| {
-        segment.first.is_some_and(|first| first.0 <= place) && segment.last.is_none_or(|last| place <= last.0)
+    let engine = &views.services.instance.engine;
+    // What is logged and not written yet goes to the segment that is written.
+    let appended = engine.log_progress().appended;
+    let has = |segment: &SegmentInfo| {
+        let goes_on = segment.state == SegmentState::Current && place <= appended;
+        segment.first.is_some_and(|first| first.0 <= place)
+            && (goes_on || segment.last.is_none_or(|last| place <= last.0))
     };
-    let segments = views.services.instance.engine.log_segments();
+    let segments = engine.log_segments();
     segments.into_iter().find(has).map_or(Value::Null, |segment| Value::text(&segment.file))
 }
 

@@ -6,7 +6,7 @@ use verso_storage::TxnOptions;
 
 use super::Session;
 use crate::client::{CommandTag, tag};
-use crate::serving::check_late;
+use crate::serving::{Late, check_late};
 use crate::transaction::{Block, Condition, Modes, State, in_failed_transaction};
 use verso_parser::syntax::{IsolationLevel, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -96,15 +96,19 @@ impl Session {
             self.open(modes, Block::Explicit)?;
             return Ok(tag("SET"));
         }
-        let Some(State { condition, pristine, block, modes: known, .. }) = self.transaction.state() else {
+        let Some(State { condition, pristine, block, savepoints, modes: known, .. }) =
+            self.transaction.state()
+        else {
             return Ok(tag("SET"));
         };
         if *condition == Condition::Failed {
             return Err(in_failed_transaction());
         }
         let (changed, block) = (known.with(modes), *block);
-        if !*pristine {
-            return self.change_modes(modes);
+        let late =
+            Late { queried: !*pristine, nested: savepoints.iter().any(|savepoint| !savepoint.released) };
+        if late.queried || late.nested {
+            return self.change_modes(modes, late);
         }
         if let Some(snapshot) = &modes.snapshot {
             self.import_snapshot(snapshot)?;
@@ -119,11 +123,11 @@ impl Session {
         Ok(tag("SET"))
     }
 
-    /// SET TRANSACTION behind the first query.
-    fn change_modes(&mut self, wanted: &TransactionModes) -> Result<CommandTag, SqlError> {
+    /// SET TRANSACTION behind the first query, or within a savepoint.
+    fn change_modes(&mut self, wanted: &TransactionModes, late: Late) -> Result<CommandTag, SqlError> {
         let Some(active) = self.transaction.active_mut() else { return Ok(tag("SET")) };
         let known = active.state.modes;
-        check_late(known.shown(), wanted)?;
+        check_late(known.shown(), wanted, late)?;
         active.set_read_only(known.with(wanted).read_only);
         self.services.transaction.set(Some(active.state.modes.shown()));
         Ok(tag("SET"))

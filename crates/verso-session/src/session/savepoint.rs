@@ -22,7 +22,6 @@ impl Session {
         if active.state.condition != Condition::Good {
             return Err(in_failed_transaction());
         }
-        active.state.pristine = false;
         active.txn.get_mut().savepoint(&name.text)?;
         active.state.savepoints.push(Savepoint {
             released: false,
