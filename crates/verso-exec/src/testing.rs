@@ -677,7 +677,7 @@ impl Scan for MemoryTables {
     fn is_large(&self, _: &TableDef, _: &[(&IndexDef, &[KeyRange])]) -> Result<bool> {
         Ok(false)
     }
-    fn index_reader(&self, table: &TableDef, _: &IndexDef, _: &[usize]) -> Result<Box<dyn IndexReader>> {
+    fn index_reader(&self, table: &TableDef, _: &[&IndexDef], _: &[usize]) -> Result<Box<dyn IndexReader>> {
         by_scan_only(table)
     }
     fn candidates(&self, table: &TableDef, _: &Gathering, _: &[usize]) -> Result<Box<dyn TableCursor>> {

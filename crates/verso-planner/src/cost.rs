@@ -129,6 +129,7 @@ impl Estimate<'_> {
                 let startup = first.total + second.total + (first.rows + second.rows) * BUILD;
                 Known { rows, startup, total: startup + rows * OUT }
             }
+            Plan::Estimated { .. } => Known { rows, ..first },
             Plan::Shared { .. } => Known { rows, startup: first.startup, total: first.total + rows * OUT },
             Plan::Recursive { .. } => {
                 let second = input(1);

@@ -13,6 +13,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use crate::hints::Hints;
 use crate::methods::Methods;
 use verso_catalog::{CatalogSnapshot, SystemRelation, SystemView, TableDef};
 use verso_env::stack;
@@ -60,6 +61,16 @@ pub struct Estimate<'s> {
     pub catalog: Option<&'s Arc<CatalogSnapshot>>,
     /// What there is to choose from.
     pub methods: Methods,
+    /// What hints say about joins.
+    pub(crate) hints: Option<&'s Hints>,
+}
+
+impl<'s> Estimate<'s> {
+    /// With what is known of a database's tables, and nothing switched off.
+    #[must_use]
+    pub fn of(catalog: &'s Arc<CatalogSnapshot>) -> Estimate<'s> {
+        Estimate { catalog: Some(catalog), ..Estimate::default() }
+    }
 }
 
 /// Rows that a call yields, where its definition or its arguments say so.
@@ -104,14 +115,32 @@ impl Estimate<'_> {
         self.rows_at(plan, &Cell::new(STEPS_MAX)).max(1.0)
     }
 
+    /// The same without what a hint says of the operator itself.
+    pub(crate) fn rows_without_hint(&self, plan: &Plan) -> f64 {
+        self.rows_unasked(plan, &Cell::new(STEPS_MAX)).max(1.0)
+    }
+
     fn rows_at(&self, plan: &Plan, steps: &Cell<usize>) -> f64 {
         let Some(left) = steps.get().checked_sub(1) else { return ROWS };
         if stack::check().is_err() {
             return ROWS;
         }
         steps.set(left);
+        let rows = self.rows_unasked(plan, steps);
+        let asked = match plan {
+            Plan::Join { .. } | Plan::MergeJoin { .. } | Plan::Apply { .. } | Plan::Semi { .. } => {
+                self.hints.and_then(|hints| hints.rows(plan, rows))
+            }
+            _ => None,
+        };
+        asked.unwrap_or(rows)
+    }
+
+    /// As if no hint were about the operator itself.
+    fn rows_unasked(&self, plan: &Plan, steps: &Cell<usize>) -> f64 {
         let below = |input: &Plan| self.rows_at(input, steps).max(1.0);
         match plan {
+            Plan::Estimated { rows, .. } => *rows,
             Plan::Values { rows, .. } => rows.len() as f64,
             Plan::TableScan { table, columns, filter } => {
                 let places = filter.as_ref().and_then(|filter| Places::of(columns, filter));
@@ -389,6 +418,7 @@ impl Estimate<'_> {
             | Plan::Past { input, .. }
             | Plan::Single { input }
             | Plan::Barrier { input }
+            | Plan::Estimated { input, .. }
             | Plan::Distinct { input } => self.distinct(input, column, depth + 1),
             Plan::Semi { left, .. } => self.distinct(left, column, depth + 1),
             Plan::Shared { plan, .. } => self.distinct(plan, column, depth + 1),

@@ -53,7 +53,7 @@ enum Kind {
     /// These indexes are not used.
     Avoid { table: String, indexes: Vec<String> },
     /// How many rows the join of these has.
-    Rows { tables: Vec<String>, change: char, number: f64 },
+    Rows { tables: Vec<String>, change: Change },
     /// Why it cannot be followed.
     Never(&'static str),
 }
@@ -85,12 +85,72 @@ pub(crate) struct JoinHints {
     /// How one of these leaves is joined, or just these.
     pub methods: Vec<Method>,
     /// What the estimate of rows becomes.
-    pub rows: Vec<(Vec<usize>, char, f64)>,
+    pub rows: Vec<RowsOf>,
     /// Leaves that are read as a whole.
     pub whole: Vec<usize>,
-    /// The set, and the numbers in it of those above in their order: leading, methods, rows.
+    /// The set, and the numbers in it of those that say which are joined first.
     set: usize,
     numbers: Vec<usize>,
+}
+
+/// How many rows the join of some leaves is taken to have.
+#[derive(Debug)]
+pub(crate) struct RowsOf {
+    pub leaves: Vec<usize>,
+    change: Change,
+    /// Some order has this join, of leaves that conditions tie to each other.
+    used: Cell<bool>,
+    number: usize,
+}
+
+impl RowsOf {
+    /// What becomes of the estimate.
+    pub(crate) fn of(&self, estimate: f64) -> f64 {
+        self.change.of(estimate)
+    }
+
+    /// An order with the join of a set of leaves was looked at.
+    pub(crate) fn looked_at(&self, set: u32) {
+        let all = self.leaves.iter().try_fold(0, |all, leaf| Some(all | 1u32.checked_shl(*leaf as u32)?));
+        if all == Some(set) {
+            self.used.set(true);
+        }
+    }
+}
+
+/// What a hint makes of an estimate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Change {
+    To(f64),
+    Plus(f64),
+    Minus(f64),
+    Times(f64),
+}
+
+impl Change {
+    /// As `#10`, `+10`, `-10`, `*10` say it.
+    fn read(text: &str) -> Option<Change> {
+        let mut characters = text.chars();
+        let kind = characters.next()?;
+        let number = characters.as_str().parse().ok().filter(|number: &f64| number.is_finite())?;
+        Some(match kind {
+            '#' => Change::To(number),
+            '+' => Change::Plus(number),
+            '-' => Change::Minus(number),
+            '*' => Change::Times(number),
+            _ => return None,
+        })
+    }
+
+    fn of(self, estimate: f64) -> f64 {
+        let changed = match self {
+            Change::To(number) => number,
+            Change::Plus(number) => estimate + number,
+            Change::Minus(number) => estimate - number,
+            Change::Times(number) => estimate * number,
+        };
+        changed.max(1.0)
+    }
 }
 
 /// How two inputs are joined.
@@ -166,11 +226,38 @@ impl Hints {
         JoinHints::default()
     }
 
+    /// What the estimate of a join becomes, if a hint is about just the tables that it joins.
+    pub(crate) fn rows(&self, join: &Plan, estimate: f64) -> Option<f64> {
+        let sets = self.sets.borrow();
+        let asks = |hint: &Hint| matches!(hint.kind, Kind::Rows { .. });
+        if !sets.iter().flat_map(|set| &set.hints).any(asks) {
+            return None;
+        }
+        let mut joined = Vec::new();
+        joined_by(join, &mut joined)?;
+        joined.sort_unstable();
+        for set in sets.iter() {
+            let known = |name: &String| set.tables.iter().find(|(known, _)| **known == **name);
+            for hint in &set.hints {
+                let Kind::Rows { tables, change } = &hint.kind else { continue };
+                let asked = tables.iter().map(|name| known(name).map(|(name, oid)| (&**name, *oid)));
+                let Some(mut asked) = asked.collect::<Option<Vec<(&str, u32)>>>() else { continue };
+                asked.sort_unstable();
+                if asked == joined {
+                    hint.followed.set(true);
+                    return Some(change.of(estimate));
+                }
+            }
+        }
+        None
+    }
+
     /// One of the hints for joins was followed.
     pub(crate) fn follow_leading(&self, hints: &JoinHints) {
         let sets = self.sets.borrow();
         let Some(set) = sets.get(hints.set) else { return };
-        hints.numbers.iter().for_each(|number| set.hints[*number].followed.set(true));
+        let rows = hints.rows.iter().filter(|rows| rows.used.get()).map(|rows| &rows.number);
+        hints.numbers.iter().chain(rows).for_each(|number| set.hints[*number].followed.set(true));
     }
 
     /// A method was followed.
@@ -265,11 +352,9 @@ impl Set {
                         });
                     }
                 }
-                Kind::Rows { tables, change, number: rows } => {
-                    if let Some(leaves) = leaves(tables) {
-                        found.rows.push((leaves, *change, *rows));
-                        found.numbers.push(number);
-                    }
+                Kind::Rows { tables, change } => {
+                    let rows = |leaves| RowsOf { leaves, change: *change, used: Cell::new(false), number };
+                    found.rows.extend(leaves(tables).map(rows));
                 }
                 Kind::Scan { table, index: false, .. } => {
                     found.whole.extend(leaves(std::slice::from_ref(table)).unwrap_or_default());
@@ -313,6 +398,29 @@ fn base(plan: &Plan) -> Option<u32> {
     match plan {
         Plan::TableScan { table, .. } | Plan::IndexScan { table, .. } => Some(table.oid.0),
         Plan::Filter { input, .. } | Plan::Project { input, .. } => base(input),
+        _ => None,
+    }
+}
+
+/// The tables that a join joins, by the names that the statement gives them; none where something else is among its inputs.
+fn joined_by<'p>(plan: &'p Plan, found: &mut Vec<(&'p str, u32)>) -> Option<()> {
+    verso_env::stack::check().ok()?;
+    match plan {
+        Plan::TableScan { table, .. } | Plan::IndexScan { table, .. } => {
+            found.push((table.called(), table.oid.0));
+            Some(())
+        }
+        Plan::Filter { input, .. }
+        | Plan::Project { input, .. }
+        | Plan::Sort { input, .. }
+        | Plan::Estimated { input, .. } => joined_by(input, found),
+        Plan::Join { left, right, .. }
+        | Plan::MergeJoin { left, right, .. }
+        | Plan::Apply { left, right, .. }
+        | Plan::Semi { left, right, .. } => {
+            joined_by(left, found)?;
+            joined_by(right, found)
+        }
         _ => None,
     }
 }
@@ -430,13 +538,8 @@ fn kind(name: &str, mut args: Vec<String>, inside: &str) -> Kind {
         }
         ("avoid_index" | "no_index", 1..) => Kind::Avoid { table: args.remove(0), indexes: args },
         ("rows", 3..) => {
-            let number = args.pop().unwrap_or_default();
-            let mut characters = number.chars();
-            let change = characters.next().unwrap_or(' ');
-            match characters.as_str().parse() {
-                Ok(number) if "#+-*".contains(change) => Kind::Rows { tables: args, change, number },
-                _ => arity,
-            }
+            let change = args.pop().and_then(|said| Change::read(&said));
+            change.map_or(arity, |change| Kind::Rows { tables: args, change })
         }
         (
             "ordered" | "leading" | "hashjoin" | "nestloop" | "mergejoin" | "nohashjoin" | "nonestloop"
@@ -482,6 +585,8 @@ mod tests {
             ("Nosuch", "it is not known"),
             ("Leading(a)", "it has other arguments"),
             ("Rows(a b ten)", "it has other arguments"),
+            ("Rows(a b #)", "it has other arguments"),
+            ("Rows(a #3)", "it has other arguments"),
             ("Leading(a b", ""),
         ] {
             let found = read(text);

@@ -430,6 +430,7 @@ pub(crate) fn source(plan: &Plan, column: usize, depth: usize) -> Option<(&Arc<T
         | Plan::Past { input, .. }
         | Plan::Single { input }
         | Plan::Barrier { input }
+        | Plan::Estimated { input, .. }
         | Plan::Distinct { input }
         | Plan::DistinctOn { input, .. } => below(input, column),
         Plan::Semi { left, .. } => below(left, column),

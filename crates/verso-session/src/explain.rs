@@ -47,7 +47,7 @@ pub(crate) fn explain(
     }
     let clock = || frame.services.clocks.nanos();
     let probes = Probes::new(options.timing.then(|| Arc::clone(&frame.services.env.clock)));
-    let estimate = Estimate { catalog: Some(frame.catalog), ..Estimate::default() };
+    let estimate = Estimate::of(frame.catalog);
     let tree = Tree::new(estimate, options.verbose);
     let mut summary = Summary {
         settings: options.settings.then(|| changed_settings(frame)),
@@ -113,7 +113,7 @@ pub(crate) fn plan_lines(
     bound: &Bound,
     probes: Option<&Probes>,
 ) -> Vec<String> {
-    let tree = Tree::new(Estimate { catalog: Some(catalog), ..Estimate::default() }, false);
+    let tree = Tree::new(Estimate::of(catalog), false);
     let node = match probes {
         Some(probes) => tree.measured(probes).statement(bound),
         None => tree.statement(bound),

@@ -61,7 +61,7 @@ impl Scan for Doubles {
     fn is_large(&self, _: &TableDef, _: &[(&IndexDef, &[KeyRange])]) -> Result<bool> {
         nothing()
     }
-    fn index_reader(&self, _: &TableDef, _: &IndexDef, _: &[usize]) -> Result<Box<dyn IndexReader>> {
+    fn index_reader(&self, _: &TableDef, _: &[&IndexDef], _: &[usize]) -> Result<Box<dyn IndexReader>> {
         nothing()
     }
     fn candidates(&self, _: &TableDef, _: &Gathering, _: &[usize]) -> Result<Box<dyn TableCursor>> {

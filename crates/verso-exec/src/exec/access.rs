@@ -269,9 +269,12 @@ impl Access {
         self.point
     }
 
-    /// Whether it is several accesses together.
-    pub fn is_together(&self) -> bool {
-        self.together.is_some()
+    /// The indexes that it reads.
+    pub fn indexes(&self) -> Vec<&IndexDef> {
+        match &self.together {
+            Some((_, parts)) => parts.iter().flat_map(Access::indexes).collect(),
+            None => vec![&self.index],
+        }
     }
 
     /// Evaluates the expressions; the index comes along.
@@ -481,8 +484,11 @@ fn together(all: bool, parts: &mut [Access], cx: &EvalContext<'_>) -> Result<Fou
     })
 }
 
-/// Whether what indexes find together is so large a part of the table that it is read faster whole.
-pub(super) fn is_much(cx: &ExecContext<'_>, table: &TableDef, gathering: &Gathering) -> Result<bool> {
+/// Whether what indexes find together is so large a part of the table that it is read faster whole, as `is_large` says of ranges.
+pub(super) fn is_much(
+    gathering: &Gathering,
+    is_large: impl FnOnce(&[(&IndexDef, &[KeyRange])]) -> Result<bool>,
+) -> Result<bool> {
     fn of_any<'g>(gathering: &'g Gathering, ranges: &mut Vec<(&'g IndexDef, &'g [KeyRange])>) {
         match gathering {
             Gather::Ranges(index, of) => ranges.push((index, of)),
@@ -493,7 +499,7 @@ pub(super) fn is_much(cx: &ExecContext<'_>, table: &TableDef, gathering: &Gather
     }
     let mut ranges = Vec::new();
     of_any(gathering, &mut ranges);
-    Ok(!ranges.is_empty() && cx.tables()?.is_large(table, &ranges)?)
+    Ok(!ranges.is_empty() && is_large(&ranges)?)
 }
 
 /// Whether a scan with this access would read the whole table now. What depends on a row around it is not known yet.
@@ -507,7 +513,9 @@ pub fn reads_whole(cx: &ExecContext<'_>, table: &TableDef, access: &IndexAccess)
     }
     match Access::compile(table, access).open_parts(&cx.eval())? {
         (index, Found::Ranges(ranges)) => cx.tables()?.is_large(table, &[(index, &ranges)]),
-        (_, Found::Candidates(gathering)) => is_much(cx, table, &gathering),
+        (_, Found::Candidates(gathering)) => {
+            is_much(&gathering, |ranges| cx.tables()?.is_large(table, ranges))
+        }
         _ => Ok(false),
     }
 }

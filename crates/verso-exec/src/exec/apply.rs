@@ -12,7 +12,7 @@ use std::sync::Arc;
 use verso_env::stack;
 use verso_types::{Batch, Column, SqlType, Value};
 
-use super::memo::Memo;
+use super::memo::{Looked, Memo, Ticket};
 use super::operator::{Bounded, Operator};
 use super::{BATCH_ROWS, ExecContext};
 use crate::error::Result;
@@ -35,8 +35,6 @@ pub(crate) struct ApplyOperator {
     /// The rows that a left row with the same values has found, and how many batches of them have been taken.
     known: Option<(Arc<Vec<Batch>>, usize)>,
     memo: Memo<Arc<Vec<Batch>>>,
-    /// Whether rows of the right input may be kept.
-    may_keep: bool,
     /// What is to be kept of the left row under way.
     noted: Option<Noted>,
     matched: bool,
@@ -49,8 +47,8 @@ pub(crate) struct ApplyOperator {
 }
 
 /// The rows of the right input so far.
-#[derive(Default)]
 struct Noted {
+    ticket: Ticket,
     batches: Vec<Batch>,
     bytes: u64,
 }
@@ -78,7 +76,6 @@ impl ApplyOperator {
             values: None,
             known: None,
             memo: Memo::new(may_keep),
-            may_keep,
             noted: None,
             matched: false,
             selection: Vec::new(),
@@ -103,8 +100,7 @@ impl ApplyOperator {
             row: 0,
             values: None,
             known: None,
-            memo: Memo::new(self.may_keep),
-            may_keep: self.may_keep,
+            memo: self.memo.of_part(),
             noted: None,
             matched: false,
             selection: Vec::new(),
@@ -163,7 +159,7 @@ impl ApplyOperator {
         self.right.close();
         self.values = None;
         if let Some(noted) = self.noted.take() {
-            self.memo.keep(cx, Arc::new(noted.batches), noted.bytes);
+            self.memo.keep(cx, noted.ticket, Arc::new(noted.batches), noted.bytes);
         }
         Ok(false)
     }
@@ -183,15 +179,18 @@ impl ApplyOperator {
         let input = RowInput { batch: &self.left_rows, row: self.row };
         let values = self.outer.eval_row(&cx.eval(), input)?;
         self.matched = false;
-        if let Some(known) = self.memo.find(&values) {
-            self.known = Some((Arc::clone(known), 0));
-            looked_up(cx, true);
-            return Ok(true);
-        }
-        self.noted = self.memo.is_asked().then(Noted::default);
-        if self.noted.is_some() {
-            looked_up(cx, false);
-        }
+        self.noted = match self.memo.find(&values) {
+            Looked::Known(known) => {
+                self.known = Some((Arc::clone(known), 0));
+                looked_up(cx, true);
+                return Ok(true);
+            }
+            Looked::Asked(ticket) => {
+                looked_up(cx, false);
+                Some(Noted { ticket, batches: Vec::new(), bytes: 0 })
+            }
+            Looked::Alone => None,
+        };
         self.right.open(&cx.with_outer(&values))?;
         self.values = Some(values);
         Ok(true)
@@ -282,7 +281,7 @@ impl Operator for ApplyOperator {
         self.left_rows.clear();
         self.row = 0;
         (self.values, self.known, self.noted) = (None, None, None);
-        self.memo = Memo::new(self.may_keep);
+        self.memo.reset();
         self.bounded = Bounded::default();
     }
 }

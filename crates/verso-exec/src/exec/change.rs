@@ -111,7 +111,9 @@ impl Scan {
                         cx.tables()?.scan_for_change(table, columns)?
                     }
                     Found::All => cx.tables()?.scan_for_change(table, columns)?,
-                    Found::Candidates(gathering) if is_much(cx, table, &gathering)? => {
+                    Found::Candidates(gathering)
+                        if is_much(&gathering, |ranges| cx.tables()?.is_large(table, ranges))? =>
+                    {
                         cx.tables()?.scan_for_change(table, columns)?
                     }
                     Found::Candidates(gathering) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_env::stack;
-use verso_types::{Batch, SqlType};
+use verso_types::{Batch, SqlType, encode_row};
 
 use super::ExecContext;
 use super::key::RowTypes;
@@ -79,7 +79,10 @@ impl Operator for SharedOperator {
         stack::check()?;
         let state = cx.state().ok_or_else(outside)?;
         let address = Arc::as_ptr(&self.plan).addr();
-        let outer = if self.correlated { cx.outer() } else { &[] };
+        let mut outer = Vec::new();
+        if self.correlated {
+            encode_row(cx.outer(), &mut outer);
+        }
         let known =
             state.shared.borrow().get(&address).filter(|kept| kept.outer == outer).map(SharedRows::rows);
         self.rows = Kept::new(match known {
@@ -91,7 +94,7 @@ impl Operator for SharedOperator {
                     rows.push(cx.services.memory, "WITH", batch)
                 })?;
                 let rows = Arc::new(rows);
-                let kept = SharedRows { _plan: Arc::clone(&self.plan), outer: outer.to_vec(), rows };
+                let kept = SharedRows { _plan: Arc::clone(&self.plan), outer, rows };
                 let rows = kept.rows();
                 state.shared.borrow_mut().insert(address, kept);
                 rows

@@ -32,12 +32,12 @@ pub(super) struct Memo<T> {
     answers: HashMap<Box<[u8]>, T>,
     /// Of the values looked up last.
     key: Vec<u8>,
-    /// The key is that of a row whose answer may be kept.
-    is_asked: bool,
     rows: u64,
     found: u64,
     bytes: u64,
     held: Option<Reservation>,
+    /// Whether the plan lets anything be kept (K2).
+    may_keep: bool,
     state: State,
 }
 
@@ -50,32 +50,43 @@ enum State {
     Off,
 }
 
+/// What a look-up says.
+pub(super) enum Looked<'m, T> {
+    Known(&'m T),
+    /// Not known: the answer is to be kept with this.
+    Asked(Ticket),
+    /// Neither known nor to be kept.
+    Alone,
+}
+
+/// For the answer of values that were looked up: by their key, which stays theirs whatever is looked up meanwhile.
+pub(super) struct Ticket(Box<[u8]>);
+
 impl<T> Memo<T> {
     /// For a plan of which something may be kept, or not.
     pub fn new(may_keep: bool) -> Self {
         Self {
             answers: HashMap::new(),
             key: Vec::new(),
-            is_asked: false,
             rows: 0,
             found: 0,
             bytes: 0,
             held: None,
+            may_keep,
             state: if may_keep { State::Free } else { State::Off },
         }
     }
 
     /// The answer for these values, if it is known.
-    pub fn find(&mut self, outer: &[Value]) -> Option<&T> {
-        self.is_asked = false;
+    pub fn find(&mut self, outer: &[Value]) -> Looked<'_, T> {
         match self.state {
-            State::Off => return None,
+            State::Off => return Looked::Alone,
             State::Free => {
                 self.rows += 1;
                 if self.rows > FREE {
                     (self.state, self.rows) = (State::On, 1);
                 } else {
-                    return None;
+                    return Looked::Alone;
                 }
             }
             State::On => self.rows += 1,
@@ -83,19 +94,17 @@ impl<T> Memo<T> {
         if self.rows.is_multiple_of(TRIAL) && self.found < self.rows / LEAST {
             self.forget();
             self.state = State::Off;
-            return None;
+            return Looked::Alone;
         }
         self.key.clear();
         encode_row(outer, &mut self.key);
-        let answer = self.answers.get(self.key.as_slice());
-        self.found += u64::from(answer.is_some());
-        self.is_asked = answer.is_none();
-        answer
-    }
-
-    /// Whether the answer for the values looked up last is to be kept.
-    pub fn is_asked(&self) -> bool {
-        self.is_asked
+        match self.answers.get(self.key.as_slice()) {
+            Some(answer) => {
+                self.found += 1;
+                Looked::Known(answer)
+            }
+            None => Looked::Asked(Ticket(self.key.as_slice().into())),
+        }
     }
 
     /// The most bytes that one answer may have.
@@ -103,12 +112,12 @@ impl<T> Memo<T> {
         room(cx) / 8
     }
 
-    /// Keeps the answer, of so many bytes, for the values looked up last.
-    pub fn keep(&mut self, cx: &ExecContext<'_>, answer: T, bytes: u64) {
-        if !std::mem::take(&mut self.is_asked) || bytes > self.answer_max(cx) {
+    /// Keeps the answer, of so many bytes, for the values of the ticket.
+    pub fn keep(&mut self, cx: &ExecContext<'_>, ticket: Ticket, answer: T, bytes: u64) {
+        if bytes > self.answer_max(cx) || self.state == State::Off {
             return;
         }
-        let added = bytes + self.key.len() as u64 + ENTRY_BYTES;
+        let added = bytes + ticket.0.len() as u64 + ENTRY_BYTES;
         if self.bytes + added > room(cx) {
             self.forget();
         }
@@ -119,12 +128,24 @@ impl<T> Memo<T> {
             return;
         }
         self.bytes += added;
-        self.answers.insert(self.key.as_slice().into(), answer);
+        self.answers.insert(ticket.0, answer);
+    }
+
+    /// As it was at first, for another run of the plan.
+    pub fn reset(&mut self) {
+        self.forget();
+        (self.rows, self.found) = (0, 0);
+        self.state = if self.may_keep { State::Free } else { State::Off };
+    }
+
+    /// One for a copy of the plan.
+    pub fn of_part(&self) -> Self {
+        Self::new(self.may_keep)
     }
 
     /// Everything is asked anew.
     pub fn forget(&mut self) {
-        (self.answers, self.held, self.bytes, self.is_asked) = (HashMap::new(), None, 0, false);
+        (self.answers, self.held, self.bytes) = (HashMap::new(), None, 0);
     }
 }
 

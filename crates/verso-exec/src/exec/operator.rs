@@ -225,7 +225,7 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::Past { input, table, moment } => {
             Box::new(PastOperator::new(compile(input, executor), table, moment))
         }
-        Plan::Barrier { input } => compile(input, executor),
+        Plan::Barrier { input } | Plan::Estimated { input, .. } => compile(input, executor),
         Plan::Single { input } => Box::new(SingleOperator::new(compile(input, executor))),
         Plan::Append { inputs, pruning } => {
             let inputs = inputs.iter().map(|input| compile(input, executor)).collect();

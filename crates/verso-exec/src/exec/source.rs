@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
+use verso_catalog::{IndexDef, TableDef};
 use verso_storage::heap::Condition;
-use verso_storage::index::{Gather, KeyRange};
+use verso_storage::index::KeyRange;
 use verso_storage::work;
 use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, Physical, SqlType, Value, cast};
 
@@ -392,14 +392,17 @@ impl Operator for ScanOperator {
             Found::Nothing => return Ok(()),
             Found::Point(key) => vec![KeyRange::prefix(key)],
             Found::Ranges(ranges) => ranges,
-            Found::Candidates(gathering) if is_much(cx, table, &gathering)? => {
-                *cursor = Some(cx.tables()?.scan(table, columns)?);
-                return Ok(());
-            }
             Found::Candidates(gathering) => {
-                let found = match (reader, &gathering) {
-                    (Some(reader), Gather::Search(_, search)) => reader.candidates(search)?,
-                    _ => cx.tables()?.candidates(table, &gathering, columns)?,
+                let is_large = |ranges: &[(&IndexDef, &[KeyRange])]| match reader {
+                    Some(reader) => reader.is_large(ranges),
+                    None => cx.tables()?.is_large(table, ranges),
+                };
+                let much = is_much(&gathering, is_large)?;
+                let found = match (reader, much) {
+                    (Some(reader), true) => reader.whole()?,
+                    (Some(reader), false) => reader.candidates(&gathering)?,
+                    (None, true) => cx.tables()?.scan(table, columns)?,
+                    (None, false) => cx.tables()?.candidates(table, &gathering, columns)?,
                 };
                 let what = "the rows that indexes have found";
                 let held = held.get_or_insert_with(|| cx.services.memory.account.reserve(what, u64::MAX));
@@ -408,7 +411,10 @@ impl Operator for ScanOperator {
                 return Ok(());
             }
             Found::All => {
-                *cursor = Some(cx.tables()?.scan(table, columns)?);
+                *cursor = Some(match reader {
+                    Some(reader) => reader.whole()?,
+                    None => cx.tables()?.scan(table, columns)?,
+                });
                 return Ok(());
             }
         };
@@ -542,14 +548,14 @@ impl Operator for ScanOperator {
     }
 
     fn is_portable(&self) -> bool {
-        // Whether a range is too large is asked of the transaction, and so is what several indexes find.
-        let by_index = self.access.as_ref().is_some_and(|access| access.is_safe && !access.is_together());
+        // Where a range that is too large is read otherwise, the order of the rows is not that of the index.
+        let by_index = self.access.as_ref().is_some_and(|access| access.is_safe);
         by_index && self.instead.is_none() && self.is_safe
     }
 
     fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
         let reader = match &self.access {
-            Some(access) => Some(cx.tables()?.index_reader(&self.table, &access.index, &self.columns)?),
+            Some(access) => Some(cx.tables()?.index_reader(&self.table, &access.indexes(), &self.columns)?),
             None => None,
         };
         Ok(Box::new(ScanOperator {

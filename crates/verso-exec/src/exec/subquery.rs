@@ -3,6 +3,7 @@
 //! Q1. A subquery that depends on no outer value runs once per execution of its statement; one that does runs for each
 //!     row, with operators compiled once, or for the first of the rows that hand in the same values ([`memo`](super::memo)).
 //! Q2. What is kept lasts as long as the execution of the statement: nothing outlives a change of the tables.
+//! Q3. Rows that `In` looks into and that are too many for memory are asked a part at a time, for one row around them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use verso_types::{Array, Batch, SqlType, Value};
 
 use super::found::Places;
 use super::keys::{self, KeyTable};
-use super::memo::{Memo, may_keep};
+use super::memo::{Looked, Memo, may_keep};
 use super::operator::{Operator, compile, types_of};
 use super::pipeline::SEVERAL_ROWS;
 use super::{ExecContext, key};
@@ -64,8 +65,8 @@ type ByAddress<T> = HashMap<usize, T, BuildHasherDefault<DefaultHasher>>;
 pub(super) struct SharedRows {
     /// Held on to, so that it keeps its address.
     pub _plan: Arc<Plan>,
-    /// Values of a query around that they are for.
-    pub outer: Vec<Value>,
+    /// Values of a query around that they are for, as keys of a [`memo`](super::memo) have them.
+    pub outer: Vec<u8>,
     pub rows: Arc<Spool>,
 }
 
@@ -80,6 +81,8 @@ struct Running {
     types: Vec<SqlType>,
     /// Depends on no outer value, so it is asked once, as PostgreSQL does: also if it would say something else next time.
     constant: bool,
+    /// It says the same each time it is asked with the same values.
+    repeats: bool,
     /// Away while it runs.
     operator: Option<Box<dyn Operator>>,
     answer: Option<Answer>,
@@ -129,6 +132,7 @@ pub(super) fn evaluate(
         constant: outer.is_empty(),
         operator: None,
         answer: None,
+        repeats: may_keep(plan),
         memo: Memo::new(!outer.is_empty() && may_keep(plan)),
     });
     let result = running.evaluate(cx, test, outer, args);
@@ -180,25 +184,36 @@ impl Running {
         outer: &[Value],
         args: &[Value],
     ) -> Result<Value> {
-        let known = if self.constant { self.answer.as_ref() } else { self.memo.find(outer) };
-        if let Some(answer) = known {
-            if !self.constant {
-                note(cx, &self.plan, true);
-            }
-            return answer.of_row(args, &self.types, test);
-        }
+        let ticket = match &self.answer {
+            Some(answer) => return answer.of_row(args, &self.types, test),
+            None if self.constant => None,
+            None => match self.memo.find(outer) {
+                Looked::Known(answer) => {
+                    note(cx, &self.plan, true);
+                    return answer.of_row(args, &self.types, test);
+                }
+                Looked::Asked(ticket) => {
+                    note(cx, &self.plan, false);
+                    Some(ticket)
+                }
+                Looked::Alone => None,
+            },
+        };
         let mut operator = self.operator.take().unwrap_or_else(|| compile(&self.plan, cx.executor));
-        let answer = ask(&mut *operator, &self.types, &cx.with_outer(outer), test);
+        let asking = Asking { test, args, types: &self.types, repeats: self.repeats };
+        let answer = asking.ask(&mut *operator, &cx.with_outer(outer));
         operator.close();
         self.operator = Some(operator);
-        let answer = answer?;
+        let answer = match answer? {
+            Asked::All(answer) => answer,
+            Asked::OfRow(value) => return Ok(value),
+        };
         let value = answer.of_row(args, &self.types, test);
         if self.constant {
             self.answer = Some(answer);
-        } else if self.memo.is_asked() {
-            note(cx, &self.plan, false);
+        } else if let Some(ticket) = ticket {
             let (answer, bytes) = answer.for_the_memo();
-            self.memo.keep(cx, answer, bytes);
+            self.memo.keep(cx, ticket, answer, bytes);
         }
         value
     }
@@ -236,6 +251,71 @@ impl Answer {
     }
 }
 
+/// What a subquery is asked, and for which arguments of `In`.
+struct Asking<'a> {
+    test: SubqueryTest,
+    args: &'a [Value],
+    types: &'a [SqlType],
+    repeats: bool,
+}
+
+/// What it says.
+enum Asked {
+    /// To every row with the same values.
+    All(Answer),
+    /// To this one only: its rows are too many to be held.
+    OfRow(Value),
+}
+
+impl Asking<'_> {
+    fn ask(&self, operator: &mut dyn Operator, cx: &ExecContext<'_>) -> Result<Asked> {
+        operator.open(cx)?;
+        match self.test {
+            SubqueryTest::In { negated } => self.members(operator, cx, negated),
+            test => ask(operator, self.types, cx, test).map(Asked::All),
+        }
+    }
+
+    /// Collects the rows that `In` looks into. Where they take too much memory each part of them is asked by itself, and is gone
+    /// when the next one comes; the answer is that of this row then. A query that may say something else the next time is asked
+    /// once, so it has to be held.
+    fn members(&self, operator: &mut dyn Operator, cx: &ExecContext<'_>, negated: bool) -> Result<Asked> {
+        let mut batch = Batch::of_types(self.types);
+        let mut members = Members::default();
+        let mut held = cx.reserve("IN (subquery)");
+        // Whether the argument is among the parts that are gone; NULL where that is not known.
+        let mut before: Option<Value> = None;
+        let among = |members: &Members, before: Option<Value>| {
+            let now = members.contains(self.args, self.types, false)?;
+            Ok::<_, ExecError>(match (before, now) {
+                (Some(Value::Bool(true)), _) | (_, Value::Bool(true)) => Value::Bool(true),
+                (Some(Value::Null), _) | (_, Value::Null) => Value::Null,
+                _ => Value::Bool(false),
+            })
+        };
+        while before != Some(Value::Bool(true)) && operator.next(cx, &mut batch)? {
+            cx.check_cancelled()?;
+            members.take(&batch, self.types);
+            let bytes = members.heap_bytes() as u64;
+            if !self.repeats {
+                held.resize(bytes)?;
+            } else if held.try_resize(bytes).is_err() {
+                before = Some(among(&members, before)?);
+                members = Members::default();
+                held.resize(0)?;
+            }
+        }
+        if before.is_none() {
+            members.held = Some(held);
+            return Ok(Asked::All(Answer::Members(members)));
+        }
+        Ok(Asked::OfRow(match (among(&members, before)?, negated) {
+            (Value::Bool(found), true) => Value::Bool(!found),
+            (value, _) => value,
+        }))
+    }
+}
+
 fn ask(
     operator: &mut dyn Operator,
     types: &[SqlType],
@@ -243,7 +323,6 @@ fn ask(
     test: SubqueryTest,
 ) -> Result<Answer> {
     let mut batch = Batch::of_types(types);
-    operator.open(cx)?;
     let first = |batch: &Batch, row: usize| batch.columns[0].value(row, &types[0]);
     // The next rows of a query of which so many decide.
     let next = |operator: &mut dyn Operator, batch: &mut Batch, rows: u64| {
@@ -288,17 +367,7 @@ fn ask(
             };
             Ok(Answer::Value(Value::Array(array)))
         }
-        SubqueryTest::In { .. } => {
-            let mut members = Members::default();
-            let mut held = cx.reserve("IN (subquery)");
-            while operator.next(cx, &mut batch)? {
-                cx.check_cancelled()?;
-                members.take(&batch, types);
-                held.resize(members.heap_bytes() as u64)?;
-            }
-            members.held = Some(held);
-            Ok(Answer::Members(members))
-        }
+        SubqueryTest::In { .. } => unreachable!("its rows are collected"),
     }
 }
 

@@ -18,7 +18,6 @@ use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
 use verso_storage::heap::Condition;
 use verso_storage::index::KeyRange;
 use verso_storage::{HeldView, RecordId, RecordLockMode, WaitPolicy};
-use verso_types::inverted::Search;
 use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, Number, Value};
 
@@ -58,11 +57,11 @@ pub trait Scan {
     fn fetch(&self, table: &TableDef, record: RecordId, columns: &[usize], out: &mut Batch) -> Result<bool>;
     /// Whether ranges of indexes are together so large a part of the table that it is read faster whole.
     fn is_large(&self, table: &TableDef, ranges: &[(&IndexDef, &[KeyRange])]) -> Result<bool>;
-    /// What reads rows of a table through one of its indexes on another thread, while the statement lasts.
+    /// What reads rows of a table through some of its indexes on another thread, while the statement lasts.
     fn index_reader(
         &self,
         table: &TableDef,
-        index: &IndexDef,
+        indexes: &[&IndexDef],
         columns: &[usize],
     ) -> Result<Box<dyn IndexReader>>;
     /// Reads rows by ranges of an index, in its order or against it.
@@ -288,14 +287,18 @@ pub trait TransactionControl {
     fn release(&self, name: &str) -> Result<()>;
 }
 
-/// Reads rows of one table through one of its indexes, as the statement sees them, on the thread that it was given to.
+/// Reads rows of one table through some of its indexes, as the statement sees them, on the thread that it was given to.
 pub trait IndexReader: Send {
-    /// As [`Scan::get`].
+    /// As [`Scan::get`], by the first index.
     fn get(&mut self, key: &[u8], out: &mut Batch) -> Result<bool>;
-    /// As [`Scan::index_scan`].
+    /// As [`Scan::index_scan`], by the first index.
     fn scan(&mut self, ranges: Vec<KeyRange>, descending: bool) -> Result<Box<dyn TableCursor>>;
     /// As [`Scan::candidates`].
-    fn candidates(&mut self, search: &Search) -> Result<Box<dyn TableCursor>>;
+    fn candidates(&mut self, gathering: &Gathering) -> Result<Box<dyn TableCursor>>;
+    /// As [`Scan::scan`].
+    fn whole(&mut self) -> Result<Box<dyn TableCursor>>;
+    /// As [`Scan::is_large`].
+    fn is_large(&self, ranges: &[(&IndexDef, &[KeyRange])]) -> Result<bool>;
 }
 
 /// Reads a table.

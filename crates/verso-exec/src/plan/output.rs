@@ -223,6 +223,7 @@ impl Plan {
             | Plan::Past { input, .. }
             | Plan::Single { input }
             | Plan::Barrier { input }
+            | Plan::Estimated { input, .. }
             | Plan::Distinct { input } => input.output(),
             // Rows of several origins.
             Plan::Append { inputs, .. } => inputs.first().map(Plan::rootless).unwrap_or_default(),
@@ -263,6 +264,7 @@ impl Plan {
             | Plan::Past { input, .. }
             | Plan::Single { input }
             | Plan::Barrier { input }
+            | Plan::Estimated { input, .. }
             | Plan::Distinct { input } => Some(input),
             _ => None,
         }

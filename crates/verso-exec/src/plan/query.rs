@@ -221,6 +221,13 @@ pub enum Plan {
         /// The input.
         input: Box<Plan>,
     },
+    /// The rows of a join of which a hint says how many there are; the executor passes it over.
+    Estimated {
+        /// The join.
+        input: Box<Plan>,
+        /// Rows that it is taken to have.
+        rows: f64,
+    },
     /// The rows of all inputs, one after the other (`UNION ALL`).
     Append {
         /// The inputs; equal types, names of the first.

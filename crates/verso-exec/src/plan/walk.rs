@@ -35,6 +35,7 @@ impl Plan {
             | Plan::Past { input, .. }
             | Plan::Single { input }
             | Plan::Barrier { input }
+            | Plan::Estimated { input, .. }
             | Plan::Distinct { input } => vec![input],
             Plan::Append { inputs, .. } => inputs.iter().collect(),
             Plan::Join { left, right, .. }
@@ -74,6 +75,7 @@ impl Plan {
             | Plan::Past { input, .. }
             | Plan::Single { input }
             | Plan::Barrier { input }
+            | Plan::Estimated { input, .. }
             | Plan::Distinct { input } => visit(input),
             Plan::Append { inputs, .. } => inputs.iter_mut().for_each(visit),
             Plan::Join { left, right, .. }
@@ -132,6 +134,7 @@ impl Plan {
             | Plan::CurrentRow { .. }
             | Plan::Single { .. }
             | Plan::Barrier { .. }
+            | Plan::Estimated { .. }
             | Plan::External { .. }
             | Plan::FileScan { .. }
             | Plan::Append { .. }
@@ -195,6 +198,7 @@ impl Plan {
             | Plan::CurrentRow { .. }
             | Plan::Single { .. }
             | Plan::Barrier { .. }
+            | Plan::Estimated { .. }
             | Plan::External { .. }
             | Plan::FileScan { .. }
             | Plan::Append { .. }

@@ -584,12 +584,15 @@ fn set_column(
         return refused(format!("set-returning functions are not allowed in {}", cx.clause.name()));
     }
     let column = made_of(OutputColumn::new(name, ty.clone()), call.args());
-    // Written once more in GROUP BY or ORDER BY, it is that of the output list.
-    let known = match cx.clause {
-        Clause::Select => None,
-        _ => cx.sets.iter().position(|set| same_call(&set.call, &call)),
-    };
-    let mut expr = TypedExpr::column(SET_BASE + known.unwrap_or(cx.sets.len()), ty);
+    // Written once more in GROUP BY, ORDER BY or a window, it is that of the output list, and the other way round for a window.
+    let of_windows = |number: &usize| cx.clause != Clause::Select || cx.sets_of_windows.contains(number);
+    let mut same = (0..cx.sets.len()).filter(|number| same_call(&cx.sets[*number].call, &call));
+    let known = same.find(of_windows);
+    let number = known.unwrap_or(cx.sets.len());
+    if cx.clause == Clause::Window {
+        cx.sets_of_windows.push(number);
+    }
+    let mut expr = TypedExpr::column(SET_BASE + number, ty);
     expr.collation = column.collation.clone().map_or(Derivation::Default, Derivation::Implicit);
     if known.is_none() {
         cx.sets.push(SetColumns { call, columns: vec![column] });

@@ -62,8 +62,10 @@ pub enum Clause {
     Transform,
     /// WHERE of COPY.
     CopyWhere,
-    /// PARTITION BY, ORDER BY or an offset of a window.
+    /// PARTITION BY or ORDER BY of a window.
     Window,
+    /// An offset of a window's frame.
+    Frame,
     /// WHEN of a trigger.
     TriggerWhen,
     /// An expression of PL/pgSQL.
@@ -98,14 +100,14 @@ impl Clause {
             Clause::TriggerWhen => "trigger WHEN conditions",
             Clause::Transform => "transform expressions",
             Clause::CopyWhere => "COPY FROM WHERE conditions",
-            Clause::Window => "window definitions",
+            Clause::Window | Clause::Frame => "window definitions",
             Clause::CallArgument => "CALL arguments",
             Clause::ExecuteArgument => "EXECUTE parameters",
         }
     }
 
     pub(super) fn allows_aggregates(self) -> bool {
-        matches!(self, Clause::Select | Clause::Having | Clause::OrderBy | Clause::Window)
+        matches!(self, Clause::Select | Clause::Having | Clause::OrderBy | Clause::Window | Clause::Frame)
     }
 
     pub(super) fn allows_windows(self) -> bool {
@@ -113,7 +115,10 @@ impl Clause {
     }
 
     pub(super) fn allows_sets(self) -> bool {
-        matches!(self, Clause::Select | Clause::OrderBy | Clause::GroupBy | Clause::ValuesRow)
+        matches!(
+            self,
+            Clause::Select | Clause::OrderBy | Clause::GroupBy | Clause::Window | Clause::ValuesRow
+        )
     }
 }
 
@@ -145,6 +150,8 @@ pub struct Context<'s> {
     pub(super) named_windows: &'s [(Name, WindowSpec)],
     /// Set-returning functions, in order.
     pub(super) sets: Vec<SetColumns>,
+    /// Those of them that windows are ordered or divided by.
+    pub(super) sets_of_windows: Vec<usize>,
     pub(super) inside: Inside,
     /// Columns used outside of aggregates, where and under which name.
     pub(super) plain_columns: Vec<(usize, u32, String)>,
@@ -160,6 +167,7 @@ impl<'s> Context<'s> {
             windows: Windows::default(),
             named_windows: &[],
             sets: Vec::new(),
+            sets_of_windows: Vec::new(),
             inside: Inside::Nothing,
             plain_columns: Vec::new(),
         }

@@ -6,6 +6,8 @@
 //!
 //! A column that the keys determine (they have the primary key of its table) is grouped by, too: that changes no group.
 
+use std::collections::BTreeMap;
+
 use verso_exec::plan::{AggregateCall, ExprKind as K, GroupingSets, Plan, SetColumns, TypedExpr};
 
 use super::Binder;
@@ -14,7 +16,7 @@ use super::collate::{distinguished, with_texts};
 use super::context::{AGGREGATE_BASE, Clause, Context, SET_BASE, WINDOW_BASE};
 use super::scope::Scope;
 use super::select::{Item, check_targets};
-use super::walk::same;
+use super::walk::{map_columns, same};
 use super::window::Windows;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, ExprKind, GroupItem};
@@ -35,6 +37,17 @@ impl Above {
         self.exprs.iter_mut().chain(&mut self.having).for_each(&mut *visit);
         self.windows.for_each_expr_mut(visit);
         self.set_calls.iter_mut().flat_map(|call| call.call.args_mut()).for_each(visit);
+    }
+
+    /// Some of the set-returning functions stand below by now, `made` at these columns: their arguments are no longer looked at.
+    pub(super) fn made_below(&mut self, made: &BTreeMap<usize, usize>, done: &[bool]) {
+        if made.is_empty() {
+            return;
+        }
+        let mut place = |column: usize| made.get(&column).copied().unwrap_or(column);
+        self.for_each_expr_mut(&mut |expr| map_columns(expr, &mut place));
+        let calls = self.set_calls.iter_mut().zip(done).filter(|(_, done)| **done);
+        calls.for_each(|(call, _)| call.call.args_mut().clear());
     }
 }
 

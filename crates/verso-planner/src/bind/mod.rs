@@ -248,7 +248,7 @@ impl<'c> Binder<'c> {
     /// What rewriting needs to know.
     pub(crate) fn planning(&self) -> Planning<'_> {
         let hints = Some(&*self.hints).filter(|hints| !hints.is_empty());
-        let estimate = Estimate { catalog: Some(self.catalog), methods: self.rules.methods };
+        let estimate = Estimate { catalog: Some(self.catalog), methods: self.rules.methods, hints };
         Planning { rules: self.rules, estimate, hints, time_zone: Some(self.time_zone) }
     }
 

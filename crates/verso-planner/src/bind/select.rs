@@ -113,10 +113,7 @@ impl Binder<'_> {
         if !made.is_empty() {
             let mut place = |column: usize| made.get(&column).copied().unwrap_or(column);
             keys.iter_mut().for_each(|key| map_columns(key, &mut place));
-            above.for_each_expr_mut(&mut |expr| map_columns(expr, &mut place));
-            // What is done stands below the groups: its arguments are no longer looked at.
-            let calls = above.set_calls.iter_mut().zip(&done).filter(|(_, done)| **done);
-            calls.for_each(|(call, _)| call.call.args_mut().clear());
+            above.made_below(&made, &done);
         }
         if grouped {
             let depends = |column: usize, keys: &[TypedExpr]| self.depends(&scope, column, keys);
@@ -124,6 +121,14 @@ impl Binder<'_> {
             let grouping =
                 Grouping { keys, entries, sets, aggregates, groupings, plain_columns: &plain_columns };
             plan = grouping.over(plan, &mut above, &depends)?;
+        }
+        if !above.windows.is_empty() {
+            // Windows are over the rows that they are divided or ordered by.
+            let (over, made) = project_sets(plan, &above.set_calls, &mut done, &mut |number| {
+                above.windows.are_by(SET_BASE + number)
+            });
+            plan = over;
+            above.made_below(&made, &done);
         }
         let Above { exprs, having, windows, set_calls } = above;
         if let Some(predicate) = having {

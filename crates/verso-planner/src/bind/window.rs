@@ -19,7 +19,7 @@ use super::aggregate::Shown;
 use super::collate::{derived_from, distinguished};
 use super::context::{Clause, Context, Inside, WINDOW_BASE};
 use super::resolve::{Declared, Resolution, function_error, implicit, resolve, result_type, shown};
-use super::walk::same;
+use super::walk::{columns_of, same};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Call, FrameExclude, FrameMode, Name, Over, WindowSpec};
 
@@ -61,6 +61,12 @@ impl Windows {
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
+    }
+
+    /// Whether a column is among what they are divided or ordered by.
+    pub(super) fn are_by(&self, column: usize) -> bool {
+        let mut keys = self.definitions.iter().flat_map(Definition::sort_keys);
+        keys.any(|key| columns_of(&key.expr).contains(&column))
     }
 
     /// Every expression of them, to change it.
@@ -379,7 +385,10 @@ impl Binder<'_> {
             FrameUnit::Range => "RANGE",
             FrameUnit::Groups => "GROUPS",
         };
-        let bound = self.expr(offset, cx)?;
+        let clause = std::mem::replace(&mut cx.clause, Clause::Frame);
+        let bound = self.expr(offset, cx);
+        cx.clause = clause;
+        let bound = bound?;
         if bound.any(&mut |part| matches!(part.kind, K::Column(_))) {
             let text = format!("argument of {word} must not contain variables");
             return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text).at(at));

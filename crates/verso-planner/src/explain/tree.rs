@@ -53,6 +53,14 @@ impl Built {
     fn names(&self) -> Vec<String> {
         self.columns.iter().map(|(name, _)| name.clone()).collect()
     }
+
+    /// It is taken to have so many rows.
+    fn expect(&mut self, rows: f64) {
+        self.known.rows = rows;
+        if let Some((known, _)) = &mut self.node.expected {
+            known.rows = rows;
+        }
+    }
 }
 
 impl<'p> Tree<'p> {
@@ -102,12 +110,28 @@ impl<'p> Tree<'p> {
         Scope { columns, outer: &self.outer, subplans: &self.subplans }
     }
 
+    /// A condition: what of it is asked once, and what of each row.
+    fn filters(&self, condition: &TypedExpr, names: &[String]) -> Vec<(&'static str, Field)> {
+        let shown = |part: &TypedExpr| Field::Text(text(part, self.scope(names)));
+        let (once, rest) = match condition.asked_once() {
+            Some((once, rest)) => (Some(once), rest),
+            None => (None, Some(condition.clone())),
+        };
+        let once = once.iter().map(|once| ("One-Time Filter", shown(once)));
+        once.chain(rest.iter().map(|rest| ("Filter", shown(rest)))).collect()
+    }
+
     fn plan(&mut self, operator: &Plan) -> Built {
         if stack::check().is_err() {
             let node = Node { title: "…".to_string(), ..Node::default() };
             return Built { node, columns: Vec::new(), known: Known::default() };
         }
         let actual = self.probes.map(|probes| probes.of(operator).unwrap_or_default());
+        if let Plan::Estimated { input, rows } = operator {
+            let mut built = self.plan(input);
+            built.expect(*rows);
+            return built;
+        }
         if let Plan::Project { input, .. } | Plan::Filter { input, .. } = operator {
             let below = self.plan(input);
             return self.folded(operator, below, actual);
@@ -181,13 +205,7 @@ impl<'p> Tree<'p> {
                 }
             }
             Plan::Filter { predicate, .. } => {
-                let shown = |condition: &TypedExpr| Field::Text(text(condition, self.scope(&names)));
-                let (once, rest) = match predicate.asked_once() {
-                    Some((once, rest)) => (Some(once), rest),
-                    None => (None, Some(predicate.clone())),
-                };
-                let once = once.iter().map(|once| ("One-Time Filter", shown(once)));
-                let parts: Vec<_> = once.chain(rest.iter().map(|rest| ("Filter", shown(rest)))).collect();
+                let parts = self.filters(predicate, &names);
                 if node.details.iter().any(|(key, _)| *key == "Filter") {
                     // A condition of its own above an operator that has one.
                     node.relationship = Some("Outer");
@@ -404,6 +422,8 @@ impl<'p> Tree<'p> {
                 node.details.push(("As Of", Field::Text(text(moment, self.scope(&[])))));
             }
             Plan::Barrier { .. } => title(node, "Subquery Scan", plain("Subquery Scan")),
+            // The input was shown in its place.
+            Plan::Estimated { .. } => {}
             Plan::Single { .. } => title(node, "Single Row", plain("Single Row")),
             Plan::Distinct { .. } => {
                 title(node, "Aggregate", plain("HashAggregate"));

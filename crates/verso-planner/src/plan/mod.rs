@@ -165,6 +165,26 @@ impl<'s> Planner<'s> {
 
     /// The same where it is known how many: `first`.
     fn first_rows(&mut self, plan: &mut Plan, limited: bool, first: Option<f64>) {
+        self.planned(plan, limited, first);
+        self.take_down(plan);
+    }
+
+    /// Takes down in the plan how many rows hints say that a join has: EXPLAIN does not know the hints.
+    fn take_down(&self, plan: &mut Plan) {
+        let Some(hints) = self.hints else { return };
+        if !matches!(
+            plan,
+            Plan::Join { .. } | Plan::MergeJoin { .. } | Plan::Apply { .. } | Plan::Semi { .. }
+        ) {
+            return;
+        }
+        if let Some(rows) = hints.rows(plan, self.estimate.rows_without_hint(plan)) {
+            let join = std::mem::replace(plan, nothing());
+            *plan = Plan::Estimated { input: Box::new(join), rows };
+        }
+    }
+
+    fn planned(&mut self, plan: &mut Plan, limited: bool, first: Option<f64>) {
         if self.is_deep() {
             return;
         }

@@ -212,6 +212,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>, shares: &mut Shares) -> Result<
         Plan::Distinct { .. }
         | Plan::Single { .. }
         | Plan::Barrier { .. }
+        | Plan::Estimated { .. }
         | Plan::Append { .. }
         | Plan::SetOperation { .. }
         | Plan::Recursive { .. }

@@ -225,14 +225,9 @@ impl<'g> Orders<'g> {
                 rows *= part;
             }
         }
-        for (leaves, change, number) in &self.hints.rows {
-            if (0..self.leaves.len()).all(|leaf| has(leaf) == leaves.contains(&leaf)) {
-                rows = match change {
-                    '+' => rows + number,
-                    '-' => rows - number,
-                    '*' => rows * number,
-                    _ => *number,
-                };
+        for hint in &self.hints.rows {
+            if (0..self.leaves.len()).all(|leaf| has(leaf) == hint.leaves.contains(&leaf)) {
+                rows = hint.of(rows);
             }
         }
         rows.max(1.0)
@@ -403,6 +398,9 @@ impl<'g> Orders<'g> {
         let in_left = |leaf: usize| left & (1 << leaf) != 0;
         let in_right = |leaf: usize| right & (1 << leaf) != 0;
         let (tied, equal) = self.tied(&in_left, &in_right);
+        if tied {
+            self.hints.rows.iter().for_each(|hint| hint.looked_at(left | right));
+        }
         let set = (left | right) as usize;
         let mut take = |cost: f64, step: Step| {
             let cost = if tied { cost } else { cost + CROSSING };

@@ -130,7 +130,7 @@ fn ways(bound: &Bound, catalog: &CatalogSnapshot) -> Vec<Way> {
 
 /// What the queries of a statement cost.
 fn steps(bound: &Bound, catalog: &Arc<CatalogSnapshot>) -> f64 {
-    let estimate = Estimate { catalog: Some(catalog), ..Estimate::default() };
+    let estimate = Estimate::of(catalog);
     let mut steps = 0.0;
     bound.for_each_plan(&mut |plan| steps += estimate.total(plan));
     steps

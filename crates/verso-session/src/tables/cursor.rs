@@ -9,7 +9,7 @@ use verso_exec::error::Result;
 use verso_exec::exec::{ChangeCursor, FoundRecords, Gathering, TableCursor};
 use verso_storage::heap::{Condition, Heap, HeapScan, ScanBatch, ScanSpec};
 use verso_storage::index::{CandidateScan, Index, IndexScan, IndexScanSpec, KeyRange};
-use verso_storage::{RecordId, StorageError, Txn};
+use verso_storage::{RecordId, SnapshotReader, StorageError, Txn};
 use verso_types::{Batch, Physical, SqlType, Value};
 
 use super::EngineTables;
@@ -113,8 +113,12 @@ pub(super) struct Pages {
 
 impl Pages {
     pub(super) fn open(txn: &Txn, heap: &Arc<Heap>, table: &TableDef, columns: &[usize]) -> Pages {
-        let wanted = Wanted::of(heap, columns_at(table, columns));
-        let scan = heap.scan(txn, ScanSpec { columns: wanted.ids(), pages: 0..u32::MAX });
+        Pages::of(heap, txn.snapshot_reader(), Wanted::of(heap, columns_at(table, columns)))
+    }
+
+    /// Of a reader on any thread.
+    pub(super) fn of(heap: &Arc<Heap>, reader: SnapshotReader, wanted: Wanted) -> Pages {
+        let scan = heap.scan_by(reader, ScanSpec { columns: wanted.ids(), pages: 0..u32::MAX });
         Pages { scan, wanted }
     }
 

@@ -41,8 +41,8 @@ use verso_exec::memory::Memory;
 use verso_storage::heap::{Heap, ScanBatch};
 use verso_storage::index::{Index, KeyRange};
 use verso_storage::{
-    Engine, Growth, HeldView, Isolation, ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode,
-    Txn, TxnId, WaitPolicy,
+    Engine, Growth, HeldView, ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode, Txn, TxnId,
+    WaitPolicy,
 };
 use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, TimeStyle, TypeError, Value};
@@ -56,9 +56,6 @@ pub(crate) use duplicate::explain_unique;
 use lookups::Lookups;
 pub(crate) use opened::OpenTables;
 use opened::RowBatch;
-
-/// A larger part of a table than this is read faster whole: rows through an index cost several times as much each.
-const LARGE_SHARE: f64 = 0.2;
 
 /// Tables as a transaction sees them.
 pub(crate) struct EngineTables<'t> {
@@ -338,16 +335,10 @@ impl Scan for EngineTables<'_> {
 
     fn is_large(&self, table: &TableDef, ranges: &[(&IndexDef, &[KeyRange])]) -> Result<bool> {
         let txn = self.txn.borrow();
-        // A serializable transaction conflicts with less where it reads through the index.
-        if txn.isolation() == Isolation::Serializable {
-            return Ok(false);
-        }
         let heap = self.heap(table)?;
-        let mut all = 0.0;
-        for (index, ranges) in ranges {
-            all += self.index(&heap, index)?.share(&txn, ranges)?.unwrap_or_default();
-        }
-        Ok(all > LARGE_SHARE)
+        lookups::is_large(txn.isolation(), ranges, |index, ranges| {
+            Ok(self.index(&heap, index)?.share(&txn, ranges)?)
+        })
     }
 
     fn past(&self, table: &TableDef, moment: Moment) -> Result<HeldView> {
@@ -365,13 +356,16 @@ impl Scan for EngineTables<'_> {
     fn index_reader(
         &self,
         table: &TableDef,
-        index: &IndexDef,
+        indexes: &[&IndexDef],
         columns: &[usize],
     ) -> Result<Box<dyn IndexReader>> {
         self.lock(table, TableLockMode::AccessShare)?;
         let heap = self.heap(table)?;
-        let index = self.index(&heap, index)?;
-        Ok(Box::new(Lookups::new(self.txn.borrow().snapshot_reader(), heap, index, table, columns)))
+        let named = |index: &&IndexDef| Ok((index.object, self.index(&heap, index)?));
+        let indexes = indexes.iter().map(named).collect::<Result<_>>()?;
+        let txn = self.txn.borrow();
+        let reader = (txn.snapshot_reader(), txn.isolation());
+        Ok(Box::new(Lookups::new(reader, heap, indexes, table, columns)))
     }
 
     fn index_scan(

@@ -76,6 +76,58 @@ fn hints_choose_orders_and_methods_of_joins() {
     assert!(seen.len() >= 4, "{} plans", seen.len());
 }
 
+/// The rows that EXPLAIN expects of the first join in a plan.
+fn expected(client: &mut Client, query: &str) -> (Vec<String>, u64) {
+    let lines = client.run(&format!("EXPLAIN {query}"));
+    let told = lines.iter().filter(|line| line.starts_with("NOTICE")).cloned().collect();
+    let join = lines.iter().find(|line| line.contains("Join") || line.contains("Loop")).expect("a join");
+    let rows = join.split("rows=").nth(1).and_then(|rest| rest.split(' ').next()).expect("rows");
+    (told, rows.parse().expect("a number"))
+}
+
+#[test]
+fn hints_say_how_many_rows_a_join_has() {
+    let world = World::new();
+    let mut client = world.connect();
+    tables(&mut client);
+    for body in [
+        "* FROM a, b WHERE b.a = a.id",
+        "* FROM a LEFT JOIN b ON b.a = a.id",
+        "* FROM a JOIN b ON b.a > a.id",
+        "* FROM a WHERE EXISTS (SELECT FROM b WHERE b.a = a.id AND b.y > 1)",
+    ] {
+        let (_, own) = expected(&mut client, &format!("SELECT {body}"));
+        let inner = body.contains("EXISTS");
+        let rows = client.run(&format!("SELECT count(*) FROM (SELECT {body}) x"));
+        for (said, wanted) in [("#17", 17), ("+50", own + 50), ("*3", own * 3), ("-1000000", 1)] {
+            let hint = format!("Rows(a b {said})");
+            let (told, found) = expected(&mut client, &format!("SELECT /*+ {hint} */ {body}"));
+            match inner {
+                // The table of the subquery stands in another FROM.
+                true => assert!(told.len() == 1 && found == own, "{hint} {body}: {told:?} {found}"),
+                false => {
+                    assert!(told.is_empty() && found == wanted, "{hint} {body}: {told:?} {found}, {own}")
+                }
+            }
+            let query = format!("SELECT count(*) FROM (SELECT /*+ {hint} */ {body}) x");
+            assert_eq!(client.run(&query).last(), rows.last(), "{hint} {body}");
+        }
+    }
+    // The order follows: what is said to be small is joined first.
+    let body = "count(*) FROM a, b, c WHERE b.a = a.id AND c.b = b.id";
+    let (_, small) = plan(&mut client, &format!("SELECT /*+ Rows(b c #1) Rows(a b #100000) */ {body}"));
+    let (_, large) = plan(&mut client, &format!("SELECT /*+ Rows(b c #100000) Rows(a b #1) */ {body}"));
+    assert_ne!(small, large);
+    // Nothing ties these two, and there is no such table.
+    for hint in ["Rows(a c #1)", "Rows(a nosuch #1)", "Rows(a b)", "Rows(a b 7)"] {
+        let (told, _) = plan(&mut client, &format!("SELECT /*+ {hint} */ {body}"));
+        assert_eq!(told.len(), 1, "{hint}: {told:?}");
+    }
+    // A kept plan has it, too.
+    client.run("PREPARE p AS SELECT /*+ Rows(a b #23) */ * FROM a, b WHERE b.a = a.id");
+    assert_eq!(expected(&mut client, "EXECUTE p").1, 23);
+}
+
 #[test]
 fn hints_choose_how_a_table_is_read() {
     let world = World::new();

@@ -23,7 +23,7 @@ use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::u32_at;
 use crate::page::{Flaw, ObjectId, PageId, PageKind, RecordId, TxnId, header};
 use crate::space::SpaceMap;
-use crate::txn::transaction::Txn;
+use crate::txn::transaction::{SnapshotReader, Txn};
 use crate::version::store::Placement;
 use crate::wal::RecordKind;
 
@@ -283,7 +283,12 @@ impl Heap {
 impl Heap {
     /// Scans the table as the transaction's current statement sees it.
     pub fn scan(self: &Arc<Self>, txn: &Txn, spec: ScanSpec<'_>) -> HeapScan {
-        let (registration, mut view) = txn.view_or_now();
+        self.scan_by(txn.snapshot_reader(), spec)
+    }
+
+    /// As [`Heap::scan`], as a statement sees the records that runs on another thread.
+    pub fn scan_by(self: &Arc<Self>, reader: SnapshotReader, spec: ScanSpec<'_>) -> HeapScan {
+        let SnapshotReader { shared, mut view, registration, cancel } = reader;
         if let Some(reader) = view.reader() {
             reader.reads_table(self.object);
         }
@@ -293,11 +298,11 @@ impl Heap {
             view = view.without_dirt().with_reader(None);
         }
         HeapScan {
-            shared: Arc::clone(&txn.shared),
+            shared,
             heap: Arc::clone(self),
             view,
-            _registration: registration.map(Arc::new),
-            cancel: Arc::clone(&txn.cancel),
+            _registration: registration,
+            cancel,
             columns: spec.columns.to_vec(),
             next: spec.pages.start,
             end: spec.pages.end.min(self.page_count()),

@@ -121,7 +121,10 @@ impl Heap {
         search: &Search,
         columns: &[u16],
     ) -> Result<CandidateScan, StorageError> {
-        self.candidates_by(txn.snapshot_reader(), index, search, columns)
+        let reader = txn.snapshot_reader();
+        let searcher = Searcher { reader: &reader, heap: self, index };
+        let records = searcher.find(search)?;
+        Ok(CandidateScan { reader, heap: Arc::clone(self), columns: columns.to_vec(), records, at: 0 })
     }
 
     /// As [`Heap::candidates`] for what several indexes find together.
@@ -134,24 +137,20 @@ impl Heap {
         gather: &Gather<Arc<Index>>,
         columns: &[u16],
     ) -> Result<CandidateScan, StorageError> {
-        let reader = txn.snapshot_reader();
-        let records = found(&reader, self, gather)?;
-        Ok(CandidateScan { reader, heap: Arc::clone(self), columns: columns.to_vec(), records, at: 0 })
+        self.gathered_by(txn.snapshot_reader(), gather, columns)
     }
 
-    /// As [`Heap::candidates`], as a statement sees the records that runs on another thread.
+    /// As [`Heap::gathered`], as a statement sees the records that runs on another thread.
     ///
     /// # Errors
     /// As [`Heap::candidates`].
-    pub fn candidates_by(
+    pub fn gathered_by(
         self: &Arc<Self>,
         reader: SnapshotReader,
-        index: &Index,
-        search: &Search,
+        gather: &Gather<Arc<Index>>,
         columns: &[u16],
     ) -> Result<CandidateScan, StorageError> {
-        let searcher = Searcher { reader: &reader, heap: self, index };
-        let records = searcher.find(search)?;
+        let records = found(&reader, self, gather)?;
         Ok(CandidateScan { reader, heap: Arc::clone(self), columns: columns.to_vec(), records, at: 0 })
     }
 }

@@ -20,7 +20,7 @@ use crate::heap::{ColumnSpec, root};
 use crate::page::bytes::{checked_u8, checked_u16, checked_u32, u32_at};
 use crate::page::{Flaw, ObjectId, PageId, PageKind, RecordId, header};
 use crate::shared::Shared;
-use crate::txn::transaction::Txn;
+use crate::txn::transaction::{SnapshotReader, Txn};
 
 /// Most parts of a key, and a guard.
 pub const MAX_PARTS: usize = 33;
@@ -369,7 +369,22 @@ impl Index {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn share(&self, txn: &Txn, ranges: &[KeyRange]) -> Result<Option<f64>, StorageError> {
-        let shared = &txn.shared;
+        self.share_in(&txn.shared, ranges)
+    }
+
+    /// As [`Index::share`], for a statement that runs on another thread.
+    ///
+    /// # Errors
+    /// As [`Index::share`].
+    pub fn share_by(
+        &self,
+        reader: &SnapshotReader,
+        ranges: &[KeyRange],
+    ) -> Result<Option<f64>, StorageError> {
+        self.share_in(&reader.shared, ranges)
+    }
+
+    fn share_in(&self, shared: &Shared, ranges: &[KeyRange]) -> Result<Option<f64>, StorageError> {
         {
             let top = shared.core().pool.read(self.tree())?;
             if self.node(self.tree(), &top)?.is_leaf() {

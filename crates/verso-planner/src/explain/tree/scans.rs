@@ -143,12 +143,10 @@ impl Tree<'_> {
                 node.details.push(("Index Cond", Field::Text(condition)));
             }
         }
-        if let Some((once, rest)) = filter.as_ref().and_then(TypedExpr::asked_once) {
-            node.details.push(("One-Time Filter", Field::Text(text(&once, self.scope(&names)))));
-            filter = rest;
-        }
-        if let Some(filter) = &filter {
-            node.details.push(("Filter", Field::Text(text(filter, self.scope(&names)))));
+        let parts = filter.map_or_else(Vec::new, |filter| self.filters(&filter, &names));
+        let is_asked = parts.iter().any(|(key, _)| *key == "Filter");
+        node.details.extend(parts);
+        if is_asked {
             let removed = |actual: Measured| actual.work.removed / actual.loops.max(1);
             if let Some(removed) = node.actual.map(removed).filter(|removed| *removed > 0) {
                 node.details.push(("Rows Removed by Filter", Field::Count(removed)));
