@@ -205,6 +205,15 @@ impl Correlation<'_> {
         TypedExpr::new(ExprKind::Outer(index), ty)
     }
 
+    /// What stands inside for an expression over the columns of a query further out, around which `depth` queries are.
+    pub fn carry(&self, expr: TypedExpr, depth: usize) -> TypedExpr {
+        let parent = self.parent.filter(|parent| parent.depth() > depth);
+        self.hand_in(match parent {
+            Some(parent) => parent.carry(expr, depth),
+            None => expr,
+        })
+    }
+
     /// How many queries are around this one.
     pub fn depth(&self) -> usize {
         1 + self.parent.map_or(0, Correlation::depth)

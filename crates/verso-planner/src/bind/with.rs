@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use verso_env::recursion;
-use verso_exec::plan::{Named, OutputColumn, Plan, TransitionTable, TypedExpr, With};
+use verso_exec::plan::{ExprKind, Named, OutputColumn, Plan, TransitionTable, TypedExpr, With};
 
 use super::Binder;
 use super::collate::told_apart_by;
@@ -194,13 +194,43 @@ impl<'c> Binder<'c> {
                 fence: *materialized == Some(true),
             },
             CteRows::Plan { plan, correlated: Some(depth), .. } => {
-                if *depth != self.outer.map_or(0, Correlation::depth) {
-                    let what = "a WITH query that needs a query around it, read from another one inside";
-                    return Err(SqlError::unsupported(what).at(name.at.start));
+                let mut plan = Plan::clone(plan);
+                // What is handed in to the query with the WITH goes on to the one that reads it.
+                if let Some(outer) = self.outer.filter(|outer| outer.depth() > *depth) {
+                    change_outer(&mut plan, &mut |value| {
+                        let carried = outer.carry(value.clone(), *depth);
+                        value.kind = carried.kind;
+                    })?;
                 }
-                Plan::clone(plan)
+                plan
             }
         }))
+    }
+}
+
+/// Changes the values that are handed in to a plan; what is handed in to queries within it is theirs.
+fn change_outer(plan: &mut Plan, change: &mut dyn FnMut(&mut TypedExpr)) -> Result<(), SqlError> {
+    fn of_expr(expr: &mut TypedExpr, change: &mut dyn FnMut(&mut TypedExpr)) {
+        match expr.kind {
+            ExprKind::Outer(_) => change(expr),
+            _ => expr.for_each_child_mut(&mut |child| of_expr(child, change)),
+        }
+    }
+    recursion::check()?;
+    plan.for_each_expr_mut(&mut |expr| of_expr(expr, change));
+    match plan {
+        Plan::Apply { left, .. } => change_outer(left, change),
+        // A plan that several read needs nothing of the queries around.
+        Plan::Shared { .. } => Ok(()),
+        plan => {
+            let mut result = Ok(());
+            plan.for_each_input_mut(&mut |input| {
+                if result.is_ok() {
+                    result = change_outer(input, change);
+                }
+            });
+            result
+        }
     }
 }
 
