@@ -34,7 +34,7 @@ use versodb::{Connection, Error, params};
 use crate::archive::contents::{ColumnOf, Definitions, Kind, Step, TableOf};
 use crate::error::BackupError;
 use parts::{Chosen, bounds, comments, literal, name, qualified, role_steps, setting_steps, unlogged};
-use row_types::{Waiting, needs_view, rows_in, rows_of};
+use row_types::{Waiting, needs_view, relations_of, rows_in};
 use types::{domain_steps, type_steps};
 pub(crate) use types::{labels_of, type_text};
 
@@ -232,7 +232,7 @@ impl Maker<'_, '_> {
             self.add(Kind::Sequence, None, sql);
         }
         if all {
-            self.functions(Kind::Function, |function| rows_of(function).is_empty())?;
+            self.functions(Kind::Function, |function| relations_of(&catalog, function).is_empty())?;
             self.operators(false);
         }
         let mut domains = domain_steps(&catalog, &self.steps);
@@ -271,7 +271,7 @@ impl Maker<'_, '_> {
         }
         if all {
             self.functions(Kind::Function, |function| {
-                !rows_of(function).is_empty() && !needs_view(&catalog, function)
+                !relations_of(&catalog, function).is_empty() && !needs_view(&catalog, function)
             })?;
             self.operators(true);
         }

@@ -4,6 +4,7 @@
 //! types, functions ─► tables ─► types, tables and views over their rows, in order ─► functions over rows ─► …rows… ─► views ─► functions over theirs
 //! ```
 //!
+//! A function whose body is SQL's own is bound when it is made, so it is made behind the relations that its body names, too.
 //! A view may read what is made behind the tables: functions over their rows, keys. One whose rows columns hold is therefore made
 //! twice, first with its columns and nothing in them, then as it is, as `pg_dump` does.
 
@@ -11,7 +12,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, FunctionDef, FunctionReturn, Oid, TableDef, TypeDef, ViewDef, relations_in,
+    CatalogSnapshot, FunctionDef, FunctionReturn, Need, Oid, TableDef, TypeDef, ViewDef, relations_in,
 };
 use verso_types::SqlType;
 
@@ -66,9 +67,29 @@ pub(super) fn rows_of(function: &FunctionDef) -> Vec<Oid> {
     found
 }
 
-/// Does a function need the rows of a view, which is made behind all rows?
+/// The relations that have to be there before a function is made: those whose row types it takes or gives, and those that its
+/// body reads or changes where that is SQL's own, which is bound at once; also by way of functions that the body calls.
+pub(super) fn relations_of(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Oid> {
+    let (mut found, mut seen) = (Vec::new(), HashSet::from([function.oid]));
+    let mut open = vec![function];
+    while let Some(function) = open.pop() {
+        found.extend(rows_of(function));
+        for need in &function.needs {
+            match *need {
+                Need::Relation(oid) if !oid.is_system() => found.push(oid),
+                Need::Function(oid) if seen.insert(oid) => {
+                    open.extend(catalog.function_by_oid(oid).map(|function| &**function));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Does a function need a view, which is made behind all rows?
 pub(super) fn needs_view(catalog: &CatalogSnapshot, function: &FunctionDef) -> bool {
-    rows_of(function).into_iter().any(|oid| is_view(catalog, oid))
+    relations_of(catalog, function).into_iter().any(|oid| is_view(catalog, oid))
 }
 
 fn is_view(catalog: &CatalogSnapshot, oid: Oid) -> bool {

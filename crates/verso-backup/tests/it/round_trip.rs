@@ -138,6 +138,27 @@ fn what_is_made_of_row_types_comes_back_behind_the_tables() {
 }
 
 #[test]
+fn bodies_of_sql_come_back_behind_what_they_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let definitions = "
+        CREATE TABLE events (id serial PRIMARY KEY, at timestamptz DEFAULT '2024-01-01 00:00');
+        CREATE VIEW latest AS SELECT max(id) AS id, nextval('events_id_seq') AS next FROM events;
+        CREATE FUNCTION counted() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT count(*) FROM events; END;
+        CREATE FUNCTION by_way() RETURNS bigint LANGUAGE sql RETURN counted() + 1;
+        CREATE FUNCTION of_view() RETURNS int LANGUAGE sql RETURN (SELECT id FROM latest);
+        CREATE PROCEDURE add_one() LANGUAGE sql BEGIN ATOMIC INSERT INTO events DEFAULT VALUES; END;
+        CALL add_one()";
+    let original = database(&folder.path().join("a.verso"), definitions);
+    let path = folder.path().join("b.verso");
+    restore(&archive(&original, &BackupOptions::default()), &path, &RestoreOptions::default()).unwrap();
+    let copy = open(&path);
+    let question = "SELECT counted(), by_way(), of_view(), next FROM latest";
+    let expected = crate::world::answer(&mut original.connect().unwrap(), question);
+    assert_eq!(crate::world::answer(&mut copy.connect().unwrap(), question), expected);
+    assert_eq!(script(&original), script(&copy));
+}
+
+#[test]
 fn partitioned_tables_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let made = "CREATE TABLE r (id int PRIMARY KEY);

@@ -395,9 +395,10 @@ impl Binder<'_> {
                 {
                     if let Some((first, at)) = args.first()
                         && let K::Literal(Value::Text(written)) = &first.kind
+                        && first.ty == SqlType::Unknown
                         && let Some(sequence) = self.sequence_literal(first)
                     {
-                        self.note_object(*at, written, sequence.oid, "regclass");
+                        self.note_object((*at, None), written, sequence.oid, "regclass");
                     }
                     Ok(Found::BuiltIn(entry, args, types))
                 }

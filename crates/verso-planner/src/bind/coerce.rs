@@ -1,5 +1,7 @@
 //! Casts, constants and common types.
 
+use std::sync::Arc;
+
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::composite::unequal;
@@ -47,7 +49,7 @@ impl Binder<'_> {
                 (Value::Text(text), SqlType::Unknown) => {
                     let value = self.constant(text, to, kind);
                     if let Ok(value) = &value {
-                        self.note_literal(at, text, value, to);
+                        self.note_literal((at, None), text, value, to);
                     }
                     Some(value)
                 }
@@ -136,7 +138,15 @@ impl Binder<'_> {
                     format!("Cannot cast type {} to {} in column {}.", shown(&from), shown(ty), n + 1);
                 return Err(SqlError::new(sqlstate::CANNOT_COERCE, text).with_detail(detail).at(at));
             }
-            values.push(exactly(self.coerce(part, at, ty, kind)?, ty));
+            let written = match (&part.kind, &part.ty) {
+                (ExprKind::Literal(Value::Text(text)), SqlType::Unknown) => Some(Arc::clone(text)),
+                _ => None,
+            };
+            let value = exactly(self.coerce(part, at, ty, kind)?, ty);
+            if let (Some(written), ExprKind::Literal(known)) = (written, &value.kind) {
+                self.note_literal((at, Some(n)), &written, known, ty);
+            }
+            values.push(value);
         }
         Ok(TypedExpr::new(ExprKind::Row(values), to.clone()))
     }

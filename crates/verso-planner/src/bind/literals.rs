@@ -25,7 +25,10 @@ use super::Binder;
 
 /// Literals of one text, by their places.
 #[derive(Debug, Default)]
-pub(super) struct Literals(RefCell<BTreeMap<u32, Literal>>);
+pub(super) struct Literals(RefCell<BTreeMap<Place, Literal>>);
+
+/// Where a literal stands: its first character, or which one it is in a row that begins there.
+type Place = (u32, Option<usize>);
 
 #[derive(Debug)]
 struct Literal {
@@ -37,7 +40,7 @@ struct Literal {
 
 impl Literals {
     /// Notes what the literal of a moment at a place of the statement means.
-    fn moment(&self, at: u32, written: &str, value: &Value, ty: &SqlType) {
+    fn moment(&self, at: Place, written: &str, value: &Value, ty: &SqlType) {
         let mut meant = String::new();
         format_text(value, ty, &TimeStyle::UTC, &mut meant);
         if meant != written {
@@ -47,19 +50,24 @@ impl Literals {
     }
 
     /// Notes which object the literal at a place of the statement names, of which type it is.
-    fn object(&self, at: u32, written: &str, oid: Oid, ty: &'static str) {
+    fn object(&self, at: Place, written: &str, oid: Oid, ty: &'static str) {
         let literal = Literal { written: written.into(), meant: oid.to_string().into(), cast: Some(ty) };
         self.0.borrow_mut().insert(at, literal);
     }
 
     /// The literals of a text that begins at a place of the statement, and what is to stand for them; in order.
     pub(super) fn edits(self, text: &[char], start: u32) -> Vec<(Range<usize>, String)> {
-        let edit = |(at, noted): (u32, Literal)| {
+        let edit = |((at, part), noted): (Place, Literal)| {
             let from = at.checked_sub(start)? as usize;
+            let from = part.map_or(Some(from), |part| part_of_row(text, from, part))?;
+            // Parentheses around it say nothing.
+            let from =
+                from + text.get(from..)?.iter().take_while(|c| **c == '(' || c.is_whitespace()).count();
             let (end, written) = literal(text, from)?;
             let is_it = written.is_none_or(|written| *written == *noted.written);
-            let behind: String = text[end..].iter().skip_while(|c| c.is_whitespace()).take(2).collect();
-            let cast = noted.cast.filter(|_| behind != "::").map_or_else(String::new, |ty| format!("::{ty}"));
+            let behind: String = text[end..].iter().filter(|c| !c.is_whitespace()).take(16).collect();
+            let is_cast = |ty: &&str| behind.to_lowercase().starts_with(&format!("::{ty}"));
+            let cast = noted.cast.filter(|ty| !is_cast(ty)).map_or_else(String::new, |ty| format!("::{ty}"));
             is_it.then(|| (from..end, format!("'{}'{cast}", noted.meant.replace('\'', "''"))))
         };
         self.0.into_inner().into_iter().filter_map(edit).collect()
@@ -77,7 +85,13 @@ fn literal(text: &[char], start: usize) -> Option<(usize, Option<String>)> {
             loop {
                 match (*text.get(at)?, text.get(at + 1)) {
                     ('\'', Some('\'')) => at += 1,
-                    ('\'', _) => return Some((at + 1, (prefix == 0).then_some(said))),
+                    ('\'', _) => match continued(text, at + 1) {
+                        Some(next) => {
+                            at = next;
+                            continue;
+                        }
+                        None => return Some((escaped(text, start, at + 1), (prefix == 0).then_some(said))),
+                    },
                     ('\\', Some(_)) if escapes => at += 1,
                     _ => {}
                 }
@@ -93,6 +107,48 @@ fn literal(text: &[char], start: usize) -> Option<(usize, Option<String>)> {
         }
         _ => None,
     }
+}
+
+/// Where a literal goes on that ends on a line before: behind the quote that follows.
+fn continued(text: &[char], end: usize) -> Option<usize> {
+    let blanks = text[end..].iter().take_while(|c| c.is_whitespace()).count();
+    let goes_on = text[end..end + blanks].contains(&'\n') && text.get(end + blanks) == Some(&'\'');
+    goes_on.then_some(end + blanks + 1)
+}
+
+/// Where a literal ends, with what stands behind `U&'…'`: `UESCAPE '!'`.
+fn escaped(text: &[char], start: usize, end: usize) -> usize {
+    let word = text[end..].iter().take_while(|c| c.is_whitespace()).count() + end;
+    let is_word = matches!(text[start], 'u' | 'U')
+        && text[word..].iter().take(7).collect::<String>().eq_ignore_ascii_case("uescape");
+    let quoted = |open: usize| text[open..].iter().position(|c| *c == '\'').map(|at| open + at + 1);
+    match is_word.then(|| quoted(word).and_then(quoted)).flatten() {
+        Some(end) => end,
+        None => end,
+    }
+}
+
+/// Where the n-th part of a row begins, be it written with ROW or without.
+fn part_of_row(text: &[char], start: usize, part: usize) -> Option<usize> {
+    let mut at = start + text.get(start..)?.iter().position(|c| *c == '(')? + 1;
+    let (mut depth, mut before) = (0, 0);
+    while before < part {
+        match text.get(at)? {
+            '(' | '[' => depth += 1,
+            ')' | ']' if depth == 0 => return None,
+            ')' | ']' => depth -= 1,
+            ',' if depth == 0 => before += 1,
+            '"' => at += 1 + text[at + 1..].iter().position(|c| *c == '"')?,
+            _ => {
+                if let Some((end, _)) = literal(text, at) {
+                    at = end;
+                    continue;
+                }
+            }
+        }
+        at += 1;
+    }
+    Some(at)
 }
 
 /// A text with these changes made, and where a place of it is then.
@@ -144,7 +200,7 @@ impl Binder<'_> {
     }
 
     /// Notes what a literal of a text that is to be kept means.
-    pub(super) fn note_literal(&self, at: u32, written: &str, value: &Value, ty: &SqlType) {
+    pub(super) fn note_literal(&self, at: Place, written: &str, value: &Value, ty: &SqlType) {
         match (ty, value) {
             (SqlType::System(system), Value::Int8(oid)) => {
                 let oid = u32::try_from(*oid).ok().map(Oid).filter(|oid| !oid.is_system());
@@ -160,7 +216,7 @@ impl Binder<'_> {
     }
 
     /// Notes which object a literal names.
-    pub(super) fn note_object(&self, at: u32, written: &str, oid: Oid, ty: &'static str) {
+    pub(super) fn note_object(&self, at: Place, written: &str, oid: Oid, ty: &'static str) {
         self.literals().for_each(|literals| literals.object(at, written, oid, ty));
         if let Some(noting) = self.noting {
             match ty {
@@ -194,6 +250,10 @@ mod tests {
         assert_eq!(said("U&'ab' x"), Some((6, None)));
         assert_eq!(said("$$a$b$$ x"), Some((7, Some("a$b".to_owned()))));
         assert_eq!(said("$t$a$$b$t$ x"), Some((10, Some("a$$b".to_owned()))));
+        assert_eq!(said("'a'\n  'b' x"), Some((9, Some("ab".to_owned()))));
+        assert_eq!(said("'a' 'b'"), Some((3, Some("a".to_owned()))));
+        assert_eq!(said("U&'a!2F' UESCAPE '!' x"), Some((20, None)));
+        assert_eq!(said("U&'ab' uescaped"), Some((6, None)));
         assert_eq!(said("date 'a'"), None);
         assert_eq!(said("'open"), None);
         assert_eq!(said("x"), None);
@@ -203,8 +263,8 @@ mod tests {
     fn only_the_literal_that_was_read_is_replaced_and_places_behind_it_move() {
         let text = chars("f('01/02/2024', g('x'))");
         let literals = Literals::default();
-        literals.moment(102, "01/02/2024", &Value::text("2024-02-01"), &SqlType::Text);
-        literals.moment(118, "y", &Value::text("z"), &SqlType::Text);
+        literals.moment((102, None), "01/02/2024", &Value::text("2024-02-01"), &SqlType::Text);
+        literals.moment((118, None), "y", &Value::text("z"), &SqlType::Text);
         let edits = literals.edits(&text, 100);
         assert_eq!(edits, [(2..14, "'2024-02-01'".to_owned())]);
         let longer = [(2..14, "'2024-02-01 15:00:00'".to_owned())];
@@ -214,14 +274,29 @@ mod tests {
     }
 
     #[test]
+    fn a_literal_is_found_in_parentheses_and_in_rows() {
+        let edits = |text: &str, at: Place| {
+            let literals = Literals::default();
+            literals.moment(at, "a", &Value::text("b"), &SqlType::Text);
+            literals.edits(&chars(text), 0).pop().map(|(place, _)| place)
+        };
+        assert_eq!(edits("( ('a'))", (0, None)), Some(3..6));
+        assert_eq!(edits("row('a', 'a')", (0, Some(1))), Some(9..12));
+        assert_eq!(edits("('x,y', f(1, \"),\"), array[1,2], 'a')", (0, Some(3))), Some(32..35));
+        assert_eq!(edits("('x', 'b')", (0, Some(1))), None);
+        assert_eq!(edits("('x')", (0, Some(1))), None);
+    }
+
+    #[test]
     fn a_number_in_place_of_a_name_is_cast_once() {
         let edits = |text: &str| {
             let literals = Literals::default();
-            literals.object(2, "s", Oid(16_430), "regclass");
+            literals.object((2, None), "s", Oid(16_430), "regclass");
             literals.edits(&chars(text), 0).pop().map(|(_, new)| new)
         };
         assert_eq!(edits("f('s')").as_deref(), Some("'16430'::regclass"));
         assert_eq!(edits("f('s' :: regclass)").as_deref(), Some("'16430'"));
+        assert_eq!(edits("f('s'::text)").as_deref(), Some("'16430'::regclass"));
         assert_eq!(edits("f('other')"), None);
     }
 }

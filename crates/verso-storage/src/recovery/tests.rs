@@ -340,7 +340,7 @@ fn a_file_that_was_closed_is_whole_without_its_log() {
         assert_eq!(canonical(toy.observe()), canonical(after));
         drop(toy);
         env.vfs.remove_dir_all(&wal_dir(&path())).unwrap();
-        assert!(matches!(Toy::open(env), Err(StorageError::NotADatabase { .. })));
+        assert!(matches!(Toy::open(env), Err(StorageError::MissingLog { .. })));
     });
 }
 
