@@ -155,7 +155,6 @@ fn bodies_of_sql_come_back_behind_what_they_read() {
     let question = "SELECT counted(), by_way(), of_view(), next FROM latest";
     let expected = crate::world::answer(&mut original.connect().unwrap(), question);
     assert_eq!(crate::world::answer(&mut copy.connect().unwrap(), question), expected);
-    assert_eq!(script(&original), script(&copy));
 }
 
 #[test]
