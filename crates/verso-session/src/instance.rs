@@ -40,6 +40,9 @@ const STATEMENTS_MAX: usize = 1_000_000;
 /// Sweeps remembered for `verso_sweep_history`.
 const SWEEPS_KEPT: usize = 1_000;
 
+/// A function as it is bound with different conventions for dates and times.
+type ByStyle = Vec<(TimeStyle, Arc<PlFunction>)>;
+
 /// An open database, as its sessions see it.
 pub struct Instance {
     /// Storage.
@@ -55,7 +58,7 @@ pub struct Instance {
     /// Texts executed before.
     pub(crate) statements: StatementCache,
     /// Functions bound, by oid and catalog version.
-    functions: Mutex<HashMap<(u32, NamesKey), Vec<(TimeStyle, Arc<PlFunction>)>>>,
+    functions: Mutex<HashMap<(u32, NamesKey), ByStyle>>,
     /// What ALTER DATABASE SET changed.
     pub(crate) database: Mutex<DatabaseSettings>,
     /// What the catalog holds of it.
@@ -692,7 +695,7 @@ impl Instance {
         style: &TimeStyle,
         bind: impl FnOnce() -> Result<PlFunction, SqlError>,
     ) -> Result<Arc<PlFunction>, SqlError> {
-        let known = |of_style: &Vec<(TimeStyle, Arc<PlFunction>)>| {
+        let known = |of_style: &ByStyle| {
             of_style.iter().find(|(of, _)| of == style).map(|(_, function)| Arc::clone(function))
         };
         if let Some(function) = self.functions.lock().get(&key).and_then(known) {
