@@ -70,7 +70,12 @@ impl Literals {
             let cast = noted.cast.filter(|ty| !is_cast(ty)).map_or_else(String::new, |ty| format!("::{ty}"));
             is_it.then(|| (from..end, format!("'{}'{cast}", noted.meant.replace('\'', "''"))))
         };
-        self.0.into_inner().into_iter().filter_map(edit).collect()
+        let mut edits: Vec<(Range<usize>, String)> =
+            self.0.into_inner().into_iter().filter_map(edit).collect();
+        // One that was noted twice, as itself and as a part of a row, say, is replaced once.
+        edits.sort_by_key(|(place, _)| place.start);
+        edits.dedup_by_key(|(place, _)| place.start);
+        edits
     }
 }
 
@@ -122,10 +127,7 @@ fn escaped(text: &[char], start: usize, end: usize) -> usize {
     let is_word = matches!(text[start], 'u' | 'U')
         && text[word..].iter().take(7).collect::<String>().eq_ignore_ascii_case("uescape");
     let quoted = |open: usize| text[open..].iter().position(|c| *c == '\'').map(|at| open + at + 1);
-    match is_word.then(|| quoted(word).and_then(quoted)).flatten() {
-        Some(end) => end,
-        None => end,
-    }
+    is_word.then(|| quoted(word).and_then(quoted)).flatten().unwrap_or(end)
 }
 
 /// Where the n-th part of a row begins, be it written with ROW or without.
@@ -285,6 +287,17 @@ mod tests {
         assert_eq!(edits("('x,y', f(1, \"),\"), array[1,2], 'a')", (0, Some(3))), Some(32..35));
         assert_eq!(edits("('x', 'b')", (0, Some(1))), None);
         assert_eq!(edits("('x')", (0, Some(1))), None);
+    }
+
+    #[test]
+    fn a_literal_that_was_noted_twice_is_replaced_once_and_in_order() {
+        let literals = Literals::default();
+        for (at, written) in [((0, None), "a"), ((0, Some(0)), "a"), ((0, Some(1)), "b"), ((1, None), "a")] {
+            literals.moment(at, written, &Value::text("c"), &SqlType::Text);
+        }
+        let text = chars("('a', 'b')");
+        let edits = literals.edits(&text, 0);
+        assert_eq!(settled(&text, &edits).0, "('c', 'c')");
     }
 
     #[test]
