@@ -26,6 +26,7 @@ mod context;
 mod current;
 mod direct;
 mod distinct;
+mod drawn;
 mod filter;
 mod foreign;
 mod found;

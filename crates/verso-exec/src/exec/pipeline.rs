@@ -1,11 +1,13 @@
 //! Operators that pass rows on: projection, filter, limit, append, single rows.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_env::stack;
 use verso_types::{Batch, SqlType, TypeError, Value};
 
+use super::drawn::Drawn;
 use super::filter::{KeyFilter, Reach};
 use super::operator::{Bounded, Operator, boxed};
 use super::prune::Pruner;
@@ -27,12 +29,23 @@ pub(crate) struct ProjectOperator {
     moves: bool,
     bounded: Bounded,
     types: Vec<SqlType>,
+    /// Random values that the expressions read as columns behind those of the input.
+    drawn: Option<Drawn>,
+    /// Functions in it are called for every row that is asked for, and for no other.
+    is_volatile: bool,
     /// Workers may compute them.
     is_safe: bool,
 }
 
 impl ProjectOperator {
     pub fn new(input: Box<dyn Operator>, types: &[SqlType], exprs: &[TypedExpr], executor: Executor) -> Self {
+        let is_safe = exprs.iter().all(TypedExpr::is_parallel_safe);
+        let taken = (executor != Executor::Row).then(|| Drawn::take_out(exprs, types.len())).flatten();
+        let (exprs, drawn) = match taken {
+            Some((exprs, drawn)) => (Cow::Owned(exprs), Some(drawn)),
+            None => (Cow::Borrowed(exprs), None),
+        };
+        let list = ExprList::compile(exprs.iter(), executor);
         Self {
             input,
             batch: Batch::of_types(types),
@@ -45,8 +58,10 @@ impl ProjectOperator {
             },
             bounded: Bounded::default(),
             types: types.to_vec(),
-            is_safe: exprs.iter().all(TypedExpr::is_parallel_safe),
-            exprs: ExprList::compile(exprs, executor),
+            is_volatile: drawn.is_some() || list.is_volatile(),
+            drawn,
+            is_safe,
+            exprs: list,
         }
     }
 
@@ -61,6 +76,8 @@ impl ProjectOperator {
             moves: self.moves,
             bounded: Bounded::default(),
             types: self.types.clone(),
+            drawn: self.drawn.as_ref().map(Drawn::fresh),
+            is_volatile: self.is_volatile,
             is_safe: self.is_safe,
         }
     }
@@ -79,14 +96,14 @@ impl Operator for ProjectOperator {
 
     fn restrict(&mut self, column: usize, filter: &Arc<KeyFilter>) {
         // Volatile functions are called for every row.
-        if let (Some(column), false) = (self.columns[column], self.exprs.is_volatile()) {
+        if let (Some(column), false) = (self.columns[column], self.is_volatile) {
             self.input.restrict(column, filter);
         }
     }
 
     fn reach(&self, column: usize) -> Reach {
         match self.columns[column] {
-            Some(column) if !self.exprs.is_volatile() => self.input.reach(column),
+            Some(column) if !self.is_volatile => self.input.reach(column),
             _ => Reach::Nowhere,
         }
     }
@@ -101,18 +118,27 @@ impl Operator for ProjectOperator {
             if let Some(bound) = bound {
                 self.input.bound(bound);
             }
+            if let Some(drawn) = &mut self.drawn {
+                drawn.put_aside(&mut self.batch);
+            }
             if !self.input.next(cx, &mut self.batch)? {
                 return Ok(false);
+            }
+            if let Some(drawn) = &mut self.drawn {
+                drawn.put_back(&mut self.batch);
             }
             self.row = 0;
         }
         // Those who look at each row for itself may leave some of them for later.
         let end = match bound {
-            Some(bound) if self.exprs.is_volatile() => {
+            Some(bound) if self.is_volatile => {
                 self.row + usize::try_from(bound).unwrap_or(usize::MAX).min(self.batch.rows - self.row)
             }
             _ => self.batch.rows,
         };
+        if let Some(drawn) = &mut self.drawn {
+            drawn.fill(&cx.eval(), &mut self.batch, end)?;
+        }
         let rows = self.row..end;
         if self.moves && rows == (0..self.batch.rows) && self.batch.variable_bytes() < BATCH_BYTES {
             for (column, to) in self.columns.iter().flatten().zip(&mut out.columns) {

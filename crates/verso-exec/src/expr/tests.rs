@@ -5,6 +5,7 @@ use verso_types::{Batch, CastKind, Decimal, Interval, NumericSpec, SqlType, Valu
 
 use super::{Executor, ExprList, Predicate};
 use crate::context::EvalContext;
+use crate::functions::subscripts::ELEMENT;
 use crate::plan::{ExprKind, TypedExpr};
 use crate::testing::{TestSession, call, cast, column, literal};
 
@@ -173,6 +174,7 @@ fn expr(dice: &mut Dice, ty: &SqlType, depth: usize) -> TypedExpr {
             }
             1 => cast(integer_source(dice, depth - 1), SqlType::Text, CastKind::Explicit),
             2 => call(dice.word(&["upper", "reverse"]), vec![of(dice, ty)]),
+            3 => element(dice, depth - 1),
             _ => arithmetic(dice, &["||"], &SqlType::Text),
         },
         SqlType::Date => call("+", vec![of(dice, ty), literal(Value::Int4(3))]),
@@ -184,9 +186,19 @@ fn expr(dice: &mut Dice, ty: &SqlType, depth: usize) -> TypedExpr {
     }
 }
 
+/// `array[i]` of a few texts, some of them NULL.
+fn element(dice: &mut Dice, depth: usize) -> TypedExpr {
+    let texts = (0..dice.roll(4)).map(|_| TypedExpr::literal(value(dice, &SqlType::Text), SqlType::Text));
+    let array = TypedExpr::new(ExprKind::Array(texts.collect()), SqlType::Array(Box::new(SqlType::Text)));
+    let subscript = expr(dice, &SqlType::Int4, depth);
+    let subscript = call("%", vec![subscript, literal(Value::Int4(5))]);
+    TypedExpr::new(ExprKind::Call { function: &ELEMENT, args: vec![array, subscript] }, SqlType::Text)
+}
+
 /// Something that casts to numbers.
 fn integer_source(dice: &mut Dice, depth: usize) -> TypedExpr {
-    let ty = dice.pick(&[SqlType::Int2, SqlType::Int4, SqlType::Int8, SqlType::Numeric(None)]).clone();
+    let types = [SqlType::Int2, SqlType::Int4, SqlType::Int8, SqlType::Numeric(None), SqlType::Float8];
+    let ty = dice.pick(&types).clone();
     expr(dice, &ty, depth)
 }
 

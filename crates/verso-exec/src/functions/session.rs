@@ -105,8 +105,8 @@ fn name(args: &[Value]) -> Result<Cow<'_, str>> {
 
 /// At least 0, below 1.
 pub(super) fn fraction(cx: &EvalContext<'_>) -> f64 {
-    // 53 bits: every double of the grid is as likely as the next
-    (cx.services.random.random_u64() >> 11) as f64 / (1u64 << 53) as f64
+    // 52 bits, as in PostgreSQL: every double of the grid is as likely as the next
+    (cx.services.random.random_u64() >> 12) as f64 / (1u64 << 52) as f64
 }
 
 fn random(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
@@ -120,13 +120,16 @@ pub(super) fn random_between(cx: &EvalContext<'_>, low: i64, high: i64) -> Resul
         return Err(TypeError::new("22023", message).into());
     }
     let span = high.wrapping_sub(low).cast_unsigned();
-    let bits = cx.services.random.random_u64();
-    let offset = match span.checked_add(1) {
-        // the upper half of the product: even to 2^-64
-        Some(count) => ((u128::from(bits) * u128::from(count)) >> 64) as u64,
-        None => bits,
-    };
-    Ok(low.wrapping_add_unsigned(offset))
+    if span == 0 {
+        return Ok(low);
+    }
+    // As PostgreSQL draws: as many bits as the span has, until they are within it. More than every second draw is.
+    loop {
+        let offset = cx.services.random.random_u64() >> span.leading_zeros();
+        if offset <= span {
+            return Ok(low.wrapping_add_unsigned(offset));
+        }
+    }
 }
 
 fn random_int4(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {

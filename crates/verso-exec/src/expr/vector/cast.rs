@@ -20,6 +20,8 @@ pub(super) enum CastKernel {
     ToFloat(Physical, u8),
     /// real to double.
     FloatToDouble,
+    /// Double to integer, rounded to the nearest, halves to even.
+    FloatToInteger(Physical),
     /// Scaled integer to another scale and precision.
     Rescale { from: (Physical, u8), to: (Physical, NumericSpec) },
     /// Scaled integer to integer, rounded.
@@ -39,6 +41,7 @@ pub(super) fn find(from: &Repr, to: &SqlType, kind: CastKind) -> Option<(CastKer
         }
         (Repr::Native(from), SqlType::Float8) if from.is_integer() => CastKernel::ToFloat(from.physical(), 0),
         (Repr::Native(SqlType::Float4), SqlType::Float8) => CastKernel::FloatToDouble,
+        (Repr::Native(SqlType::Float8), to) if to.is_integer() => CastKernel::FloatToInteger(to.physical()),
         (Repr::Native(from), SqlType::Numeric(None)) if from.is_integer() => {
             let kernel = CastKernel::Integer(from.physical(), Physical::I64);
             return Some((kernel, Repr::Scaled64(0)));
@@ -87,7 +90,9 @@ impl CastKernel {
 
     fn physical(self) -> Physical {
         match self {
-            CastKernel::Integer(_, to) | CastKernel::ToInteger { to, .. } => to,
+            CastKernel::Integer(_, to)
+            | CastKernel::ToInteger { to, .. }
+            | CastKernel::FloatToInteger(to) => to,
             CastKernel::Rescale { to: (to, _), .. } => to,
             CastKernel::ToFloat(..) | CastKernel::FloatToDouble => Physical::F64,
             CastKernel::DateToTimestamp => Physical::I64,
@@ -128,6 +133,14 @@ impl CastKernel {
             CastKernel::ToFloat(I64, 0) => map!(i64, |a| Ok(a as f64)),
             CastKernel::ToFloat(I64, scale) => map!(i64, |a| to_double(i128::from(a), scale)),
             CastKernel::ToFloat(_, scale) => map!(i128, |a| to_double(a, scale)),
+            CastKernel::FloatToInteger(I16) => map!(f64, |a| whole(a, -32_768.0, 32_768.0, |a| a as i16)),
+            CastKernel::FloatToInteger(I32) => {
+                map!(f64, |a| whole(a, -2_147_483_648.0, 2_147_483_648.0, |a| a as i32))
+            }
+            CastKernel::FloatToInteger(_) => {
+                map!(f64, |a| whole(a, -9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0, |a| a
+                    as i64))
+            }
             CastKernel::FloatToDouble => map!(f32, |a| Ok(f64::from(a))),
             CastKernel::Rescale { from: (from, scale), to: (to, spec) } => match (from, to) {
                 (I64, I64) => rescale64(args, nulls, rows, out, scale, spec),
@@ -168,6 +181,13 @@ fn to_double(value: i128, scale: u8) -> ElementResult<f64> {
     } else {
         Err(RANGE)
     }
+}
+
+/// A double rounded to an integer that is at least `low` and below `end`; NaN is neither.
+#[inline]
+fn whole<T>(value: f64, low: f64, end: f64, cast: impl Fn(f64) -> T) -> ElementResult<T> {
+    let rounded = value.round_ties_even();
+    if rounded >= low && rounded < end { Ok(cast(rounded)) } else { Err(RANGE) }
 }
 
 #[inline]

@@ -5,12 +5,14 @@ use verso_types::{SqlType, Value};
 
 use super::apply::Apply;
 use super::member::Members;
+use super::pick::Pick;
 use super::{Node, Repr, cast, compare, numeric};
 use crate::expr::depends_on_row;
 use crate::expr::like::LikePattern;
 use crate::expr::row::{RowExpr, cast_is_identity, types_of};
 use crate::functions::BuiltinFunction;
 use crate::functions::kernel::{CompareOp, Kernel, NumericOp};
+use crate::functions::subscripts::ELEMENT;
 use crate::plan::{ExprKind, TypedExpr};
 
 /// So many comparisons are quicker than looking each value up.
@@ -210,6 +212,12 @@ fn call(expr: &TypedExpr, function: &'static BuiltinFunction, args: &[TypedExpr]
         }
         let node = member(arg, Members::of_array(array, &arg.ty), negated)?;
         return Some((node, Repr::Native(SqlType::Bool)));
+    }
+    if let (true, [array, subscript]) = (std::ptr::eq(function, &ELEMENT), args)
+        && is_given(array)
+    {
+        let pick = Pick::new(array, compile(subscript).0, &expr.ty);
+        return Some((Node::Pick(pick), Repr::of_type(&expr.ty)));
     }
     let (nodes, reprs): (Vec<Node>, Vec<Repr>) = args.iter().map(compile).unzip();
     let Some(kernel) = function.kernel else {

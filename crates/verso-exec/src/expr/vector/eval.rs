@@ -105,6 +105,7 @@ impl Node {
                 text::concat(&operands, rows, out)
             }),
             Node::Apply(apply) => apply.eval(over, scratch),
+            Node::Pick(pick) => pick.eval(over, scratch),
             Node::Rows { expr, ty } => {
                 let mut out = scratch.take(ty.physical());
                 for row in 0..rows {

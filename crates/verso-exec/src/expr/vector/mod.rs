@@ -14,7 +14,7 @@
 //! | [`eval`] | nodes over a batch |
 //! | [`scratch`] | their results |
 //! | [`apply`] | functions without a kernel over arguments with one |
-//! | [`case`], [`cast`], [`compare`], [`logic`], [`numeric`], [`text`] | kinds of nodes |
+//! | [`case`], [`cast`], [`compare`], [`logic`], [`member`], [`numeric`], [`pick`], [`text`] | kinds of nodes |
 //!
 //! X1. A node either yields a column with the rows' right values or traps (rule K2); after a trap nothing of
 //!     the batch's results is used.
@@ -30,6 +30,7 @@ mod eval;
 mod logic;
 mod member;
 mod numeric;
+mod pick;
 mod scratch;
 mod text;
 
@@ -113,6 +114,8 @@ enum Node {
     LikeGiven { arg: Box<Node>, pattern: RowExpr, escape: Option<RowExpr>, fold: bool, negated: bool },
     /// Whether a value is among many that are the same for a batch.
     Member { arg: Box<Node>, among: member::Members, negated: bool },
+    /// An element of an array that is the same for a batch, by its subscript.
+    Pick(pick::Pick),
     /// Concatenation of texts.
     Concat(Vec<Node>),
     /// No kernel of its own, but of its arguments: called row by row (X2).
@@ -295,6 +298,7 @@ pub(crate) fn census(expr: &TypedExpr) -> (usize, usize) {
             | Node::Concat(args) => args.iter().collect(),
             Node::Compare { args, .. } => args.iter().collect(),
             Node::Apply(apply) => apply.args().collect(),
+            Node::Pick(pick) => vec![pick.subscript()],
             Node::Case { branches, otherwise, .. } => {
                 branches.iter().flat_map(|(a, b)| [a, b]).chain([&**otherwise]).collect()
             }
