@@ -69,6 +69,8 @@ pub trait Workers {
 pub trait GivesWay: Send + Sync {
     /// Rests for a moment, where others want a processor.
     fn between_batches(&self);
+    /// The same for one worker, whose turns are its own.
+    fn of_worker(&self) -> Box<dyn GivesWay>;
 }
 
 /// Moments, in microseconds since 2000-01-01 UTC.

@@ -10,7 +10,8 @@
 //! Q2. Only a statement that holds no locks but those of its own reading waits, and no longer than [`WAIT_MAX`]; others go on with
 //!     one thread. So no circle of units and locks lasts.
 //! Q3. Units go back when the grant is dropped, whatever ended the statement.
-//! Q4. Workers rest between two batches, when they hold no latch, and only where others want a processor.
+//! Q4. Workers rest between two batches, when they hold no latch, and only where sessions with short statements want a processor:
+//!     statements with workers of their own share the machine by its scheduler.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,7 +23,7 @@ use verso_env::Clock;
 use verso_env::sync::{Condvar, Mutex};
 use verso_exec::context::GivesWay;
 
-use crate::registry::Registry;
+use crate::registry::{Registry, SessionInfo};
 
 /// All units.
 const UNITS: u32 = 100;
@@ -31,7 +32,9 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 /// Between two looks of who waits, at whether it is cancelled.
 const LOOK: Duration = Duration::from_millis(20);
 /// Workers look this often whether others want a processor.
-const TURN_NANOS: u64 = 1_000_000;
+const TURN_NANOS: u64 = 500_000;
+/// The part of the time that workers of a session run that says nothing of it, in per cent, where others want all processors.
+const SHARE_UNSAID: u8 = 25;
 /// The longest rest.
 const REST_MAX_NANOS: u64 = 10_000_000;
 
@@ -176,39 +179,60 @@ pub(crate) struct Turns {
     /// Part of the time that is its own where others want it, in per cent.
     share: u64,
     workers: usize,
+    /// The session, which counts as one with workers until this is dropped.
+    session: Arc<SessionInfo>,
     next: AtomicU64,
 }
 
 impl Turns {
-    pub(crate) fn new(sessions: Arc<Registry>, clock: Arc<dyn Clock>, share: u8, workers: u32) -> Turns {
-        let share = u64::from(share.clamp(1, 100));
-        Turns { sessions, clock, share, workers: workers as usize, next: AtomicU64::new(0) }
+    /// `share` is what the session has said.
+    pub(crate) fn new(
+        sessions: Arc<Registry>,
+        session: Arc<SessionInfo>,
+        clock: Arc<dyn Clock>,
+        share: Option<u8>,
+        workers: usize,
+    ) -> Turns {
+        let share = u64::from(share.unwrap_or(SHARE_UNSAID).clamp(1, 100));
+        session.with_workers(true);
+        Turns { sessions, clock, share, workers, session, next: AtomicU64::new(0) }
     }
+}
 
-    /// The rest behind a turn, so that turns are its share of the time.
-    fn rest_nanos(&self) -> u64 {
-        (TURN_NANOS * (100 - self.share) / self.share).min(REST_MAX_NANOS)
+impl Drop for Turns {
+    fn drop(&mut self) {
+        self.session.with_workers(false);
     }
+}
+
+/// The rest behind a turn of one of so many workers: together they leave the others a processor each, but keep their share.
+fn rest_nanos(share: u64, workers: usize, others: usize, processors: usize) -> u64 {
+    let left = 100 * processors.saturating_sub(others) as u64 / workers.max(1) as u64;
+    let share = share.max(left);
+    if others == 0 || share >= 100 {
+        return 0;
+    }
+    (TURN_NANOS * (100 - share) / share).min(REST_MAX_NANOS)
 }
 
 impl GivesWay for Turns {
     fn between_batches(&self) {
         let now = self.clock.monotonic_nanos();
-        let next = self.next.load(Ordering::Relaxed);
-        if now < next || self.share == 100 {
+        if now < self.next.load(Ordering::Relaxed) || self.share == 100 {
             return;
         }
-        // The statement is one of the active sessions.
-        let others = self.sessions.active().saturating_sub(1);
-        let rest = if others > 0 && others + self.workers > verso_env::process::processors() {
-            self.rest_nanos()
-        } else {
-            0
-        };
+        let others = self.sessions.active_alone();
+        let rest = rest_nanos(self.share, self.workers, others, verso_env::process::processors());
         self.next.store(now + rest + TURN_NANOS, Ordering::Relaxed);
         if rest > 0 {
             self.clock.sleep(Duration::from_nanos(rest));
         }
+    }
+
+    fn of_worker(&self) -> Box<dyn GivesWay> {
+        let (sessions, session) = (Arc::clone(&self.sessions), Arc::clone(&self.session));
+        let share = u8::try_from(self.share).ok();
+        Box::new(Turns::new(sessions, session, Arc::clone(&self.clock), share, self.workers))
     }
 }
 
@@ -277,14 +301,14 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_and_its_rest_are_the_share() {
-        let turns = |share| {
-            let env = verso_env::Env::real();
-            Turns::new(Arc::default(), env.clock, share, 2).rest_nanos()
-        };
-        assert_eq!(
-            (turns(100), turns(50), turns(25), turns(1)),
-            (0, TURN_NANOS, 3 * TURN_NANOS, REST_MAX_NANOS)
-        );
+    fn q4_a_turn_and_its_rest_are_the_share_of_those_who_want_to_run() {
+        // Two processors, two workers: as many others as there are processors leave them their share.
+        assert_eq!(rest_nanos(50, 2, 2, 2), TURN_NANOS);
+        assert_eq!(rest_nanos(25, 2, 9, 2), 3 * TURN_NANOS);
+        assert_eq!(rest_nanos(1, 2, 9, 2), REST_MAX_NANOS);
+        // One processor is left to them, half for each.
+        assert_eq!(rest_nanos(25, 2, 1, 2), TURN_NANOS);
+        // Nobody wants any, or there are enough, or all of it was asked for.
+        assert_eq!((rest_nanos(25, 2, 0, 2), rest_nanos(25, 4, 4, 8), rest_nanos(100, 2, 9, 2)), (0, 0, 0));
     }
 }

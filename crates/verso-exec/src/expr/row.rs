@@ -25,6 +25,9 @@ pub struct RowInput<'a> {
     pub row: usize,
 }
 
+/// So many variables a function in PL/pgSQL has at most, mostly.
+const VARIABLES_MOSTLY: usize = 6;
+
 pub(super) type Closure = Box<dyn Fn(&EvalContext<'_>, RowInput<'_>) -> Result<Value> + Send + Sync>;
 
 /// A compiled expression.
@@ -129,7 +132,9 @@ pub(super) fn compile(expr: &TypedExpr) -> Closure {
         ExprKind::UserCall { function, args } => {
             let (function, args) = (function.clone(), compile_all(args));
             Box::new(move |cx, input| {
-                let (args, _held) = eval_held(&args, 1, cx, input)?;
+                // With room for the variables of a body, which stand behind them.
+                let room = args.len() + VARIABLES_MOSTLY;
+                let (args, _held) = eval_held_with(room, &args, 1, cx, input)?;
                 cx.runtime.call_function(&function, args)
             })
         }
@@ -303,8 +308,19 @@ fn eval_held(
     cx: &EvalContext<'_>,
     input: RowInput<'_>,
 ) -> Result<(Vec<Value>, LongValues)> {
+    eval_held_with(args.len(), args, times, cx, input)
+}
+
+/// The same with room for so many values.
+fn eval_held_with(
+    room: usize,
+    args: &[Closure],
+    times: u64,
+    cx: &EvalContext<'_>,
+    input: RowInput<'_>,
+) -> Result<(Vec<Value>, LongValues)> {
     let mut held = LongValues::default();
-    let mut values = Vec::with_capacity(args.len());
+    let mut values = Vec::with_capacity(room);
     for arg in args {
         let value = arg(cx, input)?;
         held.hold(cx, &value, times)?;
@@ -349,8 +365,30 @@ fn call(function: &'static BuiltinFunction, args: &[TypedExpr]) -> Closure {
         });
     };
     let (strict, times) = (function.strict, room_for(function));
+    let short = args.iter().all(|arg| is_short(&arg.ty));
     let mut args = compile_all(args);
     match args.len() {
+        1 if short => {
+            let a = args.remove(0);
+            Box::new(move |cx, input| {
+                let values = [a(cx, input)?];
+                if strict && values[0].is_null() {
+                    return Ok(Value::Null);
+                }
+                scalar(cx, &values)
+            })
+        }
+        2 if short => {
+            let b = args.remove(1);
+            let a = args.remove(0);
+            Box::new(move |cx, input| {
+                let values = [a(cx, input)?, b(cx, input)?];
+                if strict && (values[0].is_null() || values[1].is_null()) {
+                    return Ok(Value::Null);
+                }
+                scalar(cx, &values)
+            })
+        }
         1 => {
             let a = args.remove(0);
             Box::new(move |cx, input| {
@@ -386,6 +424,12 @@ fn call(function: &'static BuiltinFunction, args: &[TypedExpr]) -> Closure {
             scalar(cx, &values)
         }),
     }
+}
+
+/// Whether no value of the type is long: nobody counts them.
+fn is_short(ty: &SqlType) -> bool {
+    is_machine_number(ty)
+        || matches!(ty, SqlType::Bool | SqlType::Date | SqlType::Timestamp(_) | SqlType::Timestamptz(_))
 }
 
 /// A call of a function that heeds the types of its arguments.
@@ -454,6 +498,18 @@ fn cast_to(arg: &TypedExpr, to: &SqlType, kind: CastKind) -> Closure {
             match cast_machine_number(&value, &to) {
                 Some(number) => Ok(number?),
                 None => Ok(cast(&value, &from, &to, kind, cx.services.time_zone)?),
+            }
+        });
+    }
+    if let (SqlType::Text | SqlType::Varchar(_), SqlType::Varchar(Some(limit))) = (&from, &to) {
+        let limit = *limit as usize;
+        return Box::new(move |cx, input| {
+            let value = inner(cx, input)?;
+            match &value {
+                // So many bytes are no more characters.
+                Value::Text(text) if text.len() <= limit => Ok(value),
+                Value::Null => Ok(value),
+                _ => Ok(cast(&value, &from, &to, kind, cx.services.time_zone)?),
             }
         });
     }

@@ -4,7 +4,7 @@ use verso_types::array::Dimension;
 use verso_types::{Array, Number, SqlType, TypeError, Value};
 
 use super::define::{optional, sql_type, unexpected};
-use super::session::{fraction, random_between, session_function};
+use super::session::{fraction, offset_within, random_between, session_function};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
@@ -17,8 +17,9 @@ fn random_normal(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         Some(_) => Err(unexpected("random_normal", args)),
     };
     let (mean, deviation) = (number(0, 0.0)?, number(1, 1.0)?);
-    let radius = (-2.0 * (1.0 - fraction(cx)).ln()).sqrt();
-    let normal = radius * (std::f64::consts::TAU * fraction(cx)).sin();
+    // Both above 0, as PostgreSQL takes them.
+    let (first, second) = (1.0 - fraction(cx), 1.0 - fraction(cx));
+    let normal = (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).sin();
     Ok(Value::Float8(deviation * normal + mean))
 }
 
@@ -77,8 +78,10 @@ fn drawn(cx: &EvalContext<'_>, array: &Array, count: Option<usize>) -> Result<Va
         if at.is_multiple_of(1024) {
             cx.runtime.check_cancelled()?;
         }
-        let other = random_between(cx, at as i64, parts as i64 - 1)?;
-        order.swap(at, other as usize);
+        // `setseed` has no say, as in PostgreSQL.
+        let other =
+            at + offset_within((parts - 1 - at) as u64, || cx.services.random.unseeded_u64()) as usize;
+        order.swap(at, other);
     }
     if wanted == 0 {
         return Ok(Value::Array(Vec::new().into()));

@@ -120,14 +120,19 @@ pub(super) fn random_between(cx: &EvalContext<'_>, low: i64, high: i64) -> Resul
         return Err(TypeError::new("22023", message).into());
     }
     let span = high.wrapping_sub(low).cast_unsigned();
+    Ok(low.wrapping_add_unsigned(offset_within(span, || cx.services.random.random_u64())))
+}
+
+/// From 0 to `span`, both included, as PostgreSQL draws: as many bits as the span has, until they are within it, which more
+/// than every second draw is.
+pub(super) fn offset_within(span: u64, bits: impl Fn() -> u64) -> u64 {
     if span == 0 {
-        return Ok(low);
+        return 0;
     }
-    // As PostgreSQL draws: as many bits as the span has, until they are within it. More than every second draw is.
     loop {
-        let offset = cx.services.random.random_u64() >> span.leading_zeros();
+        let offset = bits() >> span.leading_zeros();
         if offset <= span {
-            return Ok(low.wrapping_add_unsigned(offset));
+            return offset;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A function compiled, and the pool of compiled ones.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use verso_catalog::{FunctionDef, Oid};
@@ -593,7 +593,8 @@ type Bound = (Arc<PlFunction>, Vec<Program>);
 /// The functions that a statement of the client has compiled, for the next call.
 #[derive(Default)]
 pub(crate) struct ProgramPool {
-    functions: RefCell<HashMap<(Oid, u64), Bound>>,
+    /// A handful, mostly: found quicker in order than by hashes.
+    functions: RefCell<BTreeMap<(Oid, u64), Bound>>,
 }
 
 impl ProgramPool {

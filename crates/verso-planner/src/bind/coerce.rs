@@ -45,7 +45,7 @@ impl Binder<'_> {
         if let ExprKind::Literal(value) = &expr.kind {
             let value = match (value, &expr.ty) {
                 (Value::Null, _) => Some(Ok(Value::Null)),
-                (Value::Text(text), SqlType::Unknown) if to.has_times() && heeds_clock(text) => None,
+                (Value::Text(text), SqlType::Unknown) if self.is_later(text, to) => None,
                 (Value::Text(text), SqlType::Unknown) => {
                     let value = self.constant(text, to, kind);
                     if let Ok(value) = &value {
@@ -106,6 +106,12 @@ impl Binder<'_> {
                 Err(SqlError::new(sqlstate::CANNOT_COERCE, text).at(at))
             }
         }
+    }
+
+    /// Whether what a literal means is known only when the statement runs: `today` and the like. In a text that the catalog is to
+    /// keep they mean the moment at which it is given (M1).
+    fn is_later(&self, text: &str, to: &SqlType) -> bool {
+        to.has_times() && heeds_clock(text) && (self.reads_kept() || !self.is_noted())
     }
 
     /// An untyped literal's value: read without the modifier, then cast to it, so that `'abc'::varchar(2)` cuts.

@@ -10,7 +10,7 @@ use super::call::without_sets;
 use super::collate::{distinguished_together, refuse_mismatch, searching};
 use super::comparable;
 use super::context::{Clause, Context};
-use super::once::once;
+use super::once::{once, once_if_volatile};
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
 use super::scope::{Meaning, Scope, value_type};
 use super::strict::null_if_strict;
@@ -639,7 +639,9 @@ impl Binder<'_> {
             None => None,
         };
         if let Some(operand) = operand {
-            return once(operand, |operand| self.branches(Some(operand), branches, otherwise, cx));
+            return once_if_volatile(operand, |operand| {
+                self.branches(Some(operand), branches, otherwise, cx)
+            });
         }
         self.branches(None, branches, otherwise, cx)
     }

@@ -13,6 +13,7 @@ use verso_exec::plan::{AggregateCall, ExprKind as K, GroupingSets, Plan, SetColu
 use super::Binder;
 use super::aggregate::{add_dependent, over_groups};
 use super::collate::{distinguished, with_texts};
+use super::computed::sorted_values;
 use super::context::{AGGREGATE_BASE, Clause, Context, SET_BASE, WINDOW_BASE};
 use super::scope::Scope;
 use super::select::{Item, check_targets};
@@ -126,6 +127,7 @@ impl Grouping<'_> {
             Some(sets) => Some(GroupingSets { sets, calls }),
         };
         let keys = keys.into_iter().map(|key| distinguished(key, 0)).collect::<Result<Vec<_>, _>>()?;
+        let plan = sorted_values(plan, &mut aggregates);
         let groups = Plan::Aggregate { input: Box::new(plan), group_by: keys, aggregates, sets };
         with_texts(groups, Vec::new())
     }

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! M1. A literal of a date, a time or an interval is read with the settings of the session that gives the text, once. The text is
-//!     kept with what it means in its place, written in ISO 8601 and UTC, and read so from then on.
+//!     kept with what it means in its place, written in ISO 8601 and UTC, and read so from then on. `now` and `today` mean the
+//!     moment at which the text is given.
 //! M2. Casts that heed a setting (`timestamp '…'::timestamptz`) are computed when a kept text is used, as in PostgreSQL.
 //! M3. A literal that names a user's object (`'t'::regclass`) is kept as its number, so neither another name nor another search
 //!     path changes what it means.
@@ -49,9 +50,9 @@ impl Literals {
         }
     }
 
-    /// Notes which object the literal at a place of the statement names, of which type it is.
-    fn object(&self, at: Place, written: &str, oid: Oid, ty: &'static str) {
-        let literal = Literal { written: written.into(), meant: oid.to_string().into(), cast: Some(ty) };
+    /// Notes that the literal at a place of the statement names objects by `meant`, and of which type it is.
+    fn objects(&self, at: Place, written: &str, meant: String, ty: &'static str) {
+        let literal = Literal { written: written.into(), meant: meant.into(), cast: Some(ty) };
         self.0.borrow_mut().insert(at, literal);
     }
 
@@ -195,10 +196,29 @@ fn named_by(ty: SystemType) -> Option<&'static str> {
     }
 }
 
+/// The same of an array's elements: what they are called, and the array.
+fn named_in(element: &SqlType) -> Option<(&'static str, &'static str)> {
+    let SqlType::System(element) = element else { return None };
+    let name = named_by(*element)?;
+    let of_array = match name {
+        "regclass" => "regclass[]",
+        "regtype" => "regtype[]",
+        "regproc" => "regproc[]",
+        "regprocedure" => "regprocedure[]",
+        _ => return None,
+    };
+    Some((name, of_array))
+}
+
 impl Binder<'_> {
     /// Whether the text that is bound is one of the catalog's (M1).
     pub(super) fn reads_kept(&self) -> bool {
         self.kept || self.stored.is_some()
+    }
+
+    /// Whether the text that is bound is to be kept.
+    pub(super) fn is_noted(&self) -> bool {
+        self.literals().next().is_some()
     }
 
     /// Notes what a literal of a text that is to be kept means.
@@ -210,6 +230,22 @@ impl Binder<'_> {
                     self.note_object(at, written, oid, ty);
                 }
             }
+            (SqlType::Array(element), Value::Array(array))
+                if array.is_plain() && named_in(element).is_some() =>
+            {
+                let Some((ty, of_array)) = named_in(element) else { return };
+                let oids = array.iter().filter_map(Value::as_i64).filter_map(|oid| u32::try_from(oid).ok());
+                let oids: Vec<Oid> = oids.map(Oid).collect();
+                // NULLs stay as they are written; the system's own objects have their names for good.
+                if oids.len() == array.len() && oids.iter().any(|oid| !oid.is_system()) {
+                    let numbers: Vec<String> = oids.iter().map(ToString::to_string).collect();
+                    let meant = format!("{{{}}}", numbers.join(","));
+                    self.literals().for_each(|literals| {
+                        literals.objects(at, written, meant.clone(), of_array);
+                    });
+                    oids.into_iter().filter(|oid| !oid.is_system()).for_each(|oid| self.note_use(oid, ty));
+                }
+            }
             (ty, value) if heeds_style(ty) => {
                 self.literals().for_each(|literals| literals.moment(at, written, value, ty));
             }
@@ -219,7 +255,12 @@ impl Binder<'_> {
 
     /// Notes which object a literal names.
     pub(super) fn note_object(&self, at: Place, written: &str, oid: Oid, ty: &'static str) {
-        self.literals().for_each(|literals| literals.object(at, written, oid, ty));
+        self.literals().for_each(|literals| literals.objects(at, written, oid.to_string(), ty));
+        self.note_use(oid, ty);
+    }
+
+    /// Notes that the text cannot do without an object.
+    fn note_use(&self, oid: Oid, ty: &str) {
         if let Some(noting) = self.noting {
             match ty {
                 "regtype" => noting.user_type(NOWHERE, oid),
@@ -304,7 +345,7 @@ mod tests {
     fn a_number_in_place_of_a_name_is_cast_once() {
         let edits = |text: &str| {
             let literals = Literals::default();
-            literals.object((2, None), "s", Oid(16_430), "regclass");
+            literals.objects((2, None), "s", "16430".to_owned(), "regclass");
             literals.edits(&chars(text), 0).pop().map(|(_, new)| new)
         };
         assert_eq!(edits("f('s')").as_deref(), Some("'16430'::regclass"));

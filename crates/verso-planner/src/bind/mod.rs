@@ -50,6 +50,7 @@ mod change;
 mod coerce;
 mod collate;
 mod comparable;
+mod computed;
 mod context;
 mod copy;
 mod dml;

@@ -5,7 +5,8 @@
 //!                    ─►  (SELECT $1 >= $2 AND $1 <= $3) of x, l, h               where it is large
 //! ```
 //!
-//! Written out, a chain of n such expressions within each other has 2ⁿ parts.
+//! Written out, a chain of n such expressions within each other has 2ⁿ parts. The operand of CASE is computed once also where
+//! it is volatile; that of BETWEEN is asked twice then, as in PostgreSQL.
 
 use std::sync::Arc;
 
@@ -20,6 +21,17 @@ const PARTS_MAX: usize = 64;
 /// Stands for the value until the columns are numbered.
 const VALUE: usize = usize::MAX;
 
+/// As [`once`], and a volatile value is computed once however small it is: CASE compares one value with each of its branches.
+pub(super) fn once_if_volatile(
+    value: (TypedExpr, u32),
+    build: impl FnOnce((TypedExpr, u32)) -> Result<TypedExpr, SqlError>,
+) -> Result<TypedExpr, SqlError> {
+    match value.0.is_volatile() && value.0.ty != SqlType::Unknown {
+        true => written_once(value, build),
+        false => once(value, build),
+    }
+}
+
 /// What `build` makes of a value, a pair of an expression and its place.
 pub(super) fn once(
     value: (TypedExpr, u32),
@@ -29,6 +41,13 @@ pub(super) fn once(
     if expr.size(PARTS_MAX + 1) <= PARTS_MAX || expr.ty == SqlType::Unknown {
         return build((expr, at));
     }
+    written_once((expr, at), build)
+}
+
+fn written_once(
+    (expr, at): (TypedExpr, u32),
+    build: impl FnOnce((TypedExpr, u32)) -> Result<TypedExpr, SqlError>,
+) -> Result<TypedExpr, SqlError> {
     let ty = expr.ty.clone();
     let mut result = build((TypedExpr::new(K::Outer(VALUE), ty), at))?;
     let mut outer = vec![expr];

@@ -17,6 +17,7 @@ use verso_types::{CastKind, SqlType};
 use super::Binder;
 use super::aggregate::Shown;
 use super::collate::{derived_from, distinguished};
+use super::computed::Computed;
 use super::context::{Clause, Context, Inside, WINDOW_BASE};
 use super::resolve::{Declared, Resolution, function_error, implicit, resolve, result_type, shown};
 use super::walk::{columns_of, same};
@@ -80,8 +81,18 @@ impl Windows {
 
     /// The plan with the functions' columns behind its own, and where each call's column is.
     pub(super) fn over(self, mut plan: Plan) -> (Plan, Vec<usize>) {
-        let Windows { definitions, calls } = self;
+        let Windows { mut definitions, mut calls } = self;
         let mut places = vec![0; calls.len()];
+        // The sort and the window both ask for what rows are divided and ordered by: what is volatile is computed before.
+        let mut computed = Computed::over(&plan);
+        for definition in &mut definitions {
+            let keys = definition.order_by.iter_mut().map(|key| &mut key.expr);
+            for key in definition.partition_by.iter_mut().chain(keys).filter(|key| key.is_volatile()) {
+                let args = calls.iter_mut().flat_map(|(_, call)| &mut call.args);
+                computed.share(key, args);
+            }
+        }
+        plan = computed.below(plan);
         let mut width = plan.output().len();
         let mut calls: Vec<Option<(usize, WindowCall)>> = calls.into_iter().map(Some).collect();
         for (number, definition) in definitions.into_iter().enumerate() {

@@ -20,7 +20,7 @@ mod long;
 pub(crate) mod waits;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -167,6 +167,8 @@ pub(crate) struct SessionInfo {
     /// The transaction whose next statement is cancelled, as it idled when that was decided: where its log begins; 0 for none.
     owes_cancel: AtomicU64,
     activity: AtomicU8,
+    /// Workers that its statement has beside its own thread.
+    workers: AtomicU32,
     /// Since when a commit waits for the disk, in the session's own thread or because its answer is held back: nanoseconds of
     /// the monotonic clock, 0 if none does.
     flushes_since: AtomicU64,
@@ -260,6 +262,14 @@ impl SessionInfo {
             self.waits.flush.took(nanos);
             self.member.waits().flush.took(nanos);
         }
+    }
+
+    /// A worker of its statement begins, or ends.
+    pub(crate) fn with_workers(&self, begins: bool) {
+        match begins {
+            true => self.workers.fetch_add(1, Ordering::Relaxed),
+            false => self.workers.fetch_sub(1, Ordering::Relaxed),
+        };
     }
 
     /// A wait for a share of the machine is over.
@@ -476,6 +486,7 @@ impl Registry {
             reason: AtomicU8::new(0),
             owes_cancel: AtomicU64::new(0),
             activity: AtomicU8::new(Activity::Idle as u8),
+            workers: AtomicU32::new(0),
             flushes_since: AtomicU64::new(0),
             waits: Waits::default(),
             clock: Arc::clone(clock),
@@ -517,10 +528,12 @@ impl Registry {
         own
     }
 
-    /// How many sessions run a statement now.
-    pub(crate) fn active(&self) -> usize {
-        let sessions = self.sessions.lock();
-        sessions.values().filter(|session| session.activity() == Activity::Active).count()
+    /// How many sessions run a statement now on their own thread alone.
+    pub(crate) fn active_alone(&self) -> usize {
+        let alone = |session: &SessionInfo| {
+            session.activity() == Activity::Active && session.workers.load(Ordering::Relaxed) == 0
+        };
+        self.sessions.lock().values().filter(|session| alone(session)).count()
     }
 
     /// How many sessions there are.

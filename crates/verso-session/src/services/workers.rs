@@ -74,9 +74,9 @@ impl Workers for Services {
     }
 
     fn turns(&self, workers: u32) -> Option<Arc<dyn GivesWay>> {
-        let share = self.priority().filter(|share| *share < 100)?;
-        let sessions = Arc::clone(&self.instance.sessions);
-        Some(Arc::new(Turns::new(sessions, Arc::clone(&self.env.clock), share, workers)))
+        let (sessions, session) = (Arc::clone(&self.instance.sessions), Arc::clone(&self.info));
+        let clock = Arc::clone(&self.env.clock);
+        Some(Arc::new(Turns::new(sessions, session, clock, self.priority(), workers as usize)))
     }
 
     fn crew(&self, wanted: u32) -> Crew {

@@ -107,13 +107,14 @@ impl Luggage {
             binding: &session,
         };
         let probes = self.measured.clone().map(Probes::of_worker);
+        let turns = self.turns.as_ref().map(|turns| turns.of_worker());
         let cx = ExecContext::of_worker(WorkerParts {
             catalog: &self.catalog,
             params: &self.params,
             outer: &self.outer,
             services: &services,
             cancel: &self.cancel,
-            turns: self.turns.as_deref(),
+            turns: turns.as_deref(),
             stop,
             executor: self.executor,
             probes: probes.as_ref(),

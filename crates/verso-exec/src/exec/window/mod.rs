@@ -12,6 +12,8 @@
 //! W3. Arguments, filters and offsets are evaluated once per row, row or partition; a frame never evaluates anything.
 //! W4. A condition that is false for all further rows of a partition once it is for one ends the partition there: the rows behind
 //!     are not computed, and without PARTITION BY not read.
+//! W5. Values are made for so many rows at once that they are no more than a batch may hold, by what those before took: an array
+//!     of a whole partition stands in each of its rows.
 
 mod aggregate;
 mod frame;
@@ -55,6 +57,8 @@ pub(crate) struct WindowOperator {
     current: Option<Current>,
     /// How many rows the next call is for at most.
     bound: Option<u64>,
+    /// Rows whose values are made together: few where those of one are large (W5).
+    portion: usize,
     done: bool,
 }
 
@@ -154,6 +158,7 @@ impl WindowOperator {
             types: output,
             current: None,
             bound: None,
+            portion: 1,
             done: false,
         }
     }
@@ -229,7 +234,7 @@ impl WindowOperator {
         for (call, run) in self.calls.iter().zip(&*runs) {
             end = end.min(call.known(run, partition)?);
         }
-        end = end.min(*next + (wanted - out.rows));
+        end = end.min(*next + (wanted - out.rows).min(self.portion));
         if *is_over || *next >= end {
             let is_read = partition.is_complete() && (*is_over || *next >= partition.len());
             if is_read {
@@ -254,6 +259,9 @@ impl WindowOperator {
             })?;
         }
         to.rows += rows.len();
+        // Half of what a batch may hold, at most, by the bytes of a row.
+        let made = (to.variable_bytes() - bytes) / rows.len().max(1);
+        self.portion = (self.portion * 2).min(BATCH_BYTES / 2 / made.max(1)).clamp(1, BATCH_ROWS);
         *next = rows.end;
         if let Some(until) = &mut self.until {
             let known = until.wanted(cx)?;
@@ -336,7 +344,7 @@ fn mixed() -> ExecError {
 impl Operator for WindowOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.close();
-        self.done = false;
+        (self.done, self.portion) = (false, 1);
         self.input.open(cx)
     }
 
