@@ -1,7 +1,7 @@
 //! The definitions of all objects as statements, in an order in which they can be run.
 //!
 //! ```text
-//! before the rows:  roles, schemas, types, sequences, functions, tables, sequences of columns, defaults
+//! before the rows:  roles, schemas, types, sequences, functions, tables ([`objects`])
 //! after the rows:   numbers of sequences, keys, indexes, views, foreign keys, triggers, comments, settings,
 //!                   owners, rights, policies
 //! ```
@@ -12,11 +12,12 @@
 //! S3. Temporary objects belong to their session and are left out.
 
 mod made;
-mod order;
+mod needs;
+mod objects;
 mod partitions;
 mod parts;
+mod queue;
 mod rights;
-mod row_types;
 mod types;
 mod view_text;
 
@@ -28,14 +29,14 @@ use verso_catalog::{
     TableDef, TriggerEnabled, is_temporary, kept,
 };
 use verso_storage::Engine;
-use verso_types::SqlType;
 use versodb::{Connection, Error, params};
 
 use crate::archive::contents::{ColumnOf, Definitions, Kind, Step, TableOf};
 use crate::error::BackupError;
-use parts::{Chosen, bounds, comments, literal, name, qualified, role_steps, setting_steps, unlogged};
-use row_types::{Waiting, needs_view, relations_of, rows_in};
-use types::{domain_steps, type_steps};
+use needs::Finder;
+use objects::Object;
+use parts::{Chosen, comments, literal, name, qualified, role_steps, setting_steps};
+use queue::Waiting;
 pub(crate) use types::{labels_of, type_text};
 
 /// For whom the statements are.
@@ -119,13 +120,13 @@ pub(crate) fn definitions(
         ..Definitions::default()
     };
     if schema {
-        let mut maker = Maker { source, steps: Vec::new(), hollow: HashSet::new(), made: HashSet::new() };
+        let mut maker = Maker::new(source);
         maker.before(&tables)?;
         all.before = std::mem::take(&mut maker.steps);
         maker.after(&tables, data)?;
         all.after = maker.steps;
     } else {
-        let mut maker = Maker { source, steps: Vec::new(), hollow: HashSet::new(), made: HashSet::new() };
+        let mut maker = Maker::new(source);
         maker.values(&tables)?;
         all.after = maker.steps;
     }
@@ -158,13 +159,31 @@ fn table_of(table: &TableDef) -> TableOf {
 struct Maker<'m, 's> {
     source: &'m mut Source<'s>,
     steps: Vec<Step>,
-    /// Views that are there, with nothing in their columns.
-    hollow: HashSet<Oid>,
+    finder: Finder,
+    /// Views that were made before the rows, with nothing in them.
+    there: HashSet<Oid>,
+    /// What waits for views.
+    behind: Vec<Waiting<Object>>,
+    /// Are the rows there?
+    is_behind: bool,
     /// The types and collations that are made.
     made: HashSet<Oid>,
 }
 
-impl Maker<'_, '_> {
+impl<'m, 's> Maker<'m, 's> {
+    fn new(source: &'m mut Source<'s>) -> Maker<'m, 's> {
+        let finder = Finder::new(source.catalog);
+        Maker {
+            source,
+            steps: Vec::new(),
+            finder,
+            there: HashSet::new(),
+            behind: Vec::new(),
+            is_behind: false,
+            made: HashSet::new(),
+        }
+    }
+
     fn add(&mut self, kind: Kind, table: Option<&TableDef>, sql: String) {
         let of = |table: &TableDef| (table.schema.to_string(), table.name.to_string());
         self.steps.push(Step { kind, table: table.map(of), other: None, sql });
@@ -202,145 +221,8 @@ impl Maker<'_, '_> {
                 self.add(Kind::Schema, None, sql);
             }
         }
-        let element = |ty: &SqlType| match ty {
-            SqlType::Array(element) => (**element).clone(),
-            other => other.clone(),
-        };
-        let columns = tables.iter().flat_map(|table| table.shown());
-        let needed: Vec<SqlType> = columns.map(|column| element(column.declared().uncollated())).collect();
         self.collations(tables);
-        let (mut types, late_types) =
-            type_steps(&catalog, self.source.selection, self.source.dialect, &needed)?;
-        self.steps.append(&mut types);
-        let of_types = types::wanted(&catalog, self.source.selection, &needed);
-        self.made.extend(of_types.iter().map(|ty| ty.oid));
-        let free: Vec<_> = catalog
-            .sequences()
-            .filter(|sequence| {
-                !sequence.oid.is_system() && !is_temporary(&sequence.schema) && sequence.owned_by.is_none()
-            })
-            .filter(|sequence| all || tables.iter().any(|table| uses(table, sequence)))
-            .cloned()
-            .collect();
-        for sequence in &free {
-            let sql = format!(
-                "CREATE {}SEQUENCE {}{}",
-                unlogged(sequence.unlogged),
-                qualified(&sequence.schema, &sequence.name),
-                bounds(&sequence.bounds, true)
-            );
-            self.add(Kind::Sequence, None, sql);
-        }
-        if all {
-            self.functions(Kind::Function, |function| relations_of(&catalog, function).is_empty())?;
-            self.operators(false);
-        }
-        let mut domains = domain_steps(&catalog, &self.steps);
-        self.steps.append(&mut domains);
-        let over_rows =
-            |table: &Arc<TableDef>| table.shown().iter().any(|column| !rows_in(column.declared()).is_empty());
-        let (late, now): (Vec<_>, Vec<_>) = partitions::wholes_first(tables).into_iter().partition(over_rows);
-        let made = now.iter().map(|table| table.oid).collect();
-        let waiting = late_types.into_iter().map(Waiting::Type).chain(late.into_iter().map(Waiting::Table));
-        let mut waiting: Vec<Waiting> = waiting.collect();
-        if all {
-            let views = row_types::views_among(&catalog, &waiting);
-            self.hollow.extend(views.iter().map(|view| view.oid));
-            waiting.extend(views.into_iter().map(Waiting::View));
-        }
-        let late = row_types::in_order(waiting, made)?;
-        for one in now.into_iter().map(Waiting::Table).chain(late) {
-            let table = match one {
-                Waiting::Type(ty) => {
-                    self.steps.append(&mut types::steps_of(vec![&ty], self.source.dialect)?);
-                    continue;
-                }
-                Waiting::View(view) => {
-                    self.add(Kind::View, None, view_text::hollow(&view));
-                    continue;
-                }
-                Waiting::Table(table) => table,
-            };
-            let texts = partitions::table_texts(&catalog, &table, tables, self.source.dialect);
-            for (n, sql) in texts.into_iter().enumerate() {
-                self.add(Kind::Table, Some(&table), sql);
-                if n > 0 {
-                    self.with_other(partitions::whole_of(&table, tables).map(|whole| &**whole));
-                }
-            }
-        }
-        if all {
-            self.functions(Kind::Function, |function| {
-                !relations_of(&catalog, function).is_empty() && !needs_view(&catalog, function)
-            })?;
-            self.operators(true);
-        }
-        for table in tables {
-            for sequence in owned(&catalog, table) {
-                let Some(column) = owning_column(table, sequence) else { continue };
-                if column.identity.is_some() {
-                    continue; // made with its column
-                }
-                let sql = format!(
-                    "CREATE {}SEQUENCE {}{} OWNED BY {}.{}",
-                    unlogged(sequence.unlogged),
-                    qualified(&sequence.schema, &sequence.name),
-                    bounds(&sequence.bounds, true),
-                    qualified(&table.schema, &table.name),
-                    name(&column.name)
-                );
-                self.add(Kind::Sequence, Some(table), sql);
-            }
-            for column in table.shown().iter().filter(|column| parts::default_comes_later(column)) {
-                let text = kept::with_names(&catalog, column.default.as_deref().unwrap_or("NULL"));
-                // That of a serial column is written as those are which name their sequence themselves.
-                let of_serial = text.strip_suffix("')").filter(|text| text.starts_with("nextval('"));
-                let text = of_serial.map_or_else(|| text.to_string(), |text| format!("{text}'::regclass)"));
-                let sql = format!(
-                    "ALTER TABLE {} ALTER COLUMN {} SET DEFAULT {text}",
-                    qualified(&table.schema, &table.name),
-                    name(&column.name),
-                );
-                self.add(Kind::Default, Some(table), sql);
-            }
-        }
-        Ok(())
-    }
-
-    /// Those functions that are wanted; those over the rows of views are made with these.
-    fn functions(&mut self, kind: Kind, wanted: impl Fn(&FunctionDef) -> bool) -> Result<(), BackupError> {
-        let catalog = Arc::clone(self.source.catalog);
-        let own = catalog.all_functions().filter(|function| is_own(function) && wanted(function));
-        let mut functions: Vec<_> = own.collect();
-        functions.sort_by_key(|function| function.oid);
-        for function in functions {
-            let sql = match function.is_aggregate() {
-                true => {
-                    let arguments = self.ask("pg_get_function_arguments", function.oid)?;
-                    let damaged = || Error::new("XX000", format!("aggregate {} is damaged", function.name));
-                    made::aggregate(&catalog, function, &arguments).ok_or_else(damaged)?
-                }
-                false => self.ask("pg_get_functiondef", function.oid)?,
-            };
-            self.add(kind, None, sql.trim_end().to_owned());
-        }
-        Ok(())
-    }
-
-    /// Operators and casts: those of rows of tables, or the others.
-    fn operators(&mut self, of_rows: bool) {
-        let catalog = Arc::clone(self.source.catalog);
-        let is_wanted = |types: &[Oid]| {
-            let known = types.iter().filter_map(|oid| catalog.type_by_oid(oid.0, -1));
-            known.into_iter().any(|ty| !rows_in(&ty).is_empty()) == of_rows
-        };
-        let operators = catalog.operators().iter().filter(|operator| !is_temporary(&operator.schema));
-        let operators =
-            operators.filter(|one| is_wanted(&[one.left.unwrap_or(one.right), one.right, one.result]));
-        let operators = operators.filter_map(|operator| made::operator(&catalog, operator));
-        let casts = catalog.casts().iter().filter(|cast| is_wanted(&[cast.source, cast.target]));
-        let casts = casts.filter_map(|cast| made::cast(&catalog, cast));
-        operators.chain(casts).for_each(|sql| self.add(Kind::Function, None, sql));
+        self.objects_before(tables)
     }
 
     /// The collations that users have made: all, or those of the tables.
@@ -462,16 +344,8 @@ impl Maker<'_, '_> {
             self.upkeep(table);
         }
         if all {
-            for view in order::views(&catalog) {
-                let sql = view_text::statement(&catalog, &view, self.hollow.contains(&view.oid));
-                self.add(Kind::View, None, sql);
-                let indexes = catalog.table_by_oid(view.oid).map(|table| table.indexes.clone());
-                for index in indexes.iter().flatten() {
-                    let sql = self.ask("pg_get_indexdef", index.oid)?;
-                    self.add(Kind::View, None, sql);
-                }
-            }
-            self.functions(Kind::View, |function| needs_view(&catalog, function))?;
+            self.is_behind = true;
+            self.objects_behind(tables)?;
         }
         let restored: HashSet<Oid> = tables.iter().map(|table| table.oid).collect();
         for table in tables {
@@ -503,7 +377,7 @@ impl Maker<'_, '_> {
             for table in partitions::wholes_first(tables) {
                 self.triggers(&table)?;
             }
-            for view in order::views(&catalog) {
+            for view in objects::views(&catalog) {
                 self.triggers(&view.as_table())?;
             }
         }

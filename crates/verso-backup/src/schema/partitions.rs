@@ -4,11 +4,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ConstraintKind, IndexDef, Oid, TableDef, kept};
+use verso_catalog::{ConstraintKind, IndexDef, Oid, TableDef};
 
-use super::parts::{
-    default_comes_later, kind_of_generated, name, options_text, qualified, table_text, unlogged,
-};
+use super::objects::Later;
+use super::parts::{check_text, kind_of_generated, name, options_text, qualified, table_text, unlogged};
 use super::{Dialect, Maker};
 use crate::archive::contents::Kind;
 use crate::error::BackupError;
@@ -52,13 +51,14 @@ pub(super) fn comes_with_whole(is_part: bool, table: &TableDef, tables: &[Arc<Ta
 /// CREATE TABLE, of a partition as one. In an archive, from which it may be restored alone, and where its columns stand in another
 /// order, it is attached by a statement of its own.
 pub(super) fn table_texts(
-    catalog: &CatalogSnapshot,
+    maker: &Maker<'_, '_>,
     table: &TableDef,
     tables: &[Arc<TableDef>],
-    dialect: Dialect,
+    later: &Later,
 ) -> Vec<String> {
+    let dialect = maker.source.dialect;
     let (Some(whole), Some(of)) = (whole_of(table, tables), &table.partition_of) else {
-        return vec![table_text(catalog, table, dialect)];
+        return vec![table_text(maker, table, later)];
     };
     let types = whole.partitioned.as_ref().map_or(&[][..], |whole| &whole.types);
     let bound = of.bound.text(types, &verso_types::TimeStyle::UTC);
@@ -67,13 +67,13 @@ pub(super) fn table_texts(
         |table: &TableDef| table.shown().iter().map(|column| Arc::clone(&column.name)).collect::<Vec<_>>();
     if dialect == Dialect::Verso || names(table) != names(whole) {
         let attach = format!("ALTER TABLE ONLY {of} ATTACH PARTITION {place} {bound}");
-        return vec![table_text(catalog, table, dialect), attach];
+        return vec![table_text(maker, table, later), attach];
     }
     let mut own = Vec::new();
     for (column, like) in table.shown().iter().zip(whole.shown()) {
         let mut text = String::new();
-        if column.default != like.default && !default_comes_later(column) && column.identity.is_none() {
-            let value = kept::with_names(catalog, column.default.as_deref().unwrap_or("NULL"));
+        if column.default != like.default && !later.has_default(column.id) && column.identity.is_none() {
+            let value = maker.finder.text(column.default.as_deref().unwrap_or("NULL"));
             text.push_str(&match column.generated {
                 true => format!(" GENERATED ALWAYS AS ({value}) {}", kind_of_generated(column)),
                 false => format!(" DEFAULT {value}"),
@@ -91,9 +91,9 @@ pub(super) fn table_texts(
     for constraint in &table.constraints {
         if let (ConstraintKind::Check { expression }, true) = (&constraint.kind, constraint.validated)
             && whole.constraint(&constraint.name).is_none()
+            && !later.has_check(constraint.oid)
         {
-            let expression = kept::with_names(catalog, expression);
-            own.push(format!("CONSTRAINT {} CHECK ({expression})", name(&constraint.name)));
+            own.push(check_text(&maker.finder, constraint, expression));
         }
     }
     let own = if own.is_empty() { String::new() } else { format!(" (\n    {}\n)", own.join(",\n    ")) };

@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, OWNER, Oid, Relation, RelationId, Role,
-    SequenceBounds, TableDef, is_temporary, kept,
+    CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, OWNER, Oid, Relation, RelationId,
+    Role, SequenceBounds, TableDef, is_temporary,
 };
 use verso_exec::functions::quote_ident;
 use verso_types::{Identity, SqlType, TimeStyle, Value, format_text};
 
+use super::needs::Finder;
+use super::objects::Later;
 use super::types::type_text;
-use super::{Dialect, owned};
+use super::{Dialect, Maker, owned};
 use crate::archive::contents::{Kind, Step};
 
 /// A name, quoted if it must be.
@@ -43,26 +45,20 @@ pub(super) fn bounds(bounds: &SequenceBounds, with_type: bool) -> String {
     format!("{ty} START WITH {start} INCREMENT BY {increment} MINVALUE {min} MAXVALUE {max}{cache}{cycle}")
 }
 
-/// Whether a column's default is set once the sequences of columns are there.
-pub(super) fn default_comes_later(column: &ColumnDef) -> bool {
-    let plain = column.identity.is_none() && !column.generated;
-    plain && column.default.as_deref().is_some_and(|default| default.contains("nextval"))
-}
-
 /// The word of what is not logged.
 pub(super) fn unlogged(unlogged: bool) -> &'static str {
     if unlogged { "UNLOGGED " } else { "" }
 }
 
 /// CREATE TABLE: columns, defaults, NOT NULL and CHECK; keys come when the rows are there.
-pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: Dialect) -> String {
+pub(super) fn table_text(maker: &Maker<'_, '_>, table: &TableDef, later: &Later) -> String {
     let mut parts: Vec<String> =
-        table.shown().iter().map(|column| column_text(catalog, table, column)).collect();
+        table.shown().iter().map(|column| column_text(maker, table, column, later)).collect();
     for constraint in &table.constraints {
-        if let (ConstraintKind::Check { expression }, true) = (&constraint.kind, constraint.validated) {
-            let only = if constraint.no_inherit { " NO INHERIT" } else { "" };
-            let expression = kept::with_names(catalog, expression);
-            parts.push(format!("CONSTRAINT {} CHECK ({expression}){only}", name(&constraint.name)));
+        if let (ConstraintKind::Check { expression }, true) = (&constraint.kind, constraint.validated)
+            && !later.has_check(constraint.oid)
+        {
+            parts.push(check_text(&maker.finder, constraint, expression));
         }
     }
     let unlogged = unlogged(table.unlogged);
@@ -71,8 +67,14 @@ pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: D
     text.push_str(&parts.join(",\n    "));
     text.push_str(if parts.is_empty() { ")" } else { "\n)" });
     text.push_str(&super::partitions::divided_by(table));
-    text.push_str(&options_text(table, dialect));
+    text.push_str(&options_text(table, maker.source.dialect));
     text
+}
+
+/// `CONSTRAINT c CHECK (…)`.
+pub(super) fn check_text(finder: &Finder, constraint: &ConstraintDef, expression: &str) -> String {
+    let only = if constraint.no_inherit { " NO INHERIT" } else { "" };
+    format!("CONSTRAINT {} CHECK ({}){only}", name(&constraint.name), finder.text(expression))
 }
 
 /// ` WITH (…)`, where there is something to say.
@@ -112,7 +114,8 @@ pub(super) fn kind_of_generated(column: &ColumnDef) -> &'static str {
     if column.is_virtual { "VIRTUAL" } else { "STORED" }
 }
 
-fn column_text(catalog: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) -> String {
+fn column_text(maker: &Maker<'_, '_>, table: &TableDef, column: &ColumnDef, later: &Later) -> String {
+    let catalog = maker.source.catalog;
     let mut text =
         format!("{} {}{}", name(&column.name), type_text(column.declared()), collate(column.declared()));
     if let Some(identity) = column.identity {
@@ -126,15 +129,15 @@ fn column_text(catalog: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) 
             text.push_str(&format!(" (SEQUENCE NAME {place}{})", bounds(&sequence.bounds, false)));
         }
     } else if column.generated {
-        let expression = kept::with_names(catalog, column.default.as_deref().unwrap_or("NULL"));
+        let expression = maker.finder.text(column.default.as_deref().unwrap_or("NULL"));
         text.push_str(&format!(" GENERATED ALWAYS AS ({expression}) {}", kind_of_generated(column)));
-    } else if let Some(default) = column.default.as_deref().filter(|_| !default_comes_later(column)) {
-        text.push_str(&format!(" DEFAULT {}", kept::with_names(catalog, default)));
+    } else if let Some(default) = column.default.as_deref().filter(|_| !later.has_default(column.id)) {
+        text.push_str(&format!(" DEFAULT {}", maker.finder.text(default)));
     }
     // One that some rows may break comes behind them.
     if column.not_null && table.not_null_of(column.id).is_none_or(|constraint| constraint.validated) {
         // a name that is not the usual one
-        let own = |constraint: &&Arc<verso_catalog::ConstraintDef>| {
+        let own = |constraint: &&Arc<ConstraintDef>| {
             constraint.kind == ConstraintKind::NotNull { column: column.id }
                 && *constraint.name != *format!("{}_{}_not_null", table.name, column.name)
         };

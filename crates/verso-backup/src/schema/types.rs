@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, TypeDef, is_temporary, kept};
+use verso_catalog::{CatalogSnapshot, TypeDef, is_temporary};
 use verso_types::{DomainType, EnumLabel, EnumType, NewPlace, SqlType};
 
+use super::needs::Finder;
 use super::parts::{literal, name, qualified, step};
-use super::row_types::rows_in;
 use super::{Dialect, Selection};
 use crate::archive::contents::{Kind, LabelOf, Step};
 use crate::error::BackupError;
@@ -49,22 +49,6 @@ pub(crate) fn labels_of(ty: &SqlType) -> Vec<LabelOf> {
         SqlType::Row(row) => row.fields.iter().flat_map(|(_, ty)| labels_of(ty)).collect(),
         _ => Vec::new(),
     }
-}
-
-/// The statements that make all types of users; of all schemas, for functions may need them, too. Those made of rows of tables come
-/// behind the tables.
-///
-/// # Errors
-/// `Refused` for a type whose labels would get other places (T1).
-pub(super) fn type_steps(
-    catalog: &CatalogSnapshot,
-    selection: &Selection,
-    dialect: Dialect,
-    needed: &[SqlType],
-) -> Result<(Vec<Step>, Vec<Arc<TypeDef>>), BackupError> {
-    let ordered = behind_their_fields(wanted(catalog, selection, needed));
-    let (now, later): (Vec<_>, Vec<_>) = ordered.into_iter().partition(|ty| rows_in(&ty.ty).is_empty());
-    Ok((steps_of(now, dialect)?, later.into_iter().cloned().collect()))
 }
 
 /// The types of users that are saved: all, or those that chosen tables need.
@@ -123,33 +107,6 @@ pub(super) fn steps_of(types: Vec<&Arc<TypeDef>>, dialect: Dialect) -> Result<Ve
     Ok(steps)
 }
 
-/// The types, composite ones behind those of their fields: ALTER TYPE may have given them fields of younger ones.
-fn behind_their_fields(types: Vec<&Arc<TypeDef>>) -> Vec<&Arc<TypeDef>> {
-    let mut waiting = types;
-    let mut ordered = Vec::with_capacity(waiting.len());
-    while !waiting.is_empty() {
-        let needs_waiting = |ty: &TypeDef| {
-            match &ty.ty {
-                SqlType::Row(row) => {
-                    waiting.iter().any(|other| row.fields.iter().any(|(_, field)| uses(field, &other.ty)))
-                }
-                SqlType::Range(of) => waiting.iter().any(|other| uses(&of.subtype(), &other.ty)),
-                SqlType::Domain(domain) => waiting.iter().any(|other| uses(&domain.base, &other.ty)),
-                // It is made with its range type.
-                _ => false,
-            }
-        };
-        let (later, now): (Vec<_>, Vec<_>) = waiting.iter().copied().partition(|ty| needs_waiting(ty));
-        if now.is_empty() {
-            ordered.extend(later);
-            break;
-        }
-        ordered.extend(now);
-        waiting = later;
-    }
-    ordered
-}
-
 /// Is a type the other one, made of it, or over it?
 fn uses(ty: &SqlType, other: &SqlType) -> bool {
     ty == other
@@ -175,28 +132,20 @@ fn domain_text(domain: &DomainType) -> String {
     text
 }
 
-/// The defaults and conditions of the domains that [`type_steps`] makes.
-pub(super) fn domain_steps(catalog: &CatalogSnapshot, made: &[Step]) -> Vec<Step> {
-    let mut steps = Vec::new();
-    for ty in catalog.types() {
-        let SqlType::Domain(domain) = &ty.ty else { continue };
-        let own = domain_text(domain);
-        if !made.iter().any(|step| step.sql == own) {
-            continue;
-        }
-        let alter = format!("ALTER DOMAIN {}", qualified(&domain.schema, &domain.name));
-        if let Some(default) = &domain.default {
-            let default = kept::with_names(catalog, default);
-            steps.push(step(Kind::Type, format!("{alter} SET DEFAULT {default}")));
-        }
-        for check in &domain.checks {
-            let valid = if check.validated { "" } else { " NOT VALID" };
-            let (named, condition) = (name(&check.name), kept::with_names(catalog, &check.expression));
-            steps
-                .push(step(Kind::Type, format!("{alter} ADD CONSTRAINT {named} CHECK ({condition}){valid}")));
-        }
+/// The default and the conditions of a domain: each as the catalog has it, and the statement.
+pub(super) fn domain_parts<'d>(finder: &Finder, domain: &'d DomainType) -> Vec<(&'d str, String)> {
+    let alter = format!("ALTER DOMAIN {}", qualified(&domain.schema, &domain.name));
+    let mut parts = Vec::new();
+    if let Some(default) = &domain.default {
+        parts.push((&**default, format!("{alter} SET DEFAULT {}", finder.text(default))));
     }
-    steps
+    for check in &domain.checks {
+        let valid = if check.validated { "" } else { " NOT VALID" };
+        let (named, condition) = (name(&check.name), finder.text(&check.expression));
+        let text = format!("{alter} ADD CONSTRAINT {named} CHECK ({condition}){valid}");
+        parts.push((&*check.expression, text));
+    }
+    parts
 }
 
 /// CREATE TYPE with the labels that it was made with, as far as that can be told, and ADD VALUE for the others (T1).

@@ -18,8 +18,19 @@ pub(super) fn hollow(view: &ViewDef) -> String {
     format!("CREATE VIEW {} AS SELECT {}", qualified(&view.schema, &view.name), columns.join(", "))
 }
 
-/// The statement that makes the view; of one that [`hollow`] has made the one that replaces it.
-pub(super) fn statement(catalog: &CatalogSnapshot, view: &ViewDef, is_there: bool) -> String {
+/// How a view is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum As {
+    /// As it is.
+    Own,
+    /// In place of what [`hollow`] has made.
+    Replacement,
+    /// A materialized view that is filled later.
+    Unfilled,
+}
+
+/// The statement that makes the view.
+pub(super) fn statement(catalog: &CatalogSnapshot, view: &ViewDef, form: As) -> String {
     let columns: Vec<String> = view.columns.iter().map(|column| name(&column.name)).collect();
     let options: Vec<String> = view
         .options
@@ -33,10 +44,13 @@ pub(super) fn statement(catalog: &CatalogSnapshot, view: &ViewDef, is_there: boo
     let text = view_text(catalog, view);
     match catalog.table_by_oid(view.oid).and_then(|table| table.materialized.clone()) {
         Some(it) => {
-            let data = if it.populated { "" } else { "\nWITH NO DATA" };
+            let is_filled = it.populated && form == As::Own;
+            let data = if is_filled { "" } else { "\nWITH NO DATA" };
             format!("CREATE MATERIALIZED VIEW {place}{columns}{options} AS {text}{data}")
         }
-        None if is_there => format!("CREATE OR REPLACE VIEW {place}{columns}{options} AS {text}"),
+        None if form == As::Replacement => {
+            format!("CREATE OR REPLACE VIEW {place}{columns}{options} AS {text}")
+        }
         None => format!("CREATE VIEW {place}{columns}{options} AS {text}"),
     }
 }

@@ -276,6 +276,16 @@ impl Schema<'_> {
             let collation = explicit.or_else(|| ty.collation());
             // Texts in arrays are in the order of their bytes.
             let collation = collation.filter(|_| !matches!(ty.uncollated(), SqlType::Array(_)));
+            let is_by_bytes =
+                matches!(class, KeyClass::TextPattern | KeyClass::VarcharPattern | KeyClass::BpcharPattern);
+            // Equal texts have other bytes.
+            if is_by_bytes && collation.as_ref().is_some_and(|collation| !collation.is_deterministic()) {
+                let text = format!(
+                    "nondeterministic collations are not supported for operator class \"{}\"",
+                    class.name()
+                );
+                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
+            }
             let (hidden, excludes) = (None, None);
             new.parts.push(NewIndexPart {
                 name,

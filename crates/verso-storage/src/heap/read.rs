@@ -28,6 +28,7 @@ use crate::shared::Shared;
 use crate::txn::{ReadView, Registration};
 use crate::version::entry::VersionPointer;
 use crate::work;
+use crate::workers::Job;
 
 /// Rows a batch should have before it is handed out.
 const BATCH_ROWS: usize = 1024;
@@ -91,6 +92,8 @@ pub struct HeapScan {
     pub(crate) has_begun: bool,
     /// What records must fulfil.
     pub(crate) sieve: Option<Sieve>,
+    /// Is told how many pages it has read.
+    pub(crate) watched: Option<Arc<Job>>,
 }
 
 /// Records that a scan with conditions looks at before it yields those that it has found.
@@ -156,6 +159,7 @@ impl HeapScan {
             part: 0..0,
             has_begun: false,
             sieve: self.sieve.as_ref().map(Sieve::of_part),
+            watched: self.watched.clone(),
         };
         let mut scans: Vec<HeapScan> = (0..parts).map(part).collect();
         if let (false, Some(first)) = (long.is_empty(), scans.first_mut()) {
@@ -270,6 +274,7 @@ impl HeapScan {
     pub fn next(&mut self, out: &mut ScanBatch) -> Result<bool, StorageError> {
         prepare(&self.heap, &self.columns, out);
         self.refill();
+        let mut passed = 0;
         while self.next < self.end
             && out.records.len() < BATCH_ROWS
             && (out.scratch.seen < SIFTED || out.records.is_empty())
@@ -281,6 +286,7 @@ impl HeapScan {
             if self.part.is_empty() && self.has_nothing() {
                 work::passed_over();
                 self.next += 1;
+                passed += 1;
                 self.refill();
                 continue;
             }
@@ -299,8 +305,12 @@ impl HeapScan {
             }
             if self.part.is_empty() {
                 self.next += 1;
+                passed += 1;
                 self.refill();
             }
+        }
+        if let Some(job) = &self.watched {
+            job.advance(passed);
         }
         out.batch.rows = out.records.len();
         if let Some(sieve) = &mut self.sieve {

@@ -288,7 +288,7 @@ impl Heap {
 
     /// As [`Heap::scan`], as a statement sees the records that runs on another thread.
     pub fn scan_by(self: &Arc<Self>, reader: SnapshotReader, spec: ScanSpec<'_>) -> HeapScan {
-        let SnapshotReader { shared, mut view, registration, cancel } = reader;
+        let SnapshotReader { shared, mut view, registration, cancel, watched } = reader;
         if let Some(reader) = view.reader() {
             reader.reads_table(self.object);
         }
@@ -311,6 +311,7 @@ impl Heap {
             part: 0..0,
             has_begun: false,
             sieve: None,
+            watched: watched.filter(|(object, _)| *object == self.object).map(|(_, job)| job),
         }
     }
 

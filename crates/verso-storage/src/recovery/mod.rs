@@ -413,8 +413,10 @@ impl Store {
             epoch: superblock.epoch,
             began,
             has_owner: &|page| {
-                let counts = |(owner, kind)| {
-                    kind != crate::space::ExtentKind::Temp && !self.core.unlogged.contains(owner)
+                let counts = |(owner, kind)| match kind {
+                    crate::space::ExtentKind::Map => space.is_map_page(page),
+                    crate::space::ExtentKind::Temp => false,
+                    _ => !self.core.unlogged.contains(owner),
                 };
                 space.owner_of(page).is_some_and(counts)
             },

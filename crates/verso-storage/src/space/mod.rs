@@ -17,6 +17,8 @@
 //! S6. Work that may be refused begins only while the reserve is whole: what changes have taken of it is replaced before,
 //!     by a longer file, or the work is refused. Changes of rows go on where the file cannot grow, while half of the reserve
 //!     is there, if their table has the pages that they need. What makes room is never refused for the reserve.
+//! S7. Behind the last unit of the map there are zeroes: new units begin so. What a crash while closing has left there (the state
+//!     of the last checkpoint) goes when the map is read.
 //!
 //! Latches: allocate and free *after* all existing pages of the mini-transaction are latched; pages from an allocation
 //! may follow, as nobody else can hold them. Map pages are latched under the map's lock only.
@@ -122,6 +124,25 @@ impl SpaceChange<'_> {
     }
 }
 
+/// Bytes looked at together by [`wipe`].
+const WIPED_BYTES: u64 = 1 << 20;
+
+/// Makes a range of the file zero, and durably so before anybody grows into it (S7).
+fn wipe(file: &dyn VfsFile, bytes: std::ops::Range<u64>) -> Result<(), StorageError> {
+    let failed = |e| StorageError::io("the end of the database file", e);
+    let mut has_wiped = false;
+    for at in bytes.clone().step_by(WIPED_BYTES as usize) {
+        let mut piece = vec![0; WIPED_BYTES.min(bytes.end - at) as usize];
+        file.read_exact_at(&mut piece, at).map_err(failed)?;
+        if piece.iter().any(|byte| *byte != 0) {
+            piece.fill(0);
+            file.write_at(&piece, at).map_err(failed)?;
+            has_wiped = true;
+        }
+    }
+    if has_wiped { file.sync_data().map_err(failed) } else { Ok(()) }
+}
+
 impl SpaceMap {
     /// Formats the map of a new database within `mini`.
     ///
@@ -151,6 +172,8 @@ impl SpaceMap {
         let length = file.len().map_err(|e| StorageError::io("the database file", e))?;
         if length < bytes {
             file.set_len(bytes).map_err(|e| StorageError::io("extending the database file", e))?;
+        } else {
+            wipe(&*file, bytes..length)?;
         }
         let max_units = pool.max_pages() / UNIT_PAGES;
         let low = AtomicBool::new(runs.free_units < reserve_units);
@@ -396,6 +419,11 @@ impl SpaceMap {
         let runs = self.runs.lock();
         let (first, run) = runs.used.range(..=unit).next_back()?;
         (first + run.count > unit).then_some((run.entry.owner, run.entry.kind))
+    }
+
+    /// Whether it is a map page. The other pages of its unit mean nothing.
+    pub fn is_map_page(&self, page: PageId) -> bool {
+        page == format::map_page(page.0 / UNIT_PAGES / self.region_units(), self.page_size)
     }
 
     /// How the file is used.

@@ -169,3 +169,31 @@ fn the_reserve_is_for_undo_and_a_full_disk_or_file_changes_nothing() {
         });
     }
 }
+
+#[test]
+fn what_a_crash_while_closing_has_left_behind_the_last_unit_goes() {
+    let world = World::new(3);
+    world.run(|env| {
+        let store = Store::create(env, &path(), &options(64 << 20), &REDO).unwrap();
+        let space = store.load_space(4).unwrap();
+        let before = allocate(&store, &space, 1, 2, false).unwrap();
+        let end = space.stats().total_pages * 4096;
+        store.core.wal.flush(store.core.wal.appended()).unwrap();
+        drop((space, store));
+        let file = env.vfs.open(&path(), verso_env::OpenMode::EXISTING).unwrap();
+        let state = vec![9; (2 << 20) + 100];
+        file.write_at(&state, end).unwrap();
+        file.sync_data().unwrap();
+        let (store, _) = Store::open(env, &path(), &options(64 << 20), &REDO, &mut Nothing).unwrap();
+        let space = store.load_space(4).unwrap();
+        let mut left = vec![1; state.len()];
+        file.read_exact_at(&mut left, end).unwrap();
+        assert!(left.iter().all(|byte| *byte == 0));
+        assert_eq!(space.owner_of(before.first), Some((ObjectId(1), ExtentKind::Object)));
+        let behind = allocate(&store, &space, 2, 400, false).unwrap();
+        assert!(u64::from(behind.first.0 + behind.pages) * 4096 > end, "{behind:?}");
+        space.check(&store.core.pool).unwrap();
+        assert!(space.is_map_page(PageId(1)) && !space.is_map_page(PageId(2)));
+        assert!(space.is_map_page(PageId(508 * 8 + 1)) && !space.is_map_page(PageId(508 * 8)));
+    });
+}

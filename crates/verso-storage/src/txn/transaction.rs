@@ -34,7 +34,7 @@ use crate::txn::transaction::savepoint::UnopenedFrame;
 use crate::txn::{ReadView, Registration};
 use crate::version::entry::{EntryKind, NewEntry, VersionPointer};
 use crate::version::store::{Placement, WriterSlot};
-use crate::workers::JobLimits;
+use crate::workers::{Job, JobLimits};
 
 /// What a transaction sees of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +178,8 @@ pub struct Txn {
     pub(crate) index_entries: Entries,
     /// Told how much memory an index takes while it is built.
     pub(crate) gauge: Option<MemoryGauge>,
+    /// See [`Txn::watch_scans`].
+    watched: Option<(ObjectId, Arc<Job>)>,
     /// What its jobs of maintenance may use.
     pub(crate) limits: JobLimits,
     /// Who counts their temporary files.
@@ -236,6 +238,7 @@ impl Txn {
             unique: UniqueChecks::default(),
             index_entries: Entries::default(),
             gauge: None,
+            watched: None,
             limits: JobLimits::default(),
             temporary: None,
             changed: SmallVec::new(),
@@ -269,6 +272,7 @@ impl Txn {
         self.options = options;
         self.id = TxnId::NONE;
         self.gauge = None;
+        self.watched = None;
         if options.savepoints {
             self.frames.push(Frame::default());
         }

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::{Isolation, Statement, Txn, TxnStatistics};
 use crate::StorageError;
 use crate::index::unique::{self, Checked};
-use crate::page::TxnId;
+use crate::page::{ObjectId, TxnId};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::frame::Frame;
 use crate::txn::{ReadView, Registration, TxnState};
+use crate::workers::Job;
 
 /// Reads as a statement of a transaction does, on any thread, as long as the statement lasts.
 #[derive(Clone)]
@@ -20,6 +21,8 @@ pub struct SnapshotReader {
     /// Keeps the versions outside of a statement.
     pub(crate) registration: Option<Arc<Registration>>,
     pub(crate) cancel: Arc<AtomicBool>,
+    /// The job that counts the pages that scans of this table read.
+    pub(crate) watched: Option<(ObjectId, Arc<Job>)>,
 }
 
 /// What a statement saw, kept beyond its end: scans begun in it stay valid as long as this lives.
@@ -331,7 +334,13 @@ impl Txn {
             view,
             registration: registration.map(Arc::new),
             cancel: Arc::clone(&self.cancel),
+            watched: self.watched.clone(),
         }
+    }
+
+    /// Scans of this table that begin from now on tell the job how many pages they have read.
+    pub fn watch_scans(&mut self, watched: Option<(ObjectId, Arc<Job>)>) {
+        self.watched = watched;
     }
 
     /// What the current statement sees; outside of a statement a view of now, with what keeps it valid.
