@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::CatalogSnapshot;
-use verso_exec::exec::{Measured, Probes, execute, prune, reads_whole};
+use verso_exec::exec::{Measured, Probes, check_rights, execute, prune, reads_whole};
 use verso_exec::plan::{Delete, Plan, Statement as Bound, TypedExpr, Update};
 use verso_exec::{ExecContext, ExecError};
 use verso_storage::work;
@@ -79,6 +79,7 @@ pub(crate) fn explain(
         node.measure(Measured::whole(returned, nanos, work::done() - before));
         node
     } else {
+        frame.with_context(params, |cx| check_rights(cx, &shown))?;
         tree.statement(&shown)
     };
     let numbers = Shown {

@@ -25,6 +25,8 @@ use crate::value::{Interval, Value};
 /// Where a cast is applied without being asked for; each kind includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CastKind {
+    /// Of a side of a comparison: as `Implicit`, but a moment out of range is one beyond all others.
+    Compared,
     /// In any expression.
     Implicit,
     /// When a value is assigned to a column or variable.
@@ -285,7 +287,10 @@ fn cast_whole(
         }
         (Value::Record(_), SqlType::Record | SqlType::Row(_)) => Ok(value.clone()),
         _ if from.same_base(to) => Ok(value.clone()),
-        _ => cast_time(value, to, tz).unwrap_or_else(|| Err(no_cast(from, to))),
+        _ => match cast_time(value, to, tz).unwrap_or_else(|| Err(no_cast(from, to))) {
+            Err(error) if kind == CastKind::Compared => beyond_all(value, to).ok_or(error),
+            cast => cast,
+        },
     }
 }
 
@@ -600,6 +605,21 @@ pub fn f64_to_f32(v: f64) -> Result<f32, TypeError> {
         _ => return Ok(single),
     };
     Err(TypeError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, flaw))
+}
+
+/// What a moment that is out of range is in comparisons: greater or less than all that are in range, but not infinite.
+fn beyond_all(value: &Value, to: &SqlType) -> Option<Value> {
+    let is_late = match value {
+        Value::Date(days) => *days > 0,
+        Value::Timestamp(micros) => *micros > 0,
+        _ => return None,
+    };
+    let micros = if is_late { i64::MAX - 1 } else { i64::MIN + 1 };
+    match to {
+        SqlType::Timestamp(_) => Some(Value::Timestamp(micros)),
+        SqlType::Timestamptz(_) => Some(Value::Timestamptz(micros)),
+        _ => None,
+    }
 }
 
 /// Dates, times and intervals; `None` where there is no cast.

@@ -17,6 +17,7 @@ use super::access::{Access, Found, is_much};
 use super::check::RowChecks;
 use super::foreign::{ForeignKeys, finish_keys};
 use super::found::{FoundRows, Gathered, by_record};
+use super::insert::looks_at_each;
 use super::operator::{Operator, compile, types_of};
 use super::shown_values::refused_row;
 use super::statement::Sink;
@@ -44,6 +45,8 @@ struct Scan {
     selection: Vec<u32>,
     /// Filter and values look at nothing but the row.
     alone: bool,
+    /// Functions compute what is changed, or returned, that may look for the rows changed before.
+    by_row: bool,
 }
 
 impl Scan {
@@ -66,6 +69,7 @@ impl Scan {
             filter: filter.map(|filter| Predicate::compile(filter, executor)),
             selection: Vec::new(),
             alone: filter.is_none_or(looks_at_its_row_only),
+            by_row: false,
         }
     }
 
@@ -131,7 +135,7 @@ impl Scan {
             loop {
                 let error = match &mut self.filter {
                     None => {
-                        change(&mut *cursor, None, &mut stale)?;
+                        each(self.by_row, &mut *cursor, None, &mut stale, &mut change)?;
                         self.selection.clear();
                         None
                     }
@@ -142,9 +146,10 @@ impl Scan {
                         }
                         if self.selection.len() == cursor.batch().rows && error.is_none() {
                             self.selection.clear();
-                            change(&mut *cursor, None, &mut stale)?;
+                            each(self.by_row, &mut *cursor, None, &mut stale, &mut change)?;
                         } else if !self.selection.is_empty() {
-                            change(&mut *cursor, Some(&self.selection), &mut stale)?;
+                            let rows = Some(self.selection.as_slice());
+                            each(self.by_row, &mut *cursor, rows, &mut stale, &mut change)?;
                         }
                         error
                     }
@@ -222,6 +227,32 @@ pub(crate) struct UpdateStatement {
     amounts: Option<Box<ExprList>>,
 }
 
+type Change<'c> = &'c mut dyn FnMut(&mut dyn ChangeCursor, Option<&[u32]>, &mut Vec<u32>) -> Result<()>;
+
+/// Changes the rows of a batch: all together, or one after the other where functions may look for what has become of those before.
+fn each(
+    by_row: bool,
+    cursor: &mut dyn ChangeCursor,
+    rows: Option<&[u32]>,
+    stale: &mut Vec<u32>,
+    change: Change<'_>,
+) -> Result<()> {
+    let count = rows.map_or(cursor.batch().rows, <[u32]>::len);
+    if !by_row || count < 2 {
+        return change(cursor, rows, stale);
+    }
+    let mut of_row = Vec::new();
+    for n in 0..count as u32 {
+        let row = rows.map_or(n, |rows| rows[n as usize]);
+        of_row.clear();
+        change(cursor, Some(&[row]), &mut of_row)?;
+        if !of_row.is_empty() {
+            stale.push(n);
+        }
+    }
+    Ok(())
+}
+
 impl UpdateStatement {
     pub fn new(update: &Update, executor: Executor) -> Self {
         let targets: Vec<usize> = update.assignments.iter().map(|(column, _)| *column).collect();
@@ -231,6 +262,8 @@ impl UpdateStatement {
         let mut scan = Scan::new(&update.table, &update.columns, access, update.filter.as_ref(), executor);
         scan.join(update.joined.as_ref(), executor);
         scan.alone &= update.assignments.iter().all(|(_, value)| looks_at_its_row_only(value));
+        let returned = update.returning.iter().flat_map(|returning| &returning.exprs);
+        scan.by_row = update.assignments.iter().map(|(_, value)| value).chain(returned).any(looks_at_each);
         scan.collect = access.is_some_and(|access| {
             !access.is_point() && access.index.columns().any(|column| target_ids.contains(&column))
         });
@@ -476,6 +509,7 @@ impl DeleteStatement {
         let Delete { table, columns, joined, access, filter, returning, parts } = delete;
         let mut scan = Scan::new(table, columns, access.as_ref(), filter.as_ref(), executor);
         scan.join(joined.as_ref(), executor);
+        scan.by_row = returning.iter().flat_map(|returning| &returning.exprs).any(looks_at_each);
         Self {
             scan,
             keys: ForeignKeys::of_delete(table),

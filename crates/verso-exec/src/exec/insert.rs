@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
+use verso_catalog::{TableDef, Volatility};
 use verso_storage::rules::{Rule, disabled};
 use verso_types::{Batch, SqlType, Value};
 
@@ -42,10 +42,14 @@ pub(crate) struct InsertStatement {
     reads_own: bool,
     /// Of a partitioned table: where its rows go.
     router: Option<Box<Router>>,
+    /// Functions compute its rows that may look for the rows before them: each is there before the next is computed.
+    by_row: bool,
 }
 
 /// RETURNING, compiled.
 struct Output {
+    /// The same of functions that it calls.
+    by_row: bool,
     exprs: ExprList,
     batch: Batch,
     /// It needs the row that was there before (of DO UPDATE).
@@ -80,7 +84,8 @@ impl InsertStatement {
         let returning = insert.returning.as_ref().map(|returning| {
             let exprs = ExprList::compile(&returning.exprs, executor);
             let batch = Batch::of_types(exprs.types());
-            Output { exprs, batch, old: insert.returns_old }
+            let by_row = returning.exprs.iter().any(looks_at_each);
+            Output { by_row, exprs, batch, old: insert.returns_old }
         });
         let all: Vec<usize> = (0..types.len()).collect();
         let conflict = insert.on_conflict.as_ref();
@@ -107,6 +112,7 @@ impl InsertStatement {
             returning,
             reads_own: insert.spool,
             router: insert.table.partitioned.is_some().then(|| Box::new(Router::new(insert, executor))),
+            by_row: insert.values.iter().any(looks_at_each) || rows_look_at_each(&insert.source),
         }
     }
 
@@ -152,6 +158,7 @@ impl InsertStatement {
     /// Inserts the rows; what that means for other tables is only noted.
     #[inline]
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        let by_row = self.by_row;
         let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, router, .. } =
             self;
         let mut target =
@@ -161,6 +168,10 @@ impl InsertStatement {
                 rows.recycle(KEEP_BYTES);
                 for row in 0..lists.len() {
                     target.add(cx, lists, row, rows, sink)?;
+                    if by_row {
+                        target.rest(cx, rows, sink)?;
+                        rows.clear();
+                    }
                 }
                 target.rest(cx, rows, sink)?;
             }
@@ -174,7 +185,13 @@ impl InsertStatement {
                     }
                     input.close();
                 }
-                while if *spool { set_aside.next(batch)? } else { input.next(cx, batch)? } {
+                loop {
+                    if by_row && !*spool {
+                        input.bound(1);
+                    }
+                    if !(if *spool { set_aside.next(batch)? } else { input.next(cx, batch)? }) {
+                        break;
+                    }
                     cx.check_cancelled()?;
                     values.eval(&cx.eval(), batch, rows)?;
                     target.insert(cx, rows, None, sink)?;
@@ -297,6 +314,24 @@ impl InsertStatement {
     }
 }
 
+/// Whether an expression calls a function of users that sees what the statement has done so far.
+pub(super) fn looks_at_each(expr: &TypedExpr) -> bool {
+    expr.any(&mut |part| match &part.kind {
+        ExprKind::UserCall { function, .. } => function.volatility == Volatility::Volatile,
+        _ => false,
+    })
+}
+
+/// The same of what is computed for each row of a query, or of VALUES.
+fn rows_look_at_each(source: &Plan) -> bool {
+    match source {
+        Plan::Values { rows, .. } => rows.iter().flatten().any(looks_at_each),
+        Plan::Project { input, exprs, .. } => exprs.iter().any(looks_at_each) || rows_look_at_each(input),
+        Plan::Filter { input, predicate } => looks_at_each(predicate) || rows_look_at_each(input),
+        _ => false,
+    }
+}
+
 /// Where rows go.
 struct Target<'s> {
     table: &'s TableDef,
@@ -346,6 +381,13 @@ impl Target<'_> {
         let types = self.types;
         if let Some(router) = self.router {
             self.count += router.insert(cx, rows, types, beside, (self.triggers.as_deref(), sink))?;
+            return Ok(());
+        }
+        if rows.rows > 1 && self.returning.as_ref().is_some_and(|returning| returning.by_row) {
+            for row in 0..rows.rows as u32 {
+                let beside = beside.map(|beside| beside.gather(&[row]));
+                self.insert(cx, &mut rows.gather(&[row]), beside.as_ref(), sink)?;
+            }
             return Ok(());
         }
         if self.triggers.as_ref().is_some_and(|triggers| triggers.changes_rows(TriggerEvent::Insert)) {
@@ -429,7 +471,7 @@ impl Target<'_> {
         sink: &mut dyn Sink,
     ) -> Result<()> {
         self.count += rows.rows as u64;
-        let Some(Output { exprs, batch, old }) = self.returning else { return Ok(()) };
+        let Some(Output { exprs, batch, old, .. }) = self.returning else { return Ok(()) };
         let none = if beside.is_none() && *old { Some(nulls(self.types, rows.rows)?) } else { None };
         match beside.or(none.as_ref()) {
             Some(beside) => {

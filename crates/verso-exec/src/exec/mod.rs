@@ -48,6 +48,7 @@ mod pages;
 mod parallel;
 mod passes;
 mod past;
+mod permitted;
 mod pipeline;
 mod probe;
 mod prune;
@@ -59,6 +60,7 @@ mod sift;
 mod sort;
 mod source;
 mod statement;
+mod stepwise;
 mod subquery;
 mod system;
 mod tables;
@@ -77,6 +79,7 @@ pub use foreign::{
     rules_over, set_generated,
 };
 pub use found::FoundRecords;
+pub use permitted::check_rights;
 pub use probe::{Measured, Probes};
 pub use prune::prune;
 pub(crate) use source::cast_row;

@@ -25,6 +25,7 @@ use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOper
 use super::set_operation::SetOperator;
 use super::set_project::SetProjectOperator;
 use super::sort::{Bound, SortOperator};
+use super::stepwise::StepwiseOperator;
 use super::source::{ExternalOperator, FileOperator, FunctionOperator, ScanOperator, ValuesOperator};
 use super::system::SystemOperator;
 use super::trigger::TransitionOperator;
@@ -142,10 +143,16 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
     match plan {
         Plan::Values { rows, columns } => Box::new(ValuesOperator::new(rows, columns, executor)),
         Plan::TableScan { table, columns, filter } => gated(filter.as_ref(), executor, |filter| {
-            Box::new(ScanOperator::new(table, columns, None, filter, executor))
+            let scan = |filter: Option<&TypedExpr>| -> Box<dyn Operator> {
+                Box::new(ScanOperator::new(table, columns, None, filter, executor))
+            };
+            stepwise(plan, filter, scan, executor)
         }),
         Plan::IndexScan { table, columns, access, filter } => gated(filter.as_ref(), executor, |filter| {
-            Box::new(ScanOperator::new(table, columns, Some(access), filter, executor))
+            let scan = |filter: Option<&TypedExpr>| -> Box<dyn Operator> {
+                Box::new(ScanOperator::new(table, columns, Some(access), filter, executor))
+            };
+            stepwise(plan, filter, scan, executor)
         }),
         Plan::CurrentRow { table, columns, cursor } => Box::new(CurrentOperator::new(table, columns, cursor)),
         Plan::SystemScan { view, args, columns, output, keys } => {
@@ -160,6 +167,10 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::Filter { input, predicate } => gated(Some(predicate), executor, |predicate| {
             let input = compile(input, executor);
             match predicate {
+                Some(predicate) if predicate.is_volatile() => {
+                    let batch = Batch::of_types(&types_of(plan));
+                    Box::new(StepwiseOperator::new(input, batch, predicate, false, executor))
+                }
                 Some(predicate) => Box::new(FilterOperator::new(input, predicate, executor)),
                 None => input,
             }
@@ -198,12 +209,10 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::Sort { input, keys, sorted } => Box::new(sort(input, (keys, *sorted), None, executor)),
         Plan::Limit { input, limit, offset, ties } => {
             let below = &**input;
-            let sorted = match (below, limit) {
+            let sorted = match limit {
                 // rows that the limit drops need not be kept
-                (Plan::Sort { input, keys, sorted }, Some(limit)) if ties.is_empty() => {
-                    let limit = RowExpr::compile(limit);
-                    let bound = Bound { limit, offset: offset.as_ref().map(RowExpr::compile) };
-                    Some(metered(below, Box::new(sort(input, (keys, *sorted), Some(bound), executor))))
+                Some(limit) if ties.is_empty() => {
+                    first_sorted(below, (limit, offset.as_ref()), executor)
                 }
                 _ => None,
             };
@@ -347,6 +356,44 @@ fn order_of(input: &Plan, keys: &[TypedExpr]) -> RowOrder {
     match !wanted.contains(&None) && first.collect::<HashSet<_>>().len() == wanted.len() {
         true => RowOrder::Together,
         false => RowOrder::Sorted,
+    }
+}
+
+/// A scan whose condition is volatile from some conjunct on asks these conjuncts row by row.
+fn stepwise(
+    plan: &Plan,
+    filter: Option<&TypedExpr>,
+    scan: impl FnOnce(Option<&TypedExpr>) -> Box<dyn Operator>,
+    executor: Executor,
+) -> Box<dyn Operator> {
+    let Some(filter) = filter.filter(|filter| filter.is_volatile()) else { return scan(filter) };
+    let mut first = filter.clone().conjuncts();
+    let at = first.iter().position(TypedExpr::is_volatile).unwrap_or(first.len());
+    let rest = TypedExpr::conjunction(first.split_off(at));
+    let scan = scan(TypedExpr::conjunction(first).as_ref());
+    let Some(rest) = rest else { return scan };
+    let batch = Batch::of_types(&types_of(plan));
+    Box::new(StepwiseOperator::new(scan, batch, &rest, true, executor))
+}
+
+/// A sort of which the first rows are wanted, and the projections over it.
+fn first_sorted(
+    plan: &Plan,
+    (limit, offset): (&TypedExpr, Option<&TypedExpr>),
+    executor: Executor,
+) -> Option<Box<dyn Operator>> {
+    stack::check().ok()?;
+    match plan {
+        Plan::Sort { input, keys, sorted } => {
+            let (limit, offset) = (RowExpr::compile(limit), offset.map(RowExpr::compile));
+            let bound = Bound { limit, offset };
+            Some(metered(plan, Box::new(sort(input, (keys, *sorted), Some(bound), executor))))
+        }
+        Plan::Project { input, exprs, .. } => {
+            let rows = first_sorted(input, (limit, offset), executor)?;
+            Some(metered(plan, Box::new(ProjectOperator::new(rows, &types_of(input), exprs, executor))))
+        }
+        _ => None,
     }
 }
 

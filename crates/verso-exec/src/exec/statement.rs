@@ -1,6 +1,8 @@
 //! Statements, compiled and run.
 
-use verso_catalog::TableDef;
+use std::sync::Arc;
+
+use verso_catalog::{FunctionDef, TableDef};
 use verso_types::{Batch, SqlType, Value};
 
 use super::ExecContext;
@@ -8,6 +10,7 @@ use super::change::{DeleteStatement, UpdateStatement};
 use super::insert::InsertStatement;
 use super::merge::MergeStatement;
 use super::operator::{Operator, compile, types_of};
+use super::permitted;
 use super::subquery::StatementState;
 use super::tables::Change;
 use super::with::WithStatement;
@@ -15,6 +18,7 @@ use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::plan::Statement;
+use crate::plpgsql::check_right;
 
 /// Takes the rows of a statement.
 pub trait Sink {
@@ -22,6 +26,10 @@ pub trait Sink {
     /// # Errors
     /// Ends the statement.
     fn batch(&mut self, batch: &Batch) -> Result<()>;
+    /// So many further rows of a query are wanted; all of them without a number.
+    fn wanted(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A statement ready to run, as often as wanted.
@@ -29,6 +37,8 @@ pub struct Compiled {
     kind: Kind,
     /// Of an open query.
     state: StatementState,
+    /// The functions that it may come to call.
+    calls: Vec<Arc<FunctionDef>>,
 }
 
 enum Kind {
@@ -67,7 +77,7 @@ impl Compiled {
             Statement::Merge(merge) => Kind::Merge(MergeStatement::new(merge, executor)),
             Statement::With(with) => Kind::With(WithStatement::new(with, executor)),
         };
-        Self { kind, state: StatementState::default() }
+        Self { kind, state: StatementState::default(), calls: permitted::called(statement) }
     }
 
     /// Runs the statement and yields the number of rows it returned or changed. The caller has begun the statement in
@@ -75,11 +85,21 @@ impl Compiled {
     /// # Errors
     /// The first in row order (S1).
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        self.check_rights(cx)?;
         let state = StatementState::default();
         let cx = &cx.statement(&state);
         let count = self.run_part(cx, sink)?;
         self.finish_part(cx)?;
         Ok(count)
+    }
+
+    /// That the role may call the functions of the statement.
+    ///
+    /// # Errors
+    /// 42501.
+    #[inline]
+    pub fn check_rights(&self, cx: &ExecContext<'_>) -> Result<()> {
+        self.calls.iter().try_for_each(|function| check_right(cx, function))
     }
 
     /// The same as a part of a statement around it, whose context it is; [`Compiled::finish_part`] follows at the end of that.
@@ -177,6 +197,7 @@ impl Compiled {
     /// # Errors
     /// Those of the query; XX000 for statements that change something.
     pub fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.check_rights(cx)?;
         match &mut self.kind {
             Kind::Query { operator, .. } => {
                 self.state = StatementState::default();
@@ -228,7 +249,15 @@ fn run_query(
 ) -> Result<u64> {
     operator.open(cx)?;
     let mut rows = 0;
-    while operator.next(cx, batch)? {
+    loop {
+        match sink.wanted() {
+            Some(0) => break,
+            Some(wanted) => operator.bound(wanted),
+            None => {}
+        }
+        if !operator.next(cx, batch)? {
+            break;
+        }
         cx.check_cancelled()?;
         rows += batch.rows as u64;
         sink.batch(batch)?;

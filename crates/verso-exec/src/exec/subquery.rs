@@ -3,7 +3,8 @@
 //! Q1. A subquery that depends on no outer value runs once per execution of its statement; one that does runs for each
 //!     row, with operators compiled once, or for the first of the rows that hand in the same values ([`memo`](super::memo)).
 //! Q2. What is kept lasts as long as the execution of the statement: nothing outlives a change of the tables.
-//! Q3. Rows that `In` looks into and that are too many for memory are asked a part at a time, for one row around them.
+//! Q3. Rows that `In` looks into and that are too many for memory are asked a part at a time, for one row around them. Where the
+//!     query might say something else the next time they are kept in a file, and looked through for each row.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,7 +25,7 @@ use crate::error::{ExecError, Result};
 use crate::functions::kernel::Kernel;
 use crate::memory::Reservation;
 use crate::plan::{ExprKind, Plan, SubqueryTest, TypedExpr};
-use crate::spill::Spool;
+use crate::spill::{Spool, SpoolReader};
 
 /// What a running statement keeps, by the address of the plan, which it holds on to.
 #[derive(Default)]
@@ -95,6 +96,8 @@ enum Answer {
     Value(Value),
     /// For `In`.
     Members(Members),
+    /// The same, too many for memory, of a query that is asked once (Q3).
+    Listed(Spool),
 }
 
 /// The rows that `In` looks into, each once.
@@ -185,12 +188,12 @@ impl Running {
         args: &[Value],
     ) -> Result<Value> {
         let ticket = match &self.answer {
-            Some(answer) => return answer.of_row(args, &self.types, test),
+            Some(answer) => return answer.of_row(cx, args, &self.types, test),
             None if self.constant => None,
             None => match self.memo.find(outer) {
                 Looked::Known(answer) => {
                     note(cx, &self.plan, true);
-                    return answer.of_row(args, &self.types, test);
+                    return answer.of_row(cx, args, &self.types, test);
                 }
                 Looked::Asked(ticket) => {
                     note(cx, &self.plan, false);
@@ -208,7 +211,7 @@ impl Running {
             Asked::All(answer) => answer,
             Asked::OfRow(value) => return Ok(value),
         };
-        let value = answer.of_row(args, &self.types, test);
+        let value = answer.of_row(cx, args, &self.types, test);
         if self.constant {
             self.answer = Some(answer);
         } else if let Some(ticket) = ticket {
@@ -228,11 +231,28 @@ fn note(cx: &ExecContext<'_>, plan: &Arc<Plan>, was_known: bool) {
 
 impl Answer {
     /// What it means for a row with these arguments.
-    fn of_row(&self, args: &[Value], types: &[SqlType], test: SubqueryTest) -> Result<Value> {
+    fn of_row(
+        &self,
+        cx: &ExecContext<'_>,
+        args: &[Value],
+        types: &[SqlType],
+        test: SubqueryTest,
+    ) -> Result<Value> {
         match (self, test) {
             (Answer::Value(value), _) => Ok(value.clone()),
             (Answer::Members(members), SubqueryTest::In { negated }) => {
                 members.contains(args, types, negated)
+            }
+            (Answer::Listed(rows), SubqueryTest::In { negated }) => {
+                let (mut reader, mut batch) = (SpoolReader::default(), Batch::of_types(types));
+                let mut before = None;
+                while before != Some(Value::Bool(true)) && rows.read(&mut reader, &mut batch)? {
+                    cx.check_cancelled()?;
+                    let mut members = Members::default();
+                    members.take(&batch, types);
+                    before = Some(members.among(before, args, types)?);
+                }
+                Ok(negated_if(negated, before.unwrap_or(Value::Bool(false))))
             }
             _ => Ok(Value::Null),
         }
@@ -246,6 +266,7 @@ impl Answer {
                 members.held = None;
                 size_of::<Members>() + members.heap_bytes()
             }
+            Answer::Listed(_) => 0,
         };
         (self, bytes as u64)
     }
@@ -278,41 +299,51 @@ impl Asking<'_> {
 
     /// Collects the rows that `In` looks into. Where they take too much memory each part of them is asked by itself, and is gone
     /// when the next one comes; the answer is that of this row then. A query that may say something else the next time is asked
-    /// once, so it has to be held.
+    /// once, so its rows are kept besides.
     fn members(&self, operator: &mut dyn Operator, cx: &ExecContext<'_>, negated: bool) -> Result<Asked> {
         let mut batch = Batch::of_types(self.types);
         let mut members = Members::default();
         let mut held = cx.reserve("IN (subquery)");
         // Whether the argument is among the parts that are gone; NULL where that is not known.
         let mut before: Option<Value> = None;
-        let among = |members: &Members, before: Option<Value>| {
-            let now = members.contains(self.args, self.types, false)?;
-            Ok::<_, ExecError>(match (before, now) {
-                (Some(Value::Bool(true)), _) | (_, Value::Bool(true)) => Value::Bool(true),
-                (Some(Value::Null), _) | (_, Value::Null) => Value::Null,
-                _ => Value::Bool(false),
-            })
-        };
+        let among = |members: &Members, before| members.among(before, self.args, self.types);
+        let mut kept = Spool::default();
+        let mut fit = true;
         while before != Some(Value::Bool(true)) && operator.next(cx, &mut batch)? {
             cx.check_cancelled()?;
-            members.take(&batch, self.types);
+            if fit {
+                members.take(&batch, self.types);
+            }
             let bytes = members.heap_bytes() as u64;
             if !self.repeats {
-                held.resize(bytes)?;
+                let rows = std::mem::replace(&mut batch, Batch::of_types(self.types));
+                kept.push(cx.services.memory, "IN (subquery)", rows)?;
+                if fit && held.try_resize(bytes).is_err() {
+                    (fit, members) = (false, Members::default());
+                    held.resize(0)?;
+                }
             } else if held.try_resize(bytes).is_err() {
                 before = Some(among(&members, before)?);
                 members = Members::default();
                 held.resize(0)?;
             }
         }
+        if !fit {
+            return Ok(Asked::All(Answer::Listed(kept)));
+        }
         if before.is_none() {
             members.held = Some(held);
             return Ok(Asked::All(Answer::Members(members)));
         }
-        Ok(Asked::OfRow(match (among(&members, before)?, negated) {
-            (Value::Bool(found), true) => Value::Bool(!found),
-            (value, _) => value,
-        }))
+        Ok(Asked::OfRow(negated_if(negated, among(&members, before)?)))
+    }
+}
+
+/// What IN says, or NOT IN.
+fn negated_if(negated: bool, found: Value) -> Value {
+    match found {
+        Value::Bool(found) => Value::Bool(found != negated),
+        other => other,
     }
 }
 
@@ -393,6 +424,16 @@ impl Members {
 
     fn heap_bytes(&self) -> usize {
         self.keys.heap_bytes() + self.row_bytes
+    }
+
+    /// Whether the arguments are among these rows or were among those before; NULL where that is not known.
+    fn among(&self, before: Option<Value>, args: &[Value], types: &[SqlType]) -> Result<Value> {
+        let now = self.contains(args, types, false)?;
+        Ok(match (before, now) {
+            (Some(Value::Bool(true)), _) | (_, Value::Bool(true)) => Value::Bool(true),
+            (Some(Value::Null), _) | (_, Value::Null) => Value::Null,
+            _ => Value::Bool(false),
+        })
     }
 
     /// SQL's three values: NULL where a NULL decides.

@@ -270,6 +270,31 @@ impl Predicate {
         }
         None
     }
+
+    /// Replaces `selection` by the first `wanted` of these rows for which the condition is true, which is asked of one row after the
+    /// other. Where it stopped: behind the last row that was asked; an error comes beside the rows before it.
+    pub fn select_some(
+        &self,
+        cx: &EvalContext<'_>,
+        batch: &Batch,
+        rows: Range<usize>,
+        wanted: usize,
+        selection: &mut Vec<u32>,
+    ) -> (usize, Option<ExecError>) {
+        selection.clear();
+        for row in rows.clone() {
+            let found = cx.runtime.check_cancelled().and_then(|()| self.row.eval(cx, RowInput { batch, row }));
+            match found {
+                Ok(Value::Bool(true)) => selection.push(row as u32),
+                Ok(_) => {}
+                Err(error) => return (row + 1, Some(error)),
+            }
+            if selection.len() >= wanted {
+                return (row + 1, None);
+            }
+        }
+        (rows.end, None)
+    }
 }
 
 fn fill_selection(result: BoolResult<'_>, rows: usize, selection: &mut Vec<u32>) {

@@ -389,6 +389,8 @@ pub enum PlStatementKind {
         format: Option<Arc<str>>,
         /// The arguments, cast to text.
         args: Vec<TypedExpr>,
+        /// The only argument is `MESSAGE`, which may not be NULL.
+        by_option: bool,
         /// The code; P0001 without one.
         sqlstate: Option<Arc<str>>,
         /// `ERRCODE`, a text: five characters, or the name of a condition.

@@ -32,6 +32,11 @@ fn asked(cx: &ExecContext<'_>, check: &str) -> Option<(&'static str, bool)> {
     }
 }
 
+/// Whether the session wants to know of INTO that leaves out rows.
+pub(super) fn tests_rows(cx: &ExecContext<'_>) -> bool {
+    asked(cx, TOO_MANY_ROWS).is_some()
+}
+
 /// Raises what a check has found, as an error or as a warning.
 fn tell(cx: &ExecContext<'_>, is_error: bool, found: Raised) -> Result<()> {
     if is_error {

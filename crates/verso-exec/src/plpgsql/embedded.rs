@@ -2,7 +2,7 @@
 
 use verso_types::{Batch, SqlType, Value};
 
-use super::checks::{check_strict, check_width};
+use super::checks::{check_strict, check_width, tests_rows};
 use super::dynamic::NO_DATA;
 use super::frame::Frame;
 use super::program::Embedded;
@@ -89,9 +89,19 @@ pub(super) fn run_sql(
         return Ok(());
     };
     let mut first = None;
-    let rows = run_embedded(statement, None, cx, frame, Taken::First(&mut first))?;
     // As many as PostgreSQL asks for, also where they are too many.
-    frame.counted(rows.min(if statement.is_query && !into.strict { 1 } else { 2 }));
+    let one = statement.is_query && !into.strict;
+    let enough = if one { 1 } else { 2 };
+    let asked = match () {
+        () if !statement.is_query || statement.one_row => u64::MAX,
+        () if one && !tests_rows(cx) => 1,
+        () => 2,
+    };
+    let rows = run_embedded(statement, None, cx, frame, Taken::First(&mut first, asked))?;
+    if statement.types.is_empty() && !statement.is_query {
+        return Err(ExecError::raised("42601", "INTO used with a command that cannot return data"));
+    }
+    frame.counted(rows.min(enough));
     check_strict(into, rows, statement, None, cx, frame)?;
     if first.is_some() {
         check_width(cx, &into.targets, &statement.types)?;
@@ -106,7 +116,8 @@ pub(super) enum Taken<'t> {
     /// Into the function's result.
     Result,
     Spool(&'t mut Spool),
-    First(&'t mut Option<Vec<Value>>),
+    /// The first row; so many are read.
+    First(&'t mut Option<Vec<Value>>, u64),
 }
 
 /// Takes the rows while the slots are lent to the statement.
@@ -125,7 +136,7 @@ impl Taker<'_, '_> {
         match &mut self.taken {
             Taken::Nothing | Taken::Result => {}
             Taken::Spool(spool) => **spool = Spool::default(),
-            Taken::First(first) => **first = None,
+            Taken::First(first, _) => **first = None,
         }
     }
 }
@@ -136,12 +147,20 @@ impl Sink for Taker<'_, '_> {
             Taken::Nothing => Ok(()),
             Taken::Result => self.result.push(self.cx.services.memory, "RETURN QUERY", batch.clone()),
             Taken::Spool(spool) => spool.push(self.cx.services.memory, "FOR over a query", batch.clone()),
-            Taken::First(first) => {
+            Taken::First(first, wanted) => {
+                *wanted = wanted.saturating_sub(batch.rows as u64);
                 if first.is_none() && batch.rows > 0 {
                     **first = Some(batch.row(0, self.types));
                 }
                 Ok(())
             }
+        }
+    }
+
+    fn wanted(&self) -> Option<u64> {
+        match self.taken {
+            Taken::First(_, wanted) if wanted < u64::MAX => Some(wanted),
+            _ => None,
         }
     }
 }

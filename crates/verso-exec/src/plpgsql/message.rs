@@ -29,29 +29,35 @@ pub(super) fn raise(raise: &Raise, cx: &ExecContext<'_>, frame: &Frame) -> Resul
         Some(named) => Some(code_of(named)?),
         None => raise.sqlstate.clone(),
     };
+    if raise.by_option && args.iter().any(Value::is_null) {
+        return Err(null_option());
+    }
     let message = match (&raise.format, named, &given) {
         (Some(format), ..) => format_message(format, &args)?,
         // Without a message it is what the code was given as.
         (None, Some(named), _) => named,
-        (None, None, code) => code.as_deref().unwrap_or_default().to_owned(),
+        (None, None, code) => {
+            let unnamed = if raise.level == RaiseLevel::Exception { "P0001" } else { "00000" };
+            code.as_deref().unwrap_or(unnamed).to_owned()
+        }
     };
+    let mut about = About::default();
+    for (what, text) in &raise.about {
+        let text = Some(option(cx, frame, text)?);
+        match what {
+            PlDiagnostic::ColumnName => about.column = text,
+            PlDiagnostic::ConstraintName => about.constraint = text,
+            PlDiagnostic::DatatypeName => about.datatype = text,
+            PlDiagnostic::TableName => about.table = text,
+            _ => about.schema = text,
+        }
+    }
     let sqlstate = |default: &str| given.clone().unwrap_or_else(|| Arc::from(default));
     if raise.level == RaiseLevel::Exception {
         let raised = Raised { sqlstate: sqlstate("P0001"), message, detail, hint };
         let error = ExecError::Raised(Box::new(raised));
         if raise.about.is_empty() {
             return Err(error);
-        }
-        let mut about = About::default();
-        for (what, text) in &raise.about {
-            let text = Some(option(cx, frame, text)?);
-            match what {
-                PlDiagnostic::ColumnName => about.column = text,
-                PlDiagnostic::ConstraintName => about.constraint = text,
-                PlDiagnostic::DatatypeName => about.datatype = text,
-                PlDiagnostic::TableName => about.table = text,
-                _ => about.schema = text,
-            }
         }
         return Err(ExecError::About { error: Box::new(error), about: Box::new(about) });
     }
@@ -68,7 +74,11 @@ pub(super) fn raise(raise: &Raise, cx: &ExecContext<'_>, frame: &Frame) -> Resul
 fn option(cx: &ExecContext<'_>, frame: &Frame, expr: &RowExpr) -> Result<String> {
     let value = frame.eval(cx, expr)?;
     let text = value.as_str().map(str::to_owned);
-    text.ok_or_else(|| ExecError::raised("22004", "RAISE statement option cannot be null"))
+    text.ok_or_else(null_option)
+}
+
+fn null_option() -> ExecError {
+    ExecError::raised("22004", "RAISE statement option cannot be null")
 }
 
 /// What USING ERRCODE says: a code, or the name of a condition.

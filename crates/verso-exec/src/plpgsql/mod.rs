@@ -240,7 +240,7 @@ pub(crate) fn call_procedure(
 }
 
 /// Refuses a function that the role may not call; a block is nobody's.
-fn check_right(cx: &ExecContext<'_>, function: &FunctionDef) -> Result<()> {
+pub(crate) fn check_right(cx: &ExecContext<'_>, function: &FunctionDef) -> Result<()> {
     let Some(role) = cx.catalog.acting_role().filter(|_| function.oid.0 != 0) else { return Ok(()) };
     if cx.catalog.rights(role, Object::Function(function.oid)).has(Rights::EXECUTE) {
         return Ok(());

@@ -255,6 +255,7 @@ pub(super) struct Raise {
     pub level: RaiseLevel,
     pub format: Option<Arc<str>>,
     pub args: Vec<RowExpr>,
+    pub by_option: bool,
     pub sqlstate: Option<Arc<str>>,
     pub errcode: Option<RowExpr>,
     pub detail: Option<RowExpr>,
@@ -277,6 +278,8 @@ pub(super) struct Embedded {
     pub text: Option<Arc<str>>,
     /// Counts towards FOUND and ROW_COUNT by the rows it returns (a query) or changes.
     pub is_query: bool,
+    /// It is a query that never has a second row.
+    pub one_row: bool,
     /// It is a query and changes nothing; none of the session's, such as EXPLAIN.
     pub reads_only: bool,
     /// The word for what it changes or locks.
@@ -351,10 +354,22 @@ impl Embedded {
             shape: Arc::new(RowType { of: None, fields }),
             text: None,
             is_query: statement.is_query(),
+            one_row: matches!(statement, Statement::Query(plan) if has_one_row(plan)),
             reads_only: matches!(statement, Statement::Query(_)),
             change: statement.change(),
             temporary: statement.changes_temporary(),
         }
+    }
+}
+
+/// Whether it is plain that a query never has a second row.
+fn has_one_row(plan: &Plan) -> bool {
+    match plan {
+        Plan::Project { input, .. } | Plan::Filter { input, .. } => has_one_row(input),
+        Plan::IndexScan { access, .. } => access.is_point(),
+        Plan::Aggregate { group_by, sets, .. } => group_by.is_empty() && sets.is_none(),
+        Plan::Values { rows, .. } => rows.len() <= 1,
+        _ => false,
     }
 }
 
@@ -477,11 +492,22 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             into: into.clone(),
             perform: *perform,
         },
-        PlStatementKind::Raise { level, format, args, sqlstate, errcode, detail, hint, about } => {
+        PlStatementKind::Raise {
+            level,
+            format,
+            args,
+            by_option,
+            sqlstate,
+            errcode,
+            detail,
+            hint,
+            about,
+        } => {
             StepKind::Raise(Box::new(Raise {
                 level: *level,
                 format: format.clone(),
                 args: args.iter().map(RowExpr::compile).collect(),
+                by_option: *by_option,
                 sqlstate: sqlstate.clone(),
                 errcode: optional(errcode.as_ref()),
                 detail: optional(detail.as_ref()),

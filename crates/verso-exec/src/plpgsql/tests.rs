@@ -312,6 +312,7 @@ fn messages_and_raised_errors() {
         level,
         format: Some("value % of %%".into()),
         args: vec![literal(Value::text("7"))],
+        by_option: false,
         sqlstate: sqlstate.map(Into::into),
         errcode: None,
         detail: Some(literal(Value::text("why"))),

@@ -117,9 +117,10 @@ pub(super) fn alter_function(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
 fn properties(cursor: &mut Cursor<'_>, kind: RoutineKind) -> Result<AlterFunction, SyntaxError> {
     let (mut volatility, mut strict, mut security_definer, mut leakproof) = (None, None, None, None);
     let (mut settings, mut planning) = (Vec::new(), Planning::default());
+    let mut of_functions = None;
     loop {
         let at = cursor.here().start;
-        let of_functions = [
+        let words = [
             "immutable",
             "stable",
             "volatile",
@@ -132,7 +133,9 @@ fn properties(cursor: &mut Cursor<'_>, kind: RoutineKind) -> Result<AlterFunctio
             "leakproof",
             "not",
         ];
-        if kind == RoutineKind::Procedure && of_functions.iter().any(|word| cursor.is(&[word])) {
+        let of_function = words.iter().any(|word| cursor.is(&[word]));
+        of_functions = of_functions.or(of_function.then_some(at));
+        if kind == RoutineKind::Procedure && of_function {
             let text = "invalid attribute in procedure definition";
             return Err(SyntaxError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).at(at));
         }
@@ -182,6 +185,7 @@ fn properties(cursor: &mut Cursor<'_>, kind: RoutineKind) -> Result<AlterFunctio
                 leakproof,
                 planning,
                 settings,
+                of_functions,
             });
         }
     }

@@ -86,6 +86,8 @@ pub enum AlterFunction {
         planning: super::Planning,
         /// SET, RESET, in their order.
         settings: Vec<FunctionSetting>,
+        /// The place of the first of them that a procedure does not have.
+        of_functions: Option<u32>,
     },
 }
 

@@ -8,7 +8,7 @@ use verso_types::{CastKind, SqlType, Value, cast_kind};
 use super::Binder;
 use super::call::without_sets;
 use super::collate::{distinguished_together, refuse_mismatch, searching};
-use super::comparable;
+use super::comparable::{self, in_any_range};
 use super::context::{Clause, Context};
 use super::once::{once, once_if_volatile};
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
@@ -204,7 +204,20 @@ impl Binder<'_> {
                 without_sets(cx, sets, "CASE", expr.at.start)?;
                 Ok(case)
             }
-            ExprKind::Cast { arg, ty, at_type } => self.cast(arg, &self.data_type(ty)?, *at_type, cx),
+            ExprKind::Cast { arg, ty, at_type } => match self.data_type(ty) {
+                Err(_) if is_unknown(ty) => {
+                    let bound = self.expr(arg, cx)?;
+                    match bound.ty {
+                        // It stays a literal without a type.
+                        SqlType::Unknown => Ok(bound),
+                        _ => {
+                            let text = format!("cannot cast type {} to unknown", shown(&bound.ty));
+                            Err(SqlError::new(sqlstate::CANNOT_COERCE, text).at(*at_type))
+                        }
+                    }
+                }
+                ty => self.cast(arg, &ty?, *at_type, cx),
+            },
             ExprKind::Call(call) => self.call(call, expr, cx),
             ExprKind::Array(elements) => {
                 if elements.is_empty() {
@@ -222,7 +235,7 @@ impl Binder<'_> {
             ExprKind::Subscript { .. } | ExprKind::Slice { .. } => self.subscripted(expr, cx),
             ExprKind::Subquery(query) => {
                 self.refuse_subquery(cx.clause, expr.point)?;
-                self.scalar_subquery(query, cx)
+                self.scalar_subquery(query, expr.at.start, cx)
             }
             ExprKind::Exists(query) => {
                 self.refuse_subquery(cx.clause, expr.point)?;
@@ -230,7 +243,7 @@ impl Binder<'_> {
             }
             ExprKind::ArraySubquery(query) => {
                 self.refuse_subquery(cx.clause, expr.point)?;
-                self.array_subquery(query, cx)
+                self.array_subquery(query, expr.at.start, cx)
             }
             ExprKind::InSubquery { args, query, negated } => {
                 self.refuse_subquery(cx.clause, expr.point)?;
@@ -525,12 +538,12 @@ impl Binder<'_> {
                 {
                     comparable::check_member(base, common, [left, right], point)?;
                 }
-                let call = self.built_in(entries[index], operands, &to)?;
+                let call = in_any_range(op, self.built_in(entries[index], operands, &to)?);
                 self.compared(op, call, point)
             }
             found => match (quantified(op, &types), entries) {
                 (Some(to), [entry]) => {
-                    let call = self.built_in(entry, operands, &to)?;
+                    let call = in_any_range(op, self.built_in(entry, operands, &to)?);
                     self.compared(op, call, point)
                 }
                 _ => Err(operator_error(op, &types, &found).at(point)),
@@ -743,4 +756,14 @@ fn known_range(expr: TypedExpr) -> TypedExpr {
         Some(_) => return expr,
     };
     TypedExpr::literal(Value::Bool(has), SqlType::Bool)
+}
+
+/// Whether a type is that of literals which have none yet.
+fn is_unknown(ty: &SqlType) -> bool {
+    match ty {
+        SqlType::Named(named) => {
+            &*named.name == "unknown" && named.schema.as_deref().is_none_or(|schema| schema == "pg_catalog")
+        }
+        _ => false,
+    }
 }

@@ -138,6 +138,7 @@ pub use generated::{columns_in_scope, filled_text};
 pub use names::index_name;
 pub(crate) use names::output_name;
 pub(crate) use null::may_be_null;
+pub(crate) use order::around_sort;
 pub use parameter::Inference;
 pub use plpgsql::bind_block;
 pub use plpgsql::bind_sql_function;

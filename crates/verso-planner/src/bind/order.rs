@@ -136,7 +136,7 @@ fn sorted(
 
 /// What is computed below a sort, and the expressions over that above it: what does something (a sequence's next value) is
 /// done in the order of the rows that come out, and only for these.
-fn around_sort(
+pub(crate) fn around_sort(
     exprs: Vec<TypedExpr>,
     late: &[bool],
     input: &[OutputColumn],

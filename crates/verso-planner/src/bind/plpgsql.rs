@@ -158,7 +158,13 @@ pub fn check_function(
     match (function.language, &function.returns) {
         (FunctionLanguage::Sql, _) => {
             let statements = function_statements(function)?;
-            bind_sql_function(function, &statements, catalog, time_zone).map(drop)
+            let bound = bind_sql_function(function, &statements, catalog, time_zone);
+            bound.map(drop).map_err(|error| match &*error.sqlstate {
+                sqlstate::INVALID_FUNCTION_DEFINITION if error.position.is_none() => {
+                    error.with_context(&format!("SQL function \"{}\"", function.name))
+                }
+                _ => error,
+            })
         }
         (FunctionLanguage::Internal, _) => Ok(()),
         (FunctionLanguage::PlPgSql, FunctionReturn::Trigger) => {
@@ -493,7 +499,11 @@ impl<'c> Body<'c> {
     /// The same without a note of what its errors say.
     fn bind_quietly(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
         let scope = Scope::default();
-        let mut bound = self.binder.expr(expr, &mut Context::new(&scope, Clause::Procedure))?;
+        let bind = |expr: &Expr| self.binder.expr(expr, &mut Context::new(&scope, Clause::Procedure));
+        let mut bound = bind(expr).or_else(|error| match is_of_queries(&error) {
+            true => bind(&as_query(expr)),
+            false => Err(error),
+        })?;
         crate::plan::expression(&mut bound, self.binder.planning())?;
         Ok(bound)
     }
@@ -591,4 +601,31 @@ impl<'c> Body<'c> {
     fn condition(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
         self.first_value(expr, "condition", &SqlType::Bool)
     }
+}
+
+/// Whether an expression is refused for what only the output of a query may have: aggregates, windows, functions of sets.
+fn is_of_queries(error: &SqlError) -> bool {
+    match &*error.sqlstate {
+        sqlstate::GROUPING_ERROR | sqlstate::WINDOWING_ERROR => true,
+        sqlstate::FEATURE_NOT_SUPPORTED => error.message.starts_with("set-returning functions are not allowed"),
+        _ => false,
+    }
+}
+
+/// An expression as the query that it is to PostgreSQL: `SELECT expression`.
+fn as_query(expr: &Expr) -> Expr {
+    let select = syntax::Select {
+        distinct: false,
+        distinct_on: Vec::new(),
+        items: vec![syntax::SelectItem::Expr { expr: expr.clone(), alias: None }],
+        from: None,
+        filter: None,
+        group_by: Vec::new(),
+        group_distinct: false,
+        having: None,
+        windows: Vec::new(),
+        hints: Vec::new(),
+    };
+    let query = syntax::Query::of(syntax::QueryBody::Select(Box::new(select)), expr.at);
+    Expr { kind: syntax::ExprKind::Subquery(Box::new(query)), at: expr.at, point: expr.point }
 }

@@ -121,9 +121,9 @@ impl Binder<'_> {
             }
             JsonForm::ArrayQuery { query, format, returning } => {
                 // refuses a query of several columns
-                self.array_subquery(query, cx)?;
+                self.array_subquery(query, expr.at.start, cx)?;
                 let query = array_of_query(query, format, returning, expr);
-                self.scalar_subquery(&query, cx)
+                self.scalar_subquery(&query, expr.at.start, cx)
             }
             JsonForm::Aggregate(aggregate) => self.json_aggregate(aggregate, expr, cx),
         }

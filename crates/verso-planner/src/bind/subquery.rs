@@ -69,10 +69,15 @@ impl Binder<'_> {
         Ok((plan, outer))
     }
 
-    /// `(query)`.
-    pub(super) fn scalar_subquery(&self, query: &Query, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+    /// `(query)`, which begins at a place.
+    pub(super) fn scalar_subquery(
+        &self,
+        query: &Query,
+        at: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
         let (plan, outer) = self.correlated(query, cx)?;
-        let ty = only_column(&plan, query)?;
+        let ty = only_column(&plan, at)?;
         Ok(subquery(plan, outer, SubqueryTest::Scalar, Vec::new(), ty))
     }
 
@@ -82,10 +87,15 @@ impl Binder<'_> {
         Ok(subquery(rows_only(plan), outer, SubqueryTest::Exists, Vec::new(), SqlType::Bool))
     }
 
-    /// `ARRAY(query)`.
-    pub(super) fn array_subquery(&self, query: &Query, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+    /// `ARRAY(query)`, which begins at a place.
+    pub(super) fn array_subquery(
+        &self,
+        query: &Query,
+        at: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
         let (plan, outer) = self.correlated(query, cx)?;
-        let ty = array_over(only_column(&plan, query)?);
+        let ty = array_over(only_column(&plan, at)?);
         Ok(subquery(plan, outer, SubqueryTest::Array, Vec::new(), ty))
     }
 
@@ -162,6 +172,12 @@ fn without_columns(plan: Plan, counted: bool) -> Plan {
             }
             Plan::Project { input, .. } | Plan::Sort { input, .. } | Plan::Window { input, .. } => *input,
             Plan::DistinctOn { input, .. } | Plan::Distinct { input } if !counted => *input,
+            // There is a group where there is a row.
+            Plan::Aggregate { input, group_by, aggregates, sets: None }
+                if !counted && !group_by.is_empty() && aggregates.is_empty() =>
+            {
+                *input
+            }
             input => {
                 return Plan::Project { input: Box::new(input), exprs: Vec::new(), names: Vec::new() };
             }
@@ -170,10 +186,10 @@ fn without_columns(plan: Plan, counted: bool) -> Plan {
 }
 
 /// The type of a query's one column.
-fn only_column(plan: &Plan, query: &Query) -> Result<SqlType, SqlError> {
+fn only_column(plan: &Plan, at: u32) -> Result<SqlType, SqlError> {
     let mut output = plan.output();
     match (output.pop(), output.is_empty()) {
         (Some(column), true) => Ok(column.seen()),
-        _ => Err(SqlError::syntax("subquery must return only one column").at(query.at.start)),
+        _ => Err(SqlError::syntax("subquery must return only one column").at(at)),
     }
 }

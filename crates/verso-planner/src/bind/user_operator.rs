@@ -92,7 +92,7 @@ impl Binder<'_> {
         self.catalog.cast(from, to).filter(|cast| match kind {
             CastKind::Explicit => true,
             CastKind::Assignment => cast.context != CastContext::Explicit,
-            CastKind::Implicit => cast.context == CastContext::Implicit,
+            CastKind::Implicit | CastKind::Compared => cast.context == CastContext::Implicit,
         })
     }
 

@@ -372,12 +372,12 @@ impl<'s> Planner<'s> {
 
     /// The sort below a projection that leaves out what only the order needs.
     fn below_kept<'p>(&mut self, plan: &'p mut Plan) -> &'p mut Plan {
-        if !matches!(&*plan, Plan::Project { input, .. } if matches!(**input, Plan::Sort { .. })) {
+        if !over_sort(plan) {
             return plan;
         }
         plan.for_each_expr_mut(&mut |expr| self.expression(expr));
         match plan {
-            Plan::Project { input, .. } => input,
+            Plan::Project { input, .. } => self.below_kept(input),
             other => other,
         }
     }
@@ -648,6 +648,14 @@ fn through(index: &Arc<IndexDef>, terms: &[Term<'_>]) -> Path {
         }
     }
     path
+}
+
+/// Whether only projections are above a sort, of which there is one at least.
+fn over_sort(plan: &Plan) -> bool {
+    match plan {
+        Plan::Project { input, .. } => matches!(**input, Plan::Sort { .. }) || over_sort(input),
+        _ => false,
+    }
 }
 
 /// Several of `min(column)` and `max(column)` of a table, each of which an index has: each by itself, put together to one row.

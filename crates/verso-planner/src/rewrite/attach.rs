@@ -135,7 +135,7 @@ impl Rewriter<'_> {
     }
 
     /// Whether a part of an expression is a query to be joined.
-    fn is_wanted(&self, part: &TypedExpr, rows: f64) -> bool {
+    pub(super) fn is_wanted(&self, part: &TypedExpr, rows: f64) -> bool {
         let K::Subquery { plan, outer, test, .. } = &part.kind else { return false };
         let fits = match test {
             SubqueryTest::Exists => true,

@@ -21,6 +21,7 @@
 //! | [`order`] | which of them are joined first, and how |
 //! | [`unnest`], [`members`] | queries in conditions that become joins |
 //! | [`attach`], [`dependent`] | queries in expressions, and those that use the row for more than equalities |
+//! | [`postpone`] | what costs much, computed above the sort of which only the first rows are wanted |
 //! | [`sets`] | INTERSECT and EXCEPT as such queries |
 //! | [`shared`] | queries of WITH that are read once become part of their reader |
 //! | [`narrow`] | columns that nothing uses, left out |
@@ -33,6 +34,7 @@ mod graph;
 mod members;
 mod narrow;
 mod order;
+mod postpone;
 mod push;
 mod reduce;
 mod rules;

@@ -30,6 +30,9 @@ impl Rewriter<'_> {
         check()?;
         plan.for_each_expr_mut(&mut super::members::of_arrays);
         let Wanted { rows: most, order } = std::mem::take(&mut self.wanted);
+        if self.rules.push {
+            self.postpone(&mut plan);
+        }
         if self.rules.unnest && self.rules.push {
             plan = self.filtered_by_set(plan);
             let first = most.filter(|_| order.is_none());

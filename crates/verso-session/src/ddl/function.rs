@@ -337,6 +337,7 @@ impl Schema<'_> {
             [] => {
                 let text = match types {
                     Some(types) => {
+                        let what = if kind == RoutineKind::Routine { "function" } else { what };
                         let types: Vec<_> = types.iter().map(|ty| ty.without_modifiers().pg_name()).collect();
                         format!("{what} {name}({}) does not exist", types.join(", "))
                     }

@@ -162,14 +162,12 @@ impl Schema<'_> {
                         leakproof,
                         planning,
                         settings,
+                        of_functions,
                     } => {
-                        let of_functions = volatility.is_some()
-                            || strict.is_some()
-                            || leakproof.is_some()
-                            || *planning != Default::default();
-                        if function.is_procedure() && of_functions {
+                        if let (true, Some(at)) = (function.is_procedure(), *of_functions) {
                             let text = "invalid attribute in procedure definition";
-                            return Err(SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).into());
+                            let error = SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text);
+                            return Err(error.at(at).into());
                         }
                         self.may_be_leakproof(*leakproof == Some(true))?;
                         let new = FunctionDef {

@@ -34,6 +34,12 @@ use crate::syntax::{
 /// Blocks within blocks.
 const NESTING_MAX: u32 = 40;
 
+/// Words that no variable is declared as.
+const RESERVED: [&str; 24] = [
+    "all", "begin", "by", "case", "declare", "else", "end", "execute", "for", "foreach", "from", "if", "in",
+    "into", "loop", "not", "null", "or", "strict", "then", "to", "using", "when", "while",
+];
+
 /// Parses a body: one block.
 ///
 /// # Errors
@@ -78,6 +84,9 @@ impl Body<'_> {
         let (mut conflict, mut strict_params) = (None, None);
         while self.is_operator(0, "#") {
             self.at += 1;
+            if self.accept(&["option"]) {
+                return Err(self.unexpected());
+            }
             match self.name()?.text.as_str() {
                 "variable_conflict" if self.accept(&["use_column"]) => conflict = Some(PlConflict::Column),
                 "variable_conflict" if self.accept(&["use_variable"]) => {
@@ -158,7 +167,11 @@ impl Body<'_> {
 
     fn declaration(&mut self) -> Result<PlDeclaration, SyntaxError> {
         let line = self.line();
-        let name = self.name()?;
+        // Words of SQL are names here, those of PL/pgSQL are not.
+        if RESERVED.iter().any(|word| self.is(&[word])) || matches!(self.peek(), Some(Token::Parameter(_))) {
+            return Err(self.unexpected());
+        }
+        let name = self.label_name()?;
         self.latest.set(line);
         if let Some(cursor) = self.cursor_declaration()? {
             return Ok(PlDeclaration {

@@ -70,7 +70,7 @@ impl<'s> Body<'s> {
             "raise" => self.raise()?,
             "get" => self.get_diagnostics()?,
             "call" => {
-                let tokens = self.statement_tokens()?;
+                let tokens = self.until_semicolon()?;
                 let call = self.parse(tokens, call)?;
                 self.semicolon()?;
                 PlStatementKind::Call(call, self.text_of(tokens).to_owned())
@@ -121,6 +121,9 @@ impl<'s> Body<'s> {
             _ => Vec::new(),
         };
         self.at += 1;
+        if self.peek().is_none() {
+            return Err(SyntaxError::syntax("syntax error at end of input").at(self.source.end()));
+        }
         let tokens = self.until_semicolon()?;
         let value = self.expr(tokens)?;
         // Errors show the whole of it.
@@ -308,6 +311,9 @@ impl<'s> Body<'s> {
 
     fn return_statement(&mut self) -> Result<PlStatementKind, SyntaxError> {
         self.at += 1;
+        if self.peek().is_none() {
+            return Err(self.source.problem("unexpected end of function definition", self.source.end()));
+        }
         if self.accept(&["query"]) {
             if self.accept(&["execute"]) {
                 let text = self.dynamic(&[], "; or USING")?;
@@ -341,6 +347,10 @@ impl<'s> Body<'s> {
             return Err(self.unexpected());
         }
         let first = word_of(self.source, &tokens[0]).unwrap_or_default();
+        // No statement of a body begins so.
+        if tokens[0].token == Token::LParen || ["table", "into"].contains(&&*first) {
+            return Err(self.source.near(tokens[0].at.start));
+        }
         let (rest, into, strict) = self.take_into(tokens)?;
         let text = self.text_without_into(tokens, rest.as_deref());
         let statement = match rest {

@@ -155,7 +155,12 @@ impl<'s> Body<'s> {
                 _ => {}
             }
         }
-        Err(self.missing_end(parens, expected, self.source.end()))
+        let end = self.source.end();
+        Err(match parens {
+            0 if tokens.is_empty() => self.source.problem("missing expression", end),
+            0 => SyntaxError::syntax("syntax error at end of input").at(end),
+            _ => self.missing_end(parens, expected, end),
+        })
     }
 
     /// What is said where an expression does not end as it should.
@@ -237,9 +242,13 @@ impl<'s> Body<'s> {
 
     /// A query without its SELECT, as the expression it is; none where it is no such query.
     fn bare_query(&self, tokens: &'s [Lexeme]) -> Option<Expr> {
-        const CLAUSES: [&str; 9] =
-            ["from", "where", "group", "having", "order", "limit", "union", "except", "intersect"];
-        let is_clause = |token| CLAUSES.iter().any(|word| is_word(self.source, token, word));
+        const CLAUSES: [&str; 11] = [
+            "from", "where", "group", "having", "order", "limit", "union", "except", "intersect", "distinct",
+            "all",
+        ];
+        let is_clause = |token: &Lexeme| {
+            token.token == Token::Comma || CLAUSES.iter().any(|word| is_word(self.source, token, word))
+        };
         if !tokens.iter().any(is_clause) {
             return None;
         }

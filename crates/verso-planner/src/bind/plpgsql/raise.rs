@@ -26,6 +26,7 @@ impl Body<'_> {
             self.binder.written(bound, expr.at.start)
         };
         let mut format = raise.format.clone();
+        let mut by_option = false;
         let mut args = raise.args.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
         let code = raise.sqlstate.clone();
         let (mut detail, mut hint, mut errcode) = (None, None, None);
@@ -42,6 +43,7 @@ impl Body<'_> {
                     }
                     format = Some("%".to_string());
                     args = vec![as_text(expr)?];
+                    by_option = true;
                 }
                 PlRaiseOption::Detail => detail = Some(as_text(expr)?),
                 PlRaiseOption::Hint => hint = Some(as_text(expr)?),
@@ -60,6 +62,7 @@ impl Body<'_> {
             },
             format: format.map(Into::into),
             args,
+            by_option,
             sqlstate: code.map(Into::into),
             errcode,
             detail,

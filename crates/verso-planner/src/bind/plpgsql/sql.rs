@@ -100,8 +100,10 @@ fn bind_noted(
     let found = body.declare("", SqlType::Bool, false);
     let mut steps = Vec::new();
     let last = statements.len().saturating_sub(1);
+    // A set of void has no rows, whatever the last statement yields.
+    let of_nothing = matches!(function.returns, FunctionReturn::Set(SqlType::Void));
     for (n, parsed) in statements.iter().enumerate() {
-        let wanted = if n == last { &returns } else { &PlReturn::Void };
+        let wanted = if n == last && !of_nothing { &returns } else { &PlReturn::Void };
         let mut own = Vec::new();
         if let Some(kind) = body.sql_beside(function, parsed, wanted)? {
             own.push(kind);
@@ -111,7 +113,7 @@ fn bind_noted(
         let line = u32::try_from(n + 1).unwrap_or(u32::MAX);
         steps.extend(own.into_iter().map(|kind| PlStatement::new(line, kind)));
     }
-    if statements.is_empty() && returns != PlReturn::Void {
+    if statements.is_empty() && returns != PlReturn::Void && !of_nothing {
         let detail = "Function's final statement must be SELECT or INSERT/UPDATE/DELETE/MERGE RETURNING.";
         return Err(mismatch(&returns, detail));
     }
@@ -223,7 +225,7 @@ impl Body<'_> {
             PlReturn::Rows(types) => types,
         };
         let bound = match statement {
-            Statement::Query(query) => planned(&self.binder, self.binder.query_for(query, types)?)?,
+            Statement::Query(query) => planned(&self.binder, self.binder.query_for(query, &[])?)?,
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) => {
                 Box::new(self.binder.statement(statement)?)
             }

@@ -73,6 +73,7 @@ impl Body<'_> {
                 level: RaiseLevel::Exception,
                 format: Some("case not found".into()),
                 args: Vec::new(),
+                by_option: false,
                 sqlstate: Some("20000".into()),
                 errcode: None,
                 detail: None,
