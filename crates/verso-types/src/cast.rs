@@ -25,10 +25,10 @@ use crate::value::{Interval, Value};
 /// Where a cast is applied without being asked for; each kind includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CastKind {
-    /// Of a side of a comparison: as `Implicit`, but a moment out of range is one beyond all others.
-    Compared,
     /// In any expression.
     Implicit,
+    /// Of a side of a comparison: as `Implicit`, but a moment out of range is one beyond all others.
+    Compared,
     /// When a value is assigned to a column or variable.
     Assignment,
     /// Only where `CAST` or `::` is written.

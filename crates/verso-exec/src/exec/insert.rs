@@ -71,13 +71,16 @@ impl InsertStatement {
             Some([row]) => DirectRow::of(insert, row),
             _ => None,
         };
+        let by_row = insert.values.iter().any(looks_at_each) || rows_look_at_each(&insert.source);
+        // A row that is there already is no row of the source where that does not read the table.
+        let lazily = by_row && !scans(&insert.source, &insert.table);
         let source = match rows {
             Some(rows) => Source::Rows(ListedRows::new(rows.into_iter().map(Cow::Owned), types.clone())),
             None => Source::Query {
                 input: compile(&insert.source, executor),
                 batch: Batch::of_types(&types_of(&insert.source)),
                 values: ExprList::compile(&insert.values, executor),
-                spool: insert.spool && !disabled(Rule::T2Spool),
+                spool: insert.spool && !lazily && !disabled(Rule::T2Spool),
                 types: types_of(&insert.source),
             },
         };
@@ -112,7 +115,7 @@ impl InsertStatement {
             returning,
             reads_own: insert.spool,
             router: insert.table.partitioned.is_some().then(|| Box::new(Router::new(insert, executor))),
-            by_row: insert.values.iter().any(looks_at_each) || rows_look_at_each(&insert.source),
+            by_row,
         }
     }
 
@@ -243,7 +246,7 @@ impl InsertStatement {
         let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, router, .. } =
             self;
         let Source::Rows(lists) = source else { return None };
-        if self.reads_own || triggers.is_some() {
+        if self.reads_own || self.by_row || triggers.is_some() {
             return None;
         }
         if let Some(router) = router {
@@ -330,6 +333,17 @@ fn rows_look_at_each(source: &Plan) -> bool {
         Plan::Filter { input, predicate } => looks_at_each(predicate) || rows_look_at_each(input),
         _ => false,
     }
+}
+
+/// Whether a query reads rows of a table.
+fn scans(source: &Plan, table: &Arc<TableDef>) -> bool {
+    let own = table.with_partitions();
+    source.any(&mut |part| match part {
+        Plan::TableScan { table, .. } | Plan::IndexScan { table, .. } => {
+            own.iter().any(|own| own.oid == table.oid)
+        }
+        _ => false,
+    })
 }
 
 /// Where rows go.

@@ -25,8 +25,8 @@ use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOper
 use super::set_operation::SetOperator;
 use super::set_project::SetProjectOperator;
 use super::sort::{Bound, SortOperator};
-use super::stepwise::StepwiseOperator;
 use super::source::{ExternalOperator, FileOperator, FunctionOperator, ScanOperator, ValuesOperator};
+use super::stepwise::StepwiseOperator;
 use super::system::SystemOperator;
 use super::trigger::TransitionOperator;
 use super::window::WindowOperator;
@@ -211,9 +211,7 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             let below = &**input;
             let sorted = match limit {
                 // rows that the limit drops need not be kept
-                Some(limit) if ties.is_empty() => {
-                    first_sorted(below, (limit, offset.as_ref()), executor)
-                }
+                Some(limit) if ties.is_empty() => first_sorted(below, (limit, offset.as_ref()), executor),
                 _ => None,
             };
             let input = sorted.unwrap_or_else(|| compile(input, executor));

@@ -1,14 +1,14 @@
 //! Which functions of users a statement may come to call. Whether the caller may is asked when the statement starts, as in
 //! PostgreSQL: also where no row comes to it.
 //!
-//! What constants rule out is not looked at: branches of CASE that are never taken, what follows a constant that decides AND, OR or
-//! COALESCE, the input of a filter that lets no row through.
+//! What constants may rule out is not looked at, as literals of the text may be parameters of the plan: branches of CASE and other
+//! terms of AND and OR beside conditions without a column, what follows a first argument of COALESCE without one. These ask when
+//! they call.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_catalog::FunctionDef;
-use verso_types::Value;
 
 use super::ExecContext;
 use crate::error::Result;
@@ -57,7 +57,8 @@ impl Calls {
             return;
         }
         plan.exprs().into_iter().for_each(|expr| self.expr(expr));
-        if matches!(plan, Plan::Filter { predicate, .. } if is(predicate, false)) {
+        if matches!(plan, Plan::Filter { predicate, .. } if predicate.clone().conjuncts().iter().any(is_fixed))
+        {
             return;
         }
         plan.inputs().into_iter().for_each(|input| self.plan(input));
@@ -69,41 +70,18 @@ impl Calls {
                 self.found.push(Arc::clone(function));
             }
             K::Subquery { plan, .. } => self.plan(plan),
-            K::And(parts) if parts.iter().any(|part| is(part, false)) => return,
-            K::Or(parts) if parts.iter().any(|part| is(part, true)) => return,
-            K::Coalesce(args) if args.first().is_some_and(is_given) => return,
-            K::Case { branches, otherwise } => {
-                for (condition, value) in branches {
-                    if is(condition, false) {
-                        continue;
-                    }
-                    self.expr(condition);
-                    self.expr(value);
-                    if is(condition, true) {
-                        return;
-                    }
-                }
-                if let Some(otherwise) = otherwise {
-                    self.expr(otherwise);
-                }
-                return;
-            }
+            K::And(parts) | K::Or(parts) if parts.iter().any(is_fixed) => return,
+            K::Coalesce(args) if args.first().is_some_and(is_fixed) => return,
+            K::Case { branches, .. } if branches.iter().any(|(condition, _)| is_fixed(condition)) => return,
             _ => {}
         }
         expr.for_each_child(&mut |child| self.expr(child));
     }
 }
 
-/// Whether a condition is the constant that holds, or one that does not hold.
-fn is(condition: &TypedExpr, holds: bool) -> bool {
-    match &condition.kind {
-        K::Literal(Value::Bool(value)) => *value == holds,
-        K::Literal(Value::Null) => !holds,
-        K::And(parts) if !holds => parts.iter().any(|part| is(part, false)),
-        _ => false,
-    }
-}
-
-fn is_given(arg: &TypedExpr) -> bool {
-    matches!(&arg.kind, K::Literal(value) if !value.is_null())
+/// Whether an expression is the same for all rows.
+fn is_fixed(expr: &TypedExpr) -> bool {
+    !expr.any(&mut |part| {
+        matches!(part.kind, K::Column(_) | K::Outer(_) | K::Subquery { .. } | K::UserCall { .. })
+    })
 }

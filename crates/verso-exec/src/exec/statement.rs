@@ -185,6 +185,7 @@ impl Compiled {
         sets: &[Vec<Value>],
         sink: &mut dyn Sink,
     ) -> Result<u64> {
+        self.check_rights(cx)?;
         if let Kind::Insert(insert) = &mut self.kind
             && let Some(result) = insert.run_sets(cx, sets, sink)
         {

@@ -283,7 +283,8 @@ impl Predicate {
     ) -> (usize, Option<ExecError>) {
         selection.clear();
         for row in rows.clone() {
-            let found = cx.runtime.check_cancelled().and_then(|()| self.row.eval(cx, RowInput { batch, row }));
+            let found =
+                cx.runtime.check_cancelled().and_then(|()| self.row.eval(cx, RowInput { batch, row }));
             match found {
                 Ok(Value::Bool(true)) => selection.push(row as u32),
                 Ok(_) => {}

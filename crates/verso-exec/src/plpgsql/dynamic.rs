@@ -204,7 +204,8 @@ impl Dynamic {
             return Err(ExecError::raised("42601", NO_DATA));
         }
         let mut first = None;
-        let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::First(&mut first, u64::MAX))?;
+        let rows =
+            run_embedded(&mut statement, Some(&params), cx, frame, Taken::First(&mut first, u64::MAX))?;
         frame.row_count = i64::try_from(rows).unwrap_or(i64::MAX);
         check_strict(into, rows, &statement, Some((&params, &self.using_types)), cx, frame)?;
         if first.is_some() {

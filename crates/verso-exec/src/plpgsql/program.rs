@@ -492,17 +492,7 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             into: into.clone(),
             perform: *perform,
         },
-        PlStatementKind::Raise {
-            level,
-            format,
-            args,
-            by_option,
-            sqlstate,
-            errcode,
-            detail,
-            hint,
-            about,
-        } => {
+        PlStatementKind::Raise { level, format, args, by_option, sqlstate, errcode, detail, hint, about } => {
             StepKind::Raise(Box::new(Raise {
                 level: *level,
                 format: format.clone(),

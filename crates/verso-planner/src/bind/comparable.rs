@@ -3,8 +3,7 @@
 //! Rows of composite types are let through, as in PostgreSQL, which looks at their fields when they are compared.
 
 use verso_exec::functions::BuiltinFunction;
-use verso_exec::plan::{ExprKind, TypedExpr};
-use verso_types::{CastKind, SqlType, SystemType};
+use verso_types::{SqlType, SystemType};
 
 use super::resolve::{Resolution, operator_error};
 use crate::errors::{SqlError, sqlstate};
@@ -101,28 +100,24 @@ fn missing(what: &str, ty: &SqlType, at: u32) -> SqlError {
     if at == 0 { error } else { error.at(at) }
 }
 
-/// A comparison of dates and moments of several types: those that are out of range as the wider type are beyond all others, and no
-/// error, as in PostgreSQL, which compares them without a cast.
-pub(super) fn in_any_range(op: &str, mut call: TypedExpr) -> TypedExpr {
-    let base = op.strip_suffix(" ANY").or_else(|| op.strip_suffix(" ALL")).unwrap_or(op);
-    if !matches!(base, "=" | "<>" | "<" | "<=" | ">" | ">=") {
-        return call;
-    }
+/// Whether an operator compares, perhaps with the elements of an array.
+pub(super) fn is_comparison(operator: &str) -> bool {
+    let base = operator.strip_suffix(" ANY").or_else(|| operator.strip_suffix(" ALL")).unwrap_or(operator);
+    matches!(base, "=" | "<>" | "<" | "<=" | ">" | ">=")
+}
+
+/// Whether dates and moments are seen as moments of another type when they are compared: those that are out of range are beyond all
+/// others then, and no error, as in PostgreSQL, which compares them without a cast.
+pub(super) fn is_widened(from: &SqlType, to: &SqlType) -> bool {
     fn of(ty: &SqlType) -> &SqlType {
         match ty {
             SqlType::Array(element) => element,
             ty => ty,
         }
     }
-    if let ExprKind::Call { args, .. } = &mut call.kind {
-        for TypedExpr { kind, ty, .. } in args {
-            if let ExprKind::Cast { arg, kind: kind @ CastKind::Implicit } = kind
-                && matches!(of(&arg.ty), SqlType::Date | SqlType::Timestamp(_))
-                && matches!(of(ty), SqlType::Timestamp(_) | SqlType::Timestamptz(_))
-            {
-                *kind = CastKind::Compared;
-            }
-        }
+    match of(from) {
+        SqlType::Date => matches!(of(to), SqlType::Timestamp(_) | SqlType::Timestamptz(_)),
+        SqlType::Timestamp(_) => matches!(of(to), SqlType::Timestamptz(_)),
+        _ => false,
     }
-    call
 }

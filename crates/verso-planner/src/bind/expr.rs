@@ -8,7 +8,7 @@ use verso_types::{CastKind, SqlType, Value, cast_kind};
 use super::Binder;
 use super::call::without_sets;
 use super::collate::{distinguished_together, refuse_mismatch, searching};
-use super::comparable::{self, in_any_range};
+use super::comparable::{self, is_comparison, is_widened};
 use super::context::{Clause, Context};
 use super::once::{once, once_if_volatile};
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
@@ -538,12 +538,12 @@ impl Binder<'_> {
                 {
                     comparable::check_member(base, common, [left, right], point)?;
                 }
-                let call = in_any_range(op, self.built_in(entries[index], operands, &to)?);
+                let call = self.built_in(entries[index], operands, &to)?;
                 self.compared(op, call, point)
             }
             found => match (quantified(op, &types), entries) {
                 (Some(to), [entry]) => {
-                    let call = in_any_range(op, self.built_in(entry, operands, &to)?);
+                    let call = self.built_in(entry, operands, &to)?;
                     self.compared(op, call, point)
                 }
                 _ => Err(operator_error(op, &types, &found).at(point)),
@@ -567,6 +567,9 @@ impl Binder<'_> {
             .enumerate()
             .map(|(n, ((arg, at), to))| match n {
                 0 if sees_blanks => self.coerce(with_blanks(arg), at, to, CastKind::Implicit),
+                _ if is_comparison(function.operator.unwrap_or_default()) && is_widened(&arg.ty, to) => {
+                    self.coerce(arg, at, to, CastKind::Compared)
+                }
                 _ => self.coerce(arg, at, to, CastKind::Implicit),
             })
             .collect::<Result<Vec<_>, _>>()?;

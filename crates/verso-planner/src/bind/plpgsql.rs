@@ -500,12 +500,33 @@ impl<'c> Body<'c> {
     fn bind_quietly(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
         let scope = Scope::default();
         let bind = |expr: &Expr| self.binder.expr(expr, &mut Context::new(&scope, Clause::Procedure));
-        let mut bound = bind(expr).or_else(|error| match is_of_queries(&error) {
+        let bound = bind(expr).or_else(|error| match is_of_queries(&error) {
             true => bind(&as_query(expr)),
             false => Err(error),
-        })?;
+        });
+        let mut bound = bound.map_err(|error| self.several_columns(expr, error))?;
         crate::plan::expression(&mut bound, self.binder.planning())?;
         Ok(bound)
+    }
+
+    /// The error of an expression that is a query without its SELECT, of several columns, as that of a body.
+    fn several_columns(&self, expr: &Expr, error: SqlError) -> SqlError {
+        let syntax::ExprKind::Subquery(query) = &expr.kind else { return error };
+        let is_bare = query.at.start == expr.at.start;
+        if !is_bare || error.message != "subquery must return only one column" {
+            return error;
+        }
+        let (Ok(plan), Some((text, _))) =
+            (self.binder.query_for(query, &[]), self.source.part_at(expr.at.start + 1))
+        else {
+            return error;
+        };
+        let (what, context) = match self.assigns.get() {
+            true => ("assignment source", format!("PL/pgSQL assignment \"{text}\"")),
+            false => ("query", format!("query: {text}")),
+        };
+        let text = format!("{what} returned {} columns", plan.output().len());
+        SqlError::syntax(text).with_context(&context)
     }
 
     /// A value for a variable; PL/pgSQL casts by way of text where there is no assignment cast.
@@ -607,7 +628,9 @@ impl<'c> Body<'c> {
 fn is_of_queries(error: &SqlError) -> bool {
     match &*error.sqlstate {
         sqlstate::GROUPING_ERROR | sqlstate::WINDOWING_ERROR => true,
-        sqlstate::FEATURE_NOT_SUPPORTED => error.message.starts_with("set-returning functions are not allowed"),
+        sqlstate::FEATURE_NOT_SUPPORTED => {
+            error.message.starts_with("set-returning functions are not allowed")
+        }
         _ => false,
     }
 }

@@ -120,6 +120,8 @@ impl Start {
         let call = std::mem::replace(expr, TypedExpr::null(ty.clone()));
         let row = Plan::Values { rows: vec![Vec::new()], columns: Vec::new() };
         let plan = Plan::Project { input: Box::new(row), exprs: vec![call], names: vec!["".into()] };
+        let limit = Some(TypedExpr::literal(Value::Int8(1), SqlType::Int8));
+        let plan = Plan::Limit { input: Box::new(plan), limit, offset: None, ties: Vec::new() };
         let plan = Arc::new(self.share(plan));
         *expr = TypedExpr::new(
             K::Subquery { plan, outer: Vec::new(), test: SubqueryTest::Scalar, args: Vec::new() },

@@ -243,7 +243,16 @@ impl<'s> Body<'s> {
     /// A query without its SELECT, as the expression it is; none where it is no such query.
     fn bare_query(&self, tokens: &'s [Lexeme]) -> Option<Expr> {
         const CLAUSES: [&str; 11] = [
-            "from", "where", "group", "having", "order", "limit", "union", "except", "intersect", "distinct",
+            "from",
+            "where",
+            "group",
+            "having",
+            "order",
+            "limit",
+            "union",
+            "except",
+            "intersect",
+            "distinct",
             "all",
         ];
         let is_clause = |token: &Lexeme| {

@@ -181,7 +181,12 @@ impl Body<'_> {
                 PlStatementKind::Execute { text, into }
             }
             Syntax::ForExecute { label, targets, text, body } => {
-                let targets = self.loop_targets(targets)?;
+                let targets = self.loop_targets(targets).map_err(|mut error| {
+                    if error.message.starts_with("loop variable") {
+                        error.sqlstate = sqlstate::DATATYPE_MISMATCH;
+                    }
+                    error
+                })?;
                 let text = self.dynamic(text)?;
                 let body = self.loop_body(label, body)?;
                 PlStatementKind::ForExecute { label: text_of(label), text, targets, body }
