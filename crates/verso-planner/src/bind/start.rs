@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Oid, TableDef, Volatility};
+use verso_catalog::{Oid, TableDef};
 use verso_exec::plan::{ExprKind as K, Insert, Plan, SubqueryTest, TypedExpr, With};
 use verso_types::{SqlType, Value};
 
@@ -42,10 +42,7 @@ pub(super) fn read_at_start(insert: &mut Insert, planning: Planning<'_>) -> Resu
     }
     start.whole_only = false;
     let returning = insert.returning.iter_mut().flat_map(|returning| &mut returning.exprs);
-    returning.for_each(|expr| {
-        start.calls(expr);
-        start.expression(expr);
-    });
+    returning.for_each(|expr| start.expression(expr));
     if start.shared.is_empty() {
         return Ok(());
     }
@@ -102,34 +99,6 @@ struct Start {
 }
 
 impl Start {
-    /// Functions that are STABLE see the state at the start, too. Their calls are computed first where their arguments need
-    /// nothing of the row.
-    fn calls(&mut self, expr: &mut TypedExpr) {
-        let of_row = |expr: &TypedExpr| {
-            expr.is_volatile()
-                || expr.any(&mut |part| matches!(part.kind, K::Column(_) | K::Outer(_) | K::Subquery { .. }))
-        };
-        let stable = match &expr.kind {
-            K::UserCall { function, .. } => function.volatility == Volatility::Stable,
-            _ => false,
-        };
-        if !stable || of_row(expr) {
-            return expr.for_each_child_mut(&mut |child| self.calls(child));
-        }
-        let (ty, collation) = (expr.ty.clone(), expr.collation.clone());
-        let call = std::mem::replace(expr, TypedExpr::null(ty.clone()));
-        let row = Plan::Values { rows: vec![Vec::new()], columns: Vec::new() };
-        let plan = Plan::Project { input: Box::new(row), exprs: vec![call], names: vec!["".into()] };
-        let limit = Some(TypedExpr::literal(Value::Int8(1), SqlType::Int8));
-        let plan = Plan::Limit { input: Box::new(plan), limit, offset: None, ties: Vec::new() };
-        let plan = Arc::new(self.share(plan));
-        *expr = TypedExpr::new(
-            K::Subquery { plan, outer: Vec::new(), test: SubqueryTest::Scalar, args: Vec::new() },
-            ty,
-        );
-        expr.collation = collation;
-    }
-
     fn expression(&mut self, expr: &mut TypedExpr) {
         if let K::Subquery { plan, outer, test, .. } = &mut expr.kind
             && self.scans(plan)

@@ -12,6 +12,8 @@
 //! M3. Behind ORDER or GROUP integers stay, as they may be numbers of columns.
 //! M4. A pattern `'^(…)$'` stays: so psql names relations, and a plan that knows the name looks for that one only.
 //! M5. Ranges that are empty or have no bounds stay: beside one a plan needs no element, not even one that is NULL.
+//! M6. Texts that draw numbers and sort, group or tell repeats are left alone: two calls with equal literals may be one value
+//!     there, which two parameters are not.
 
 use verso_types::{SqlType, TimeStyle, Value, parse_text};
 
@@ -19,6 +21,11 @@ use verso_types::{SqlType, TimeStyle, Value, parse_text};
 const TEXT_BYTES_MAX: usize = 4_096;
 /// Texts with more literals are executed as they are.
 const LITERALS_MAX: usize = 64;
+
+/// Functions that give another value with each call.
+const DRAWS: [&[u8]; 4] = [b"nextval", b"random", b"random_normal", b"clock_timestamp"];
+/// Words of clauses in which equal expressions may be one.
+const COMPARES: [&[u8]; 4] = [b"order", b"group", b"over", b"distinct"];
 
 /// A text as the statement cache knows it. The buffers are used again.
 #[derive(Debug, Default)]
@@ -92,6 +99,7 @@ impl Normal {
         let mut at = 0;
         let mut copied = 0;
         let mut ordinals = false;
+        let (mut draws, mut compares) = (false, false);
         while let Some(byte) = bytes.get(at) {
             match byte {
                 b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => {
@@ -99,8 +107,10 @@ impl Normal {
                     at = word_end(bytes, at);
                     let word = &bytes[start..at];
                     ordinals |= word.eq_ignore_ascii_case(b"order") || word.eq_ignore_ascii_case(b"group");
-                    if bytes.get(at) == Some(&b'\'') {
-                        return None; // E'…', X'…'
+                    draws |= DRAWS.iter().any(|drawn| word.eq_ignore_ascii_case(drawn));
+                    compares |= COMPARES.iter().any(|clause| word.eq_ignore_ascii_case(clause));
+                    if (draws && compares) || bytes.get(at) == Some(&b'\'') {
+                        return None; // M6, E'…', X'…'
                     }
                 }
                 b'"' => at = quoted_end(bytes, at, b'"')?,
@@ -252,6 +262,14 @@ mod tests {
         let read = normal.read(sql);
         let values = normal.values.iter().map(|value| format!("{value:?}")).collect();
         read.then(|| (normal.key.replace('\0', " | "), values))
+    }
+
+    #[test]
+    fn m6_calls_that_may_be_one_value_stay() {
+        assert!(normal("select array_agg(nextval('s') order by nextval('s')) from t").is_none());
+        assert!(normal("select sum(x) over (order by floor(RANDOM() * 2)) from t").is_none());
+        assert!(normal("insert into t values (nextval('s'), 7)").is_some());
+        assert!(normal("select x from t where y = 3 order by x").is_some());
     }
 
     #[test]
