@@ -242,7 +242,7 @@ impl Maker<'_, '_> {
         let views = (0..objects.len()).filter(|at| objects[*at].what.is_view());
         let over_views = reached(views, objects.len(), |at| needed_by[at].clone());
         let is_free =
-            |at: usize| !objects[at].what.is_view() && !(objects[at].what.can_wait() && over_views[at]);
+            |at: usize| !(objects[at].what.is_view() || objects[at].what.can_wait() && over_views[at]);
         let of_indexes = tables.iter().flat_map(|table| self.finder.of_indexes(table));
         let roots: Vec<usize> = (0..objects.len())
             .filter(|at| is_free(*at))

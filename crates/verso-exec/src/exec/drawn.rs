@@ -151,7 +151,7 @@ mod tests {
     fn what_is_not_called_for_each_row_stays() {
         let branches = vec![(column(0, SqlType::Bool), random())];
         let case = TypedExpr::new(ExprKind::Case { branches, otherwise: None }, SqlType::Float8);
-        assert!(Drawn::take_out(&[case.clone()], 1).is_none());
+        assert!(Drawn::take_out(std::slice::from_ref(&case), 1).is_none());
         assert!(Drawn::take_out(&[random(), case], 1).is_none(), "all or nothing");
         let (exprs, drawn) = Drawn::take_out(&[random(), random()], 3).expect("two calls");
         assert_eq!(exprs.iter().map(|expr| expr.as_column()).collect::<Vec<_>>(), [Some(3), Some(4)]);

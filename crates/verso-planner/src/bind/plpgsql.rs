@@ -159,7 +159,7 @@ pub fn check_function(
         (FunctionLanguage::Sql, _) => {
             let statements = function_statements(function)?;
             let bound = bind_sql_function(function, &statements, catalog, time_zone);
-            bound.map(drop).map_err(|error| match &*error.sqlstate {
+            bound.map(drop).map_err(|error| match error.sqlstate {
                 sqlstate::INVALID_FUNCTION_DEFINITION if error.position.is_none() => {
                     error.with_context(&format!("SQL function \"{}\"", function.name))
                 }
@@ -626,7 +626,7 @@ impl<'c> Body<'c> {
 
 /// Whether an expression is refused for what only the output of a query may have: aggregates, windows, functions of sets.
 fn is_of_queries(error: &SqlError) -> bool {
-    match &*error.sqlstate {
+    match error.sqlstate {
         sqlstate::GROUPING_ERROR | sqlstate::WINDOWING_ERROR => true,
         sqlstate::FEATURE_NOT_SUPPORTED => {
             error.message.starts_with("set-returning functions are not allowed")

@@ -58,10 +58,13 @@ impl Pick {
             _ => nowhere,
         };
         let Column { data, nulls } = subscript.column();
-        let places = data.i32s().ok_or(Trap)?.iter().enumerate();
+        let places = data.i32s().ok_or(Trap)?.iter();
         let rows: Vec<u32> = match nulls.any() {
-            true => places.map(|(row, at)| if nulls.is_null(row) { nowhere } else { place(*at) }).collect(),
-            false => places.map(|(_, at)| place(*at)).collect(),
+            true => {
+                let places = places.enumerate();
+                places.map(|(row, at)| if nulls.is_null(row) { nowhere } else { place(*at) }).collect()
+            }
+            false => places.map(|at| place(*at)).collect(),
         };
         self.elements(&array, rows.len())?.gather_into(&rows, &mut out);
         let constant = matches!(subscript, Vector::Constant(_));
