@@ -32,7 +32,7 @@ impl Schema<'_> {
             let null = ExprKind::IsNull { arg: Box::new(column), negated: false };
             let filter = TypedExpr::new(null, SqlType::Bool);
             let scan = Plan::TableScan { table: Arc::clone(table).into(), columns, filter: Some(filter) };
-            if self.any_row(scan)? {
+            if self.watched(table, || self.any_row(scan))? {
                 let text = format!("column \"{name}\" of relation \"{}\" contains null values", table.name);
                 return Err(SqlError::new("23502", text)
                     .with_schema(&*table.schema)
@@ -97,10 +97,6 @@ impl Schema<'_> {
         table: &Arc<TableDef>,
         constraint: &Arc<ConstraintDef>,
     ) -> Result<(), Failure> {
-        let services = self.frame.services;
-        let listed = services.instance.engine.begin_job("ALTER TABLE", services.info.number);
-        listed.job().at(table.heap, None);
-        listed.job().enter("checking constraints", 0);
         match &constraint.kind {
             // building the index has
             ConstraintKind::Unique { .. } | ConstraintKind::Exclude { .. } => Ok(()),
@@ -114,7 +110,7 @@ impl Schema<'_> {
                 let all: Vec<usize> = (0..table.columns.len()).collect();
                 let scan =
                     Plan::TableScan { table: Arc::clone(table).into(), columns: all, filter: Some(broken) };
-                if self.any_row(scan)? {
+                if self.watched(table, || self.any_row(scan))? {
                     let text = format!(
                         "check constraint \"{}\" of relation \"{}\" is violated by some row",
                         constraint.name, table.name
@@ -127,8 +123,24 @@ impl Schema<'_> {
                 }
                 Ok(())
             }
-            ConstraintKind::Foreign(_) => check_foreign_key(self.frame, table, constraint),
+            ConstraintKind::Foreign(_) => {
+                self.watched(table, || check_foreign_key(self.frame, table, constraint))
+            }
         }
+    }
+
+    /// Lists what looks at the rows of a table as a job that counts the pages it has read.
+    fn watched<T>(&self, table: &TableDef, look: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        let services = self.frame.services;
+        let engine = &services.instance.engine;
+        let listed = engine.begin_job("ALTER TABLE", services.info.number);
+        listed.job().at(table.heap, None);
+        let pages = engine.heap(table.heap).map_or(0, |heap| heap.page_count());
+        listed.job().enter("checking constraints", pages.into());
+        self.frame.txn.borrow_mut().watch_scans(Some((table.heap, Arc::clone(listed.job()))));
+        let found = look();
+        self.frame.txn.borrow_mut().watch_scans(None);
+        found
     }
 
     /// Whether a query yields a row.

@@ -220,6 +220,30 @@ fn jobs_are_seen_and_cancelled() {
     assert_eq!(client.value("SELECT count(*) FROM t WHERE name LIKE 'name 77%' AND id = 77"), "1");
 }
 
+/// A condition that looks at the job within which it is asked.
+#[test]
+fn checks_of_the_rows_that_are_there_say_how_far_they_are() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (id int, name text)");
+    client.run("INSERT INTO t SELECT i, repeat('name', 100) FROM generate_series(1, 5000) AS s(i)");
+    client.run(
+        "CREATE FUNCTION is_seen(id int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
+           RETURN EXISTS (SELECT FROM verso_progress WHERE operation = 'ALTER TABLE' AND table_name = 't'
+             AND total > 1 AND done <= total AND (done > 0 OR id < 4000)); END $$",
+    );
+    for statement in [
+        "ALTER TABLE t ADD CONSTRAINT seen CHECK (id % 500 > 0 OR is_seen(id))",
+        "ALTER TABLE t DROP CONSTRAINT seen, ADD CONSTRAINT seen CHECK (id % 500 > 0 OR is_seen(id)) NOT VALID",
+        "ALTER TABLE t VALIDATE CONSTRAINT seen",
+    ] {
+        client.run(statement);
+    }
+    // Scans of other statements tell nobody.
+    assert_eq!(client.value("SELECT count(*) FROM verso_progress"), "0");
+    assert_eq!(client.fails("INSERT INTO t VALUES (500)").0, "23514");
+}
+
 #[test]
 fn sweeps_that_start_by_themselves_are_remembered() {
     let world = World::new();
