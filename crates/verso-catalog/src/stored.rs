@@ -10,6 +10,8 @@
 //!     a table or a column, moving it to another schema or adding a column leaves the query's meaning as it was.
 //! Q2. A name without a note means what the system has under it: a system view, a built-in function.
 //! Q3. Places are characters from the beginning of the text.
+//! Q4. The text itself names types, collations and operators of users by number ([`crate::kept`]); those of earlier releases have
+//!     their names, which mean what the path of the session finds, and any operator of the symbol.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

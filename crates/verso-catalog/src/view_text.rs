@@ -48,20 +48,38 @@ pub fn view_text(catalog: &CatalogSnapshot, view: &ViewDef) -> String {
         at = range.end;
     }
     out.extend(&text[at..]);
-    // Literals name objects by their numbers.
+    // Literals name objects by their numbers, and so the text names types, collations and operators.
     crate::kept::with_names(catalog, &out)
+}
+
+/// Whether relations of a view have other columns than when it was made. [`view_text`] then has queries in their place, whose rows
+/// as a whole are of no relation's type.
+pub fn has_other_columns(catalog: &CatalogSnapshot, view: &ViewDef) -> bool {
+    let is_other = |then: &StoredRelation| {
+        let now = catalog.relation_by_oid(then.relation);
+        now.is_some_and(|now| !has_same_columns(columns_of(now), &then.columns))
+    };
+    view.query.relations.iter().filter(|relation| relation.place != NOWHERE).any(is_other)
+}
+
+fn columns_of(relation: &Relation) -> &[ColumnDef] {
+    match relation {
+        Relation::Table(table) => table.shown(),
+        Relation::View(view) => &view.columns,
+        Relation::Sequence(_) | Relation::Index(_) => &[],
+    }
+}
+
+fn has_same_columns(now: &[ColumnDef], then: &[StoredColumn]) -> bool {
+    now.len() == then.len()
+        && now.iter().zip(then).all(|(now, then)| now.id == then.id && now.name == then.name)
 }
 
 /// What stands for a relation.
 fn relation_text(now: &Relation, then: &StoredRelation, text: &[char], end: usize, written: &str) -> String {
     let place = qualified(now.schema(), now.name());
-    let columns: &[ColumnDef] = match now {
-        Relation::Table(table) => table.shown(),
-        Relation::View(view) => &view.columns,
-        Relation::Sequence(_) | Relation::Index(_) => &[],
-    };
-    let same = columns.len() == then.columns.len()
-        && columns.iter().zip(&then.columns).all(|(now, then)| now.id == then.id && now.name == then.name);
+    let columns = columns_of(now);
+    let same = has_same_columns(columns, &then.columns);
     let shown = if same {
         place
     } else {

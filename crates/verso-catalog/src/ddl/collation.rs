@@ -164,7 +164,14 @@ impl Catalog {
         if oid.is_system() {
             return Err(CatalogError::SystemObject { name: known.name.to_string() });
         }
-        let uses = collation_uses(&snapshot, known).into_iter();
+        // Those whose texts name it by number are among the others.
+        let by_name = |one: &CollationUse| match one {
+            CollationUse::View(view) => snapshot
+                .all_views()
+                .any(|known| known.oid == *view && !objects_of(&known.query.text).contains(&oid)),
+            _ => true,
+        };
+        let uses = collation_uses(&snapshot, known).into_iter().filter(|(one, _)| by_name(one));
         let mut lines: Vec<String> =
             uses.map(|(_, one)| format!("{one} depends on collation {}", known.name)).collect();
         lines.extend(Needing::of(&snapshot, &[Lost::Other(oid)]).lines(&snapshot));
@@ -394,7 +401,9 @@ pub fn collation_uses(snapshot: &CatalogSnapshot, collation: &Collation) -> Vec<
         }
     }
     for view in snapshot.all_views() {
-        if mentions(&view.query.text, &collation.name) {
+        let text = &view.query.text;
+        let numbered = objects_of(text).iter().any(|oid| snapshot.collation_by_oid(oid.0).is_some());
+        if objects_of(text).contains(&Oid(collation.oid)) || !numbered && mentions(text, &collation.name) {
             uses.push((CollationUse::View(view.oid), view_name(snapshot, &view)));
         }
     }

@@ -144,7 +144,7 @@ impl Needing {
                     Lost::Type(oid) => view.query.types.iter().any(|(_, ty)| {
                         *ty == oid || snapshot.user_type(*ty).is_some_and(|one| one.oid == oid)
                     }),
-                    Lost::Other(_) => false,
+                    Lost::Other(_) => names_lost(snapshot, &view.query.text, one),
                 };
                 let goes = Lost::Relation(view.oid);
                 if needs && !all.contains(&goes) {
@@ -303,8 +303,10 @@ fn held_by_others(
 /// Does a function's body, or the default of an argument, need what is to go?
 fn needs(snapshot: &CatalogSnapshot, function: &FunctionDef, lost: Lost) -> bool {
     let mut defaults = function.args.iter().filter_map(|arg| arg.default.as_deref());
+    let mut body = function.stored.iter().map(|stored| &*stored.query.text);
     lost.need().is_some_and(|need| function.needs.contains(&need))
         || lost != Lost::Function(function.oid) && defaults.any(|text| names_lost(snapshot, text, lost))
+        || matches!(lost, Lost::Other(_)) && body.any(|text| names_lost(snapshot, text, lost))
 }
 
 /// Does a policy?

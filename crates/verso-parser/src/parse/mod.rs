@@ -117,7 +117,7 @@ pub fn parse_expression(text: &str) -> Result<Expr, SyntaxError> {
 /// # Errors
 /// Those of the tokens.
 pub fn returned_query(text: &str) -> Result<Option<String>, SyntaxError> {
-    let source = Source::new(text)?;
+    let source = Source::kept(text)?;
     let mut cursor = Cursor::new(&source, source.tokens());
     if !cursor.accept(&["return"]) {
         return Ok(None);
@@ -126,15 +126,15 @@ pub fn returned_query(text: &str) -> Result<Option<String>, SyntaxError> {
     Ok(Some(format!("SELECT {}", source.slice(expression))))
 }
 
-/// Parses a body that is no literal: `RETURN e`, `BEGIN ATOMIC … END`.
+/// Parses a body that is no literal: `RETURN e`, `BEGIN ATOMIC … END`, perhaps as the catalog keeps it.
 ///
 /// # Errors
 /// Those of the syntax.
 pub fn parse_standard_body(text: &str) -> Result<Vec<Parsed>, SyntaxError> {
-    let source = Source::new(text)?;
+    let source = Source::kept(text)?;
     let mut cursor = Cursor::new(&source, source.tokens());
     if let Some(query) = returned_query(text)? {
-        return parse_script(&query);
+        return parse_kept_script(&query);
     }
     cursor.expect(&["begin", "atomic"])?;
     let mut statements = Vec::new();

@@ -102,9 +102,7 @@ impl Binder<'_> {
         let bound = self.expr(arg, cx)?;
         let mut bound = self.settle(bound, arg.at.start)?;
         let found = self.collation_named(collation.schema_text(), &collation.name.text, point)?;
-        if let Some(notes) = self.noted {
-            notes.name(collation.at().start, found.oid());
-        }
+        self.notes().for_each(|notes| notes.name(collation.at().start, found.oid()));
         if !(bound.ty.is_collatable() || bound.ty == SqlType::Name) {
             return Err(not_collatable(&bound.ty).at(point));
         }

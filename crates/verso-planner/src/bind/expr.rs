@@ -76,9 +76,7 @@ impl Binder<'_> {
             }
             ExprKind::Unary { op, arg } => {
                 let operand = self.expr(arg, cx)?;
-                if let Some(notes) = self.noted {
-                    notes.operands(expr.point, expr.at, &[arg.at]);
-                }
+                self.notes().for_each(|notes| notes.operands(expr.point, expr.at, &[arg.at]));
                 self.operator(op, vec![(operand, arg.at.start)], expr.point)
             }
             ExprKind::Binary { .. } => Ok(known_range(null_if_strict(self.chain(expr, cx)?))),
@@ -418,9 +416,7 @@ impl Binder<'_> {
         let mut first = expr;
         while let ExprKind::Binary { op, left, right } = &first.kind {
             steps.push((op, &**right, first.point, left.at.start, first.at));
-            if let Some(notes) = self.noted {
-                notes.operands(first.point, first.at, &[left.at, right.at]);
-            }
+            self.notes().for_each(|notes| notes.operands(first.point, first.at, &[left.at, right.at]));
             first = left;
         }
         // The result is as deep as the chain is long, and walked by functions without a check of their own.

@@ -164,11 +164,13 @@ pub(super) fn settled(
         out.extend(&text[next..place.start]);
         out.push_str(new);
         next = place.end;
-        shifts.push((place.start as u32, new.chars().count() as i64 - place.len() as i64));
+        // What only comes in stands in front of the character at its place.
+        let from = if place.is_empty() { place.start } else { place.start + 1 };
+        shifts.push((from as u32, new.chars().count() as i64 - place.len() as i64));
     }
     out.extend(&text[next..]);
     let moved = move |place: u32| {
-        let before = shifts.iter().filter(|(at, _)| *at < place).map(|(_, shift)| shift).sum::<i64>();
+        let before = shifts.iter().filter(|(from, _)| *from <= place).map(|(_, shift)| shift).sum::<i64>();
         u32::try_from(i64::from(place) + before).unwrap_or(place)
     };
     (out, moved)
@@ -272,8 +274,7 @@ impl Binder<'_> {
     }
 
     fn literals(&self) -> impl Iterator<Item = &Literals> {
-        let noted = self.noted.map(super::stored::Notes::literals);
-        noted.into_iter().chain(self.noting.map(super::view::Noting::literals))
+        self.notes().map(super::stored::Notes::literals)
     }
 }
 

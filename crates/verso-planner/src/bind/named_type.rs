@@ -63,9 +63,8 @@ impl Binder<'_> {
             if let Some(noting) = self.noting {
                 noting.user_type(named.at, found.oid);
             }
-            if let Some(notes) = self.noted {
-                notes.name(named.at, if is_array { found.array } else { found.oid });
-            }
+            let number = if is_array { found.array } else { found.oid };
+            self.notes().for_each(|notes| notes.name(named.at, number));
             let ty = found.ty.clone();
             return Ok(if is_array { SqlType::Array(Box::new(ty)) } else { ty });
         }

@@ -9,6 +9,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, Oid, SequenceDef, TableDef, TriggerDef, WantedPath, kept, path_at};
@@ -17,7 +18,7 @@ use verso_types::{SqlType, SystemType, Value};
 
 use super::Binder;
 use super::context::{Clause, Context};
-use super::literals::Literals;
+use super::literals::{Literals, settled};
 use super::scope::Scope;
 use super::trace::Trace;
 use super::trigger::record_names;
@@ -67,25 +68,35 @@ impl Notes {
     /// The text, which begins at a character of the statement, with numbers in place of names (T1).
     fn numbered(self, text: &str, start: u32) -> String {
         let chars: Vec<char> = text.chars().collect();
-        let at = |place: u32| place.checked_sub(start).map(|at| at as usize).filter(|at| *at < chars.len());
+        settled(&chars, &self.edits(&chars, start)).0
+    }
+
+    /// What is to stand in the text, which begins at a character of the statement, in place of names, operators and literals; in
+    /// order. Parentheses around an operator's operands replace nothing.
+    pub(super) fn edits(self, text: &[char], start: u32) -> Vec<(Range<usize>, String)> {
+        let at = |place: u32| place.checked_sub(start).map(|at| at as usize).filter(|at| *at < text.len());
         // What is put in at a place, closing parentheses first, and how much goes for it.
         let mut edits: BTreeMap<usize, Edit> = BTreeMap::new();
         for (place, oid) in self.names.into_inner() {
             let Some(place) = at(place) else { continue };
-            let (end, name) = path_at(&chars, place);
-            let text = format!("{}{}", kept::numbered(oid), verso_parser::quoted(&name));
-            edits.entry(place).or_default().replace(end - place, text);
+            let (end, name) = path_at(text, place);
+            let named = format!("{}{}", kept::numbered(oid), verso_parser::quoted(&name));
+            edits.entry(place).or_default().replace(end - place, named);
         }
-        for (place, meant) in self.literals.edits(&chars, start) {
+        for (place, meant) in self.literals.edits(text, start) {
             edits.entry(place.start).or_default().replace(place.len(), meant);
         }
         let operands = self.operands.into_inner();
         for (place, oid) in self.operators.into_inner() {
             let Some(symbol) = at(place) else { continue };
-            let Some((old, symbol_text)) = symbol_at(&chars, symbol) else { continue };
-            let text = format!(" OPERATOR({}{symbol_text}) ", kept::numbered(oid));
-            edits.entry(symbol).or_default().replace(old, text);
-            // All such operators bind alike, whatever their symbols do.
+            let Some((old, symbol_text)) = symbol_at(text, symbol) else { continue };
+            let named = format!("OPERATOR({}{symbol_text})", kept::numbered(oid));
+            if old > symbol_text.len() {
+                edits.entry(symbol).or_default().replace(old, named);
+                continue;
+            }
+            edits.entry(symbol).or_default().replace(old, format!(" {named} "));
+            // Those that are written so bind alike, whatever their symbols do.
             for span in operands.get(&place).into_iter().flatten() {
                 if let (Some(from), true) = (at(span.start), span.end > span.start) {
                     edits.entry(from).or_default().opened += 1;
@@ -93,20 +104,21 @@ impl Notes {
                 }
             }
         }
-        let (mut out, mut next) = (String::new(), 0);
+        let (mut all, mut next) = (Vec::new(), 0);
         for (place, edit) in edits {
             if place < next {
                 continue;
             }
-            out.extend(&chars[next..place.min(chars.len())]);
-            out.push_str(&")".repeat(edit.closed));
-            out.push_str(&"(".repeat(edit.opened));
-            let (old, text) = edit.replaced.unwrap_or_default();
-            out.push_str(&text);
-            next = place.min(chars.len()) + old;
+            let place = place.min(text.len());
+            if edit.closed + edit.opened > 0 {
+                all.push((place..place, ")".repeat(edit.closed) + &"(".repeat(edit.opened)));
+            }
+            if let Some((old, named)) = edit.replaced {
+                all.push((place..place + old, named));
+                next = place + old;
+            }
         }
-        out.extend(&chars[next.min(chars.len())..]);
-        out
+        all
     }
 }
 
@@ -140,6 +152,11 @@ fn symbol_at(text: &[char], start: usize) -> Option<(usize, String)> {
 }
 
 impl Binder<'_> {
+    /// Where that is noted which is written otherwise in the text that is kept.
+    pub(super) fn notes(&self) -> impl Iterator<Item = &Notes> {
+        self.noted.into_iter().chain(self.noting.map(super::view::Noting::written))
+    }
+
     /// The catalog along the path of kept texts (T1); none where it is the path already.
     pub(super) fn plain_names(&self) -> Option<Arc<CatalogSnapshot>> {
         let other = self.catalog.search_path().number() != 0;

@@ -48,7 +48,7 @@ impl Binder<'_> {
             let reached = match schema {
                 _ if let Some(number) = number => operator.oid == number,
                 Some(schema) => *operator.schema == *schema,
-                // The operators of a view are those that were found when it was made.
+                // Views of earlier releases name operators by their symbols only.
                 None if self.stored.is_some() => true,
                 None => path.searched().contains(&operator.schema),
             };
@@ -67,9 +67,7 @@ impl Binder<'_> {
                     Ok((self.coerce(operand, at, to, CastKind::Implicit)?, at))
                 };
                 let args = operands.into_iter().zip(&to).map(cast).collect::<Result<Vec<_>, SqlError>>()?;
-                if let Some(notes) = self.noted {
-                    notes.operator(point, known[index].oid);
-                }
+                self.notes().for_each(|notes| notes.operator(point, known[index].oid));
                 if let Some(trace) = self.traced {
                     trace.operator(point, &known[index].schema, &known[index].name);
                 }

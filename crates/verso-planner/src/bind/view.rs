@@ -17,9 +17,10 @@ use verso_exec::plan::{ExprKind, PlStatementKind, Plan, Statement, TypedExpr};
 use verso_types::{SqlType, TimeStyle};
 
 use super::Binder;
-use super::literals::{Literals, settled};
+use super::literals::settled;
 use super::lock::{Locking, Mark, Wanted};
 use super::plpgsql::bind_noting;
+use super::stored::Notes;
 use super::trace::Trace;
 use crate::errors::SqlError;
 use crate::rewrite::{Planning, Rules};
@@ -31,13 +32,14 @@ pub(super) struct Noting {
     relations: RefCell<Vec<StoredRelation>>,
     functions: RefCell<Vec<(u32, Oid)>>,
     types: RefCell<Vec<(u32, Oid)>>,
-    literals: Literals,
+    /// What is written otherwise in the text that is kept: literals, and types, collations and operators by number.
+    written: Notes,
 }
 
 impl Noting {
-    /// Where literals are noted.
-    pub(super) fn literals(&self) -> &Literals {
-        &self.literals
+    /// Where that is noted which is written otherwise in the text that is kept.
+    pub(super) fn written(&self) -> &Notes {
+        &self.written
     }
 
     /// A name means a relation with these columns; without a place a literal does.
@@ -67,7 +69,8 @@ impl Noting {
         other.types.into_inner().into_iter().for_each(|(_, oid)| self.user_type(NOWHERE, oid));
     }
 
-    /// The text whose names these are, with what its literals mean; of the tables it uses these columns.
+    /// The text whose names these are, with what its literals mean and with the numbers of types, collations and operators; of the
+    /// tables it uses these columns.
     fn into_query(self, text: &str, used: &BTreeMap<Oid, BTreeSet<u16>>) -> StoredQuery {
         let mut relations = self.relations.into_inner();
         for relation in &mut relations {
@@ -75,7 +78,7 @@ impl Noting {
             relation.columns.iter_mut().for_each(|column| column.used = used.contains(&column.id));
         }
         let chars: Vec<char> = text.chars().collect();
-        let (text, moved) = settled(&chars, &self.literals.edits(&chars, 0));
+        let (text, moved) = settled(&chars, &self.written.edits(&chars, 0));
         let at = |place: u32| if place == NOWHERE { place } else { moved(place) };
         relations.iter_mut().for_each(|relation| relation.place = at(relation.place));
         let named = |(place, oid)| (at(place), oid);
@@ -267,7 +270,7 @@ impl Binder<'_> {
 }
 
 pub(super) fn parsed(text: &str) -> Result<Query, SqlError> {
-    match verso_parser::parse_script(text)?.into_iter().next().map(|parsed| parsed.statement) {
+    match verso_parser::parse_kept_script(text)?.into_iter().next().map(|parsed| parsed.statement) {
         Some(syntax::Statement::Query(query)) => Ok(query),
         _ => Err(SqlError::internal("a view without a query")),
     }
@@ -342,7 +345,12 @@ pub fn function_body(
             }
         }
     }
-    let query = noting.into_query(&function.body, &used);
+    // Places in `RETURN e` are those of the query that it stands for.
+    let returned = verso_parser::returned_query(&function.body)?;
+    let mut query = noting.into_query(returned.as_deref().unwrap_or(&function.body), &used);
+    if returned.is_some() {
+        query.text = query.text.replacen("SELECT", "RETURN", 1).into();
+    }
     Ok(StoredBody { name: Arc::clone(&function.name), query })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, NOWHERE, Relation, StoredQuery, identifier};
+use verso_catalog::{CatalogSnapshot, FunctionDef, NOWHERE, Relation, StoredQuery, identifier, kept};
 use verso_exec::functions::quote_ident;
 use verso_parser::syntax::{QueryBody, SelectItem, Statement};
 use verso_types::TimeStyle;
@@ -72,7 +72,10 @@ fn renamed(text: &str, stored: &StoredQuery, catalog: &CatalogSnapshot) -> Strin
             named.push((*place, shown(&function.schema, &function.name), None));
         }
     }
-    for (place, oid) in stored.types.iter().filter(|(place, _)| *place != NOWHERE) {
+    // Types are named by number, but in texts of earlier releases.
+    let is_named =
+        |place: &u32| *place != NOWHERE && !text.chars().skip(*place as usize).take(2).eq("\"\0".chars());
+    for (place, oid) in stored.types.iter().filter(|(place, _)| is_named(place)) {
         if let Some(ty) = catalog.type_or_row_by_oid(*oid) {
             named.push((*place, shown(&ty.schema, &ty.name), None));
         }
@@ -99,7 +102,7 @@ fn renamed(text: &str, stored: &StoredQuery, catalog: &CatalogSnapshot) -> Strin
         }
     }
     out.extend(text.get(at..).unwrap_or_default());
-    out
+    kept::with_names(catalog, &out)
 }
 
 /// The last part of the name that begins at a place, and where the name ends.

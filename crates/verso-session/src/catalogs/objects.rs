@@ -215,7 +215,7 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
             Value::Text(Arc::clone(&function.body))
         },
         Value::Null,
-        some(function.standard_body, Value::Text(Arc::clone(&function.body))),
+        some(function.standard_body, Value::text(&verso_catalog::kept::bare(&function.body))),
         some(!function.settings.is_empty(), Value::Array(settings)),
         rights::own_acl(catalog, Object::Function(function.oid)),
     ]

@@ -91,7 +91,7 @@ pub(super) fn rules(catalog: &CatalogSnapshot, keys: &Keys<'_>) -> Vec<Vec<Value
             letter('O'),
             Value::Bool(true),
             Value::text("<>"),
-            Value::Text(Arc::clone(&view.query.text)),
+            Value::text(&verso_catalog::kept::bare(&view.query.text)),
         ]
     };
     match keys.oid("ev_class").map(|view| catalog.relation_by_oid(view)) {

@@ -52,7 +52,6 @@ impl Schema<'_> {
                     match self.user_operator(reference) {
                         Ok(operator) => {
                             self.own_role_object(operator.owner, "operator", &operator.name)?;
-                            self.refuse_needed_operator(&operator)?;
                             let catalog = &self.frame.services.instance.catalog;
                             catalog.drop_operator(&mut self.frame.txn.borrow_mut(), &operator, *cascade)?;
                         }
@@ -184,18 +183,6 @@ impl Schema<'_> {
             };
             SqlError::new(sqlstate::UNDEFINED_FUNCTION, format!("operator does not exist: {operands}"))
         })
-    }
-
-    /// Refuses to drop an operator whose symbol the text of a view has.
-    fn refuse_needed_operator(&self, operator: &OperatorDef) -> Result<(), Failure> {
-        let view = self.frame.catalog.all_views().find(|view| view.query.text.contains(&*operator.name));
-        let Some(view) = view else { return Ok(()) };
-        let name = operator_name(self.frame.catalog, operator);
-        let text = format!("cannot drop {name} because other objects depend on it");
-        Err(SqlError::new("2BP01", text)
-            .with_detail(format!("view {} depends on {name}", view.name))
-            .with_hint("Drop the objects that depend on it first.")
-            .into())
     }
 
     /// Refuses what is another role's.
