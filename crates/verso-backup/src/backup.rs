@@ -119,6 +119,8 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     pub fn take(database: &Database, job: &Job) -> Result<Snapshot, BackupError> {
         let mut connection = job.session(database, "verso backup")?;
+        // Texts of definitions name everything with its schema then, whatever path the database has.
+        connection.execute("SET search_path = ''")?;
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         let exported = connection.prepare("SELECT pg_export_snapshot()")?;
         let name: Option<String> = exported.query_row(&[], |row| row.get(0))?;

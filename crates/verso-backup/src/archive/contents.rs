@@ -18,6 +18,9 @@ pub(crate) struct Definitions {
     pub schema: bool,
     /// Does it hold the rows?
     pub data: bool,
+    /// The search path of the database, as SET takes it: what is run may call functions whose bodies mean something along it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search_path: Option<String>,
     /// What is run before the rows are there.
     pub before: Vec<Step>,
     /// The tables whose rows it holds; chunks name them by their place here.

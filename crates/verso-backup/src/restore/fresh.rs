@@ -65,7 +65,7 @@ pub(super) fn restore(
         Some(database) => {
             // Archives of versions that gave them no number cannot be told from each other.
             let has_id = !plan.definitions.id.is_empty();
-            let marks = connect(&database, options, job)
+            let marks = connect(&database, options, None, job)
                 .and_then(|mut session| Marks::read(&database, &mut session, &id));
             match marks {
                 Ok(Some(marks)) if has_id => Some((database, marks)),
@@ -117,8 +117,16 @@ fn create(path: &Path, options: &RestoreOptions, env: &Env) -> Result<Database, 
 }
 
 /// A session that does what the archive says, and does not wait for the disk: the end of the restore does.
-fn connect(database: &Database, options: &RestoreOptions, job: &Job) -> Result<Connection, BackupError> {
+fn connect(
+    database: &Database,
+    options: &RestoreOptions,
+    search_path: Option<&str>,
+    job: &Job,
+) -> Result<Connection, BackupError> {
     let mut connection = job.session(database, "verso restore")?;
+    if let Some(path) = search_path {
+        connection.execute(&format!("SET search_path = {path}"))?;
+    }
     connection.execute("SET synchronous_commit = off")?;
     connection.execute("SET check_function_bodies = off")?;
     let most =
@@ -152,7 +160,7 @@ impl Fill<'_> {
         let seconds = |since: u64| (env.clock.monotonic_nanos() - since) as f64 / 1e9;
         let start = env.clock.monotonic_nanos();
         job.list(database.engine(), "RESTORE", options.workers);
-        let mut connection = connect(database, options, job)?;
+        let mut connection = connect(database, options, plan.definitions.search_path.as_deref(), job)?;
         let marks = match marks {
             Some(marks) => marks,
             None => Marks::begin(database, &mut connection, id)?,
@@ -262,8 +270,10 @@ impl Fill<'_> {
         let memory_kib: i64 = memory.into_rows().first().map_or(Ok(65_536), |row| row.get(0))?;
         let share_kib = (memory_kib / side_by_side as i64).max(1_024);
         let (small, database, options) = (Mutex::new(small), self.database.clone(), self.options.clone());
+        let plan = Arc::clone(&self.plan);
         workers::run(self.env, self.job, side_by_side, move |team| {
-            let mut connection = connect(&database, &options, &team.job)?;
+            let path = plan.definitions.search_path.as_deref();
+            let mut connection = connect(&database, &options, path, &team.job)?;
             connection.execute(&format!("SET maintenance_work_mem = '{share_kib}kB'"))?;
             loop {
                 let Some(table) = small.lock().pop_front() else { return Ok(()) };

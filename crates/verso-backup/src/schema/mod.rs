@@ -7,8 +7,9 @@
 //! ```
 //!
 //! S1. Everything is read through the catalog of one snapshot: the one whose rows are in the archive.
-//! S2. Names are written with their schema. Texts that users have written (conditions, defaults) stand as the catalog keeps
-//!     them: they are right under the usual search path.
+//! S2. Names are written with their schema, in texts that users have written (conditions, defaults, views), too: they mean the same
+//!     along every search path. What means something along a path only when it runs, such as a body given as a string, is run
+//!     along the path that the database has ([`Definitions::search_path`]).
 //! S3. Temporary objects belong to their session and are left out.
 
 mod made;
@@ -35,7 +36,7 @@ use crate::archive::contents::{ColumnOf, Definitions, Kind, Step, TableOf};
 use crate::error::BackupError;
 use needs::Finder;
 use objects::Object;
-use parts::{Chosen, comments, literal, name, qualified, role_steps, setting_steps};
+use parts::{Chosen, comments, literal, name, qualified, role_steps, setting_steps, setting_value};
 use queue::Waiting;
 pub(crate) use types::{labels_of, type_text};
 
@@ -117,6 +118,7 @@ pub(crate) fn definitions(
         page_bytes: u32::try_from(source.engine.space().page_size).unwrap_or_default(),
         schema,
         data,
+        search_path: path_of(&source.settings),
         ..Definitions::default()
     };
     if schema {
@@ -210,6 +212,10 @@ impl<'m, 's> Maker<'m, 's> {
         let catalog = Arc::clone(self.source.catalog);
         let all = self.source.selection.is_all();
         let verso = self.source.dialect == Dialect::Verso;
+        if let Some(path) = path_of(&self.source.settings).filter(|_| !verso) {
+            // The schemas in it come behind.
+            self.add(Kind::Schema, None, format!("SET search_path = {path}"));
+        }
         if all && verso {
             self.steps.append(&mut role_steps(&self.source.roles));
         }
@@ -466,6 +472,12 @@ impl<'m, 's> Maker<'m, 's> {
         }
         Ok(())
     }
+}
+
+/// The search path that a database gives its sessions, as SET takes it; none where it says nothing.
+fn path_of(settings: &[(String, String)]) -> Option<String> {
+    let (name, value) = settings.iter().find(|(name, _)| name == "search_path")?;
+    Some(setting_value(name, value))
 }
 
 fn is_own(function: &FunctionDef) -> bool {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     CatalogSnapshot, ConstraintKind, FunctionDef, IndexDef, Oid, SequenceDef, TableDef, TypeDef, ViewDef,
-    is_temporary,
+    has_other_columns, is_temporary,
 };
 use verso_types::SqlType;
 use versodb::Error;
@@ -343,7 +343,9 @@ impl Maker<'_, '_> {
             }
             Object::Unfilled(view) => {
                 self.there.insert(view.oid);
-                self.add(Kind::View, None, view_text::statement(&catalog, &view, view_text::As::Unfilled));
+                let text = self.query_text(&view)?;
+                let sql = view_text::statement(&catalog, &view, &text, view_text::As::Unfilled);
+                self.add(Kind::View, None, sql);
             }
             Object::View(view) => self.make_view(&view)?,
         }
@@ -406,6 +408,16 @@ impl Maker<'_, '_> {
         Ok(text.trim_end().to_owned())
     }
 
+    /// The query of a view: as it was given, with the names of today. Over relations that have other columns by now, it is spelled
+    /// anew, as only so rows as a whole are of the relation's type again.
+    fn query_text(&mut self, view: &ViewDef) -> Result<String, BackupError> {
+        if !has_other_columns(self.source.catalog, view) {
+            return Ok(verso_catalog::view_text(self.source.catalog, view));
+        }
+        let text = self.ask("pg_get_viewdef", view.oid)?;
+        Ok(text.trim().trim_end_matches(';').to_owned())
+    }
+
     /// A view, with its indexes if it is materialized.
     fn make_view(&mut self, view: &ViewDef) -> Result<(), BackupError> {
         let catalog = Arc::clone(self.source.catalog);
@@ -420,7 +432,8 @@ impl Maker<'_, '_> {
             }
             _ => {
                 let form = if is_there { view_text::As::Replacement } else { view_text::As::Own };
-                self.add(Kind::View, None, view_text::statement(&catalog, view, form));
+                let text = self.query_text(view)?;
+                self.add(Kind::View, None, view_text::statement(&catalog, view, &text, form));
             }
         }
         let table = catalog.table_by_oid(view.oid);

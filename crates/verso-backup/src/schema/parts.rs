@@ -213,14 +213,14 @@ pub(super) struct Chosen<'m> {
 
 /// COMMENT ON; of these tables and what they need only, if some were chosen.
 pub(super) fn comments(catalog: &CatalogSnapshot, only: Option<&Chosen<'_>>, dialect: Dialect) -> Vec<Step> {
-    let mut all: Vec<_> = catalog.comments().collect();
-    all.sort_by_key(|(key, _)| *key);
-    let mut steps = Vec::new();
-    for ((class, object, column), text) in all {
-        let Some(target) = commented(catalog, only, dialect, (class, object, column)) else { continue };
-        steps.push(step(Kind::Comment, format!("COMMENT ON {target} IS {}", literal(text))));
-    }
-    steps
+    let target = |(key, text)| Some((commented(catalog, only, dialect, key)?, text));
+    let mut all: Vec<(String, &Arc<str>)> = catalog.comments().filter_map(target).collect();
+    // Numbers of objects are others in a database that is restored; names are the same.
+    all.sort();
+    let comment = |(target, text): (String, &Arc<str>)| {
+        step(Kind::Comment, format!("COMMENT ON {target} IS {}", literal(text)))
+    };
+    all.into_iter().map(comment).collect()
 }
 
 /// What a comment is on; none for what is not restored.

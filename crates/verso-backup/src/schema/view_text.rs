@@ -1,6 +1,6 @@
 //! CREATE VIEW from what the catalog keeps of a view.
 
-use verso_catalog::{CatalogSnapshot, ViewDef, view_text};
+use verso_catalog::{CatalogSnapshot, ViewDef};
 
 use super::parts::{collate, literal, name, qualified};
 use super::types::type_text;
@@ -29,8 +29,8 @@ pub(super) enum As {
     Unfilled,
 }
 
-/// The statement that makes the view.
-pub(super) fn statement(catalog: &CatalogSnapshot, view: &ViewDef, form: As) -> String {
+/// The statement that makes the view of this query.
+pub(super) fn statement(catalog: &CatalogSnapshot, view: &ViewDef, text: &str, form: As) -> String {
     let columns: Vec<String> = view.columns.iter().map(|column| name(&column.name)).collect();
     let options: Vec<String> = view
         .options
@@ -41,7 +41,6 @@ pub(super) fn statement(catalog: &CatalogSnapshot, view: &ViewDef, form: As) -> 
     let options = if options.is_empty() { String::new() } else { format!(" WITH ({})", options.join(", ")) };
     let columns = if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
     let place = qualified(&view.schema, &view.name);
-    let text = view_text(catalog, view);
     match catalog.table_by_oid(view.oid).and_then(|table| table.materialized.clone()) {
         Some(it) => {
             let is_filled = it.populated && form == As::Own;

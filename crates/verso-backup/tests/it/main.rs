@@ -7,5 +7,6 @@ mod ending;
 mod moving;
 mod parquet;
 mod part;
+mod paths;
 mod round_trip;
 mod world;
