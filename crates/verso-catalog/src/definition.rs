@@ -342,7 +342,15 @@ impl TableOptions {
 
     /// Those that users have given.
     pub fn shown(&self) -> impl Iterator<Item = &(Arc<str>, Arc<str>)> {
-        self.given.iter().filter(|(name, _)| &**name != STOOD_IN_FOR)
+        let is_hidden =
+            |name: &str| [STOOD_IN_FOR, REPLICA_IDENTITY].contains(&name) || name.starts_with(OF_COLUMN);
+        self.given.iter().filter(move |(name, _)| !is_hidden(name))
+    }
+
+    /// Puts a parameter in the place of the one of that name, or takes that away.
+    pub fn set(&mut self, name: &str, value: Option<&str>) {
+        self.given.retain(|(known, _)| **known != *name);
+        self.given.extend(value.map(|value| (Arc::from(name), Arc::from(value))));
     }
 
     /// Whether a parameter that is on or off is on.
@@ -355,6 +363,79 @@ impl TableOptions {
 /// The parameter that holds the access method which an index was declared with, where a B+tree stands in for it. No statement
 /// sets it by name.
 pub const STOOD_IN_FOR: &str = "access_method";
+
+/// The parameter of a table that holds its replica identity: the letter that `pg_class.relreplident` shows. No statement sets it
+/// by name.
+const REPLICA_IDENTITY: &str = "replica_identity";
+
+/// What the names of parameters begin with that are those of a column: `column.3.n_distinct`. No statement sets them by name.
+const OF_COLUMN: &str = "column.";
+
+/// Which values of a row say which one was changed, as `pg_class.relreplident` has it: programs that read changes ask for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplicaIdentity {
+    /// Those of its primary key.
+    #[default]
+    Default,
+    /// All.
+    Full,
+    /// None.
+    Nothing,
+    /// Those of an index ([`IndexDef::replica_identity`]).
+    Index,
+}
+
+impl ReplicaIdentity {
+    /// As in `pg_class.relreplident`.
+    pub fn letter(self) -> char {
+        match self {
+            ReplicaIdentity::Default => 'd',
+            ReplicaIdentity::Full => 'f',
+            ReplicaIdentity::Nothing => 'n',
+            ReplicaIdentity::Index => 'i',
+        }
+    }
+}
+
+impl TableDef {
+    /// Its replica identity.
+    pub fn replica_identity(&self) -> ReplicaIdentity {
+        match self.options.get(REPLICA_IDENTITY) {
+            Some("f") => ReplicaIdentity::Full,
+            Some("n") => ReplicaIdentity::Nothing,
+            Some("i") => ReplicaIdentity::Index,
+            _ => ReplicaIdentity::Default,
+        }
+    }
+
+    /// What `ALTER COLUMN … SET (…)` has said of a column, by its number.
+    pub fn column_options(&self, id: u16) -> impl Iterator<Item = (&str, &str)> {
+        self.options.given.iter().filter_map(move |(name, value)| {
+            let (number, option) = name.strip_prefix(OF_COLUMN)?.split_once('.')?;
+            (number.parse::<u16>().ok()? == id).then_some((option, &**value))
+        })
+    }
+
+    /// How many different values a column has, or which part of the rows where it is negative, as users have said.
+    pub fn told_distinct(&self, id: u16) -> Option<f64> {
+        let told = self.column_options(id).find(|(name, _)| *name == "n_distinct")?.1;
+        told.parse().ok().filter(|told| *told != 0.0)
+    }
+}
+
+impl TableOptions {
+    /// Says what the replica identity of a table is.
+    pub(crate) fn set_replica_identity(&mut self, identity: ReplicaIdentity) {
+        let letter = identity.letter().to_string();
+        let is_default = identity == ReplicaIdentity::Default;
+        self.set(REPLICA_IDENTITY, (!is_default).then_some(letter.as_str()));
+    }
+
+    /// Sets an option of a column, or takes it away.
+    pub(crate) fn set_of_column(&mut self, id: u16, name: &str, value: Option<&str>) {
+        self.set(&format!("{OF_COLUMN}{id}.{name}"), value);
+    }
+}
 
 /// An index of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -398,6 +479,8 @@ pub struct IndexDef {
     pub excluding: Option<Arc<Excluding>>,
     /// CLUSTER ON: is it the one in whose order CLUSTER puts the table?
     pub clustered: bool,
+    /// REPLICA IDENTITY USING INDEX: is it the one whose columns say which row was changed?
+    pub replica_identity: bool,
     /// Storage parameters.
     pub options: TableOptions,
 }

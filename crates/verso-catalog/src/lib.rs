@@ -71,19 +71,20 @@ pub use catalog::Catalog;
 pub use collation::CollationDef;
 pub use ddl::{
     CollationChange, CollationUse, CommentOn, DomainChange, MembershipChange, NewCollation, Rewrite,
-    TypeUses, collation_uses, label_holders,
+    TypeUses, collation_uses, is_shared, label_holders, next_value,
 };
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, Excluding, ExtensionDef, ForeignKey, FunctionArg,
     FunctionDef, FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
-    ReferentialAction, STOOD_IN_FOR, SchemaDef, SequenceDef, TableDef, TableOptions, TypeDef, ViewDef,
-    Volatility, guard_text,
+    ReferentialAction, ReplicaIdentity, STOOD_IN_FOR, SchemaDef, SequenceDef, TableDef, TableOptions,
+    TypeDef, ViewDef, Volatility, guard_text,
 };
 pub use error::{CatalogError, ObjectKind};
 pub use key_class::KeyClass;
 pub use needs::Need;
 pub use operator::{CastContext, CastDef, OperatorDef};
 pub use partition::{PartitionOf, Partitioned};
+pub use parts::default_oid;
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use planning::{ParallelSafety, Planning};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};

@@ -1,4 +1,4 @@
-//! Which relation a constraint, a trigger or a policy is on, by its number.
+//! Which relation a constraint, a trigger, a policy, a rule or a default is on, by its number.
 //!
 //! Definitions of parts stand in those of their relations, so that a number alone does not lead to them. The table that does
 //! is made when a version of the catalog is asked for it first, in one walk over its relations, and goes with that version.
@@ -11,7 +11,18 @@ use crate::snapshot::{CatalogSnapshot, Relation};
 
 /// The relations of parts, once somebody has asked for one.
 #[derive(Debug, Default)]
-pub(crate) struct Owners(OnceLock<HashMap<Oid, Oid>>);
+pub(crate) struct Owners(OnceLock<OfParts>);
+
+/// The relation of each part.
+#[derive(Debug, Default)]
+struct OfParts {
+    /// Of constraints, triggers and policies.
+    parts: HashMap<Oid, Oid>,
+    /// Of the rules that views and materialized views are.
+    rules: HashMap<Oid, Oid>,
+    /// Of defaults, which have numbers of another sequence: the table and the column.
+    defaults: HashMap<u32, (Oid, u16)>,
+}
 
 /// A copy is the beginning of another version.
 impl Clone for Owners {
@@ -27,21 +38,52 @@ impl PartialEq for Owners {
     }
 }
 
+/// The number of the default of a column: unique among them, as a table has 1,600 columns at most.
+pub fn default_oid(table: Oid, column: u16) -> u32 {
+    table.0.wrapping_mul(1600).wrapping_add(u32::from(column))
+}
+
 impl CatalogSnapshot {
+    fn of_parts(&self) -> &OfParts {
+        self.contents().owners.0.get_or_init(|| {
+            let mut of = OfParts::default();
+            for relation in self.relations().filter(|relation| !relation.oid().is_system()) {
+                let own = relation.oid();
+                of.parts.extend(relation.triggers().iter().map(|trigger| (trigger.oid, own)));
+                match relation {
+                    Relation::Table(table) => {
+                        of.parts.extend(table.constraints.iter().map(|constraint| (constraint.oid, own)));
+                        of.rules.extend(table.materialized.as_ref().map(|view| (view.query.rule, own)));
+                        let given = table.shown().iter().filter(|column| column.default.is_some());
+                        let given = given.map(|column| (default_oid(own, column.id), (own, column.id)));
+                        of.defaults.extend(given);
+                    }
+                    Relation::View(view) => {
+                        of.rules.insert(view.query.rule, own);
+                        let given = view.columns.iter().filter(|column| column.default.is_some());
+                        let given = given.map(|column| (default_oid(own, column.id), (own, column.id)));
+                        of.defaults.extend(given);
+                    }
+                    Relation::Index(_) | Relation::Sequence(_) => {}
+                }
+            }
+            of.parts.extend(self.all_policies().map(|policy| (policy.oid, policy.table)));
+            of
+        })
+    }
+
     /// The relation of the constraint, trigger or policy with this number.
     pub fn owner_of_part(&self, part: Oid) -> Option<&Relation> {
-        let owners = self.contents().owners.0.get_or_init(|| {
-            let mut owners = HashMap::new();
-            for relation in self.relations() {
-                let own = relation.oid();
-                if let Relation::Table(table) = relation {
-                    owners.extend(table.constraints.iter().map(|constraint| (constraint.oid, own)));
-                }
-                owners.extend(relation.triggers().iter().map(|trigger| (trigger.oid, own)));
-            }
-            owners.extend(self.all_policies().map(|policy| (policy.oid, policy.table)));
-            owners
-        });
-        self.relation_by_oid(*owners.get(&part)?)
+        self.relation_by_oid(*self.of_parts().parts.get(&part)?)
+    }
+
+    /// The view or materialized view whose rule has this number.
+    pub fn owner_of_rule(&self, rule: Oid) -> Option<&Relation> {
+        self.relation_by_oid(*self.of_parts().rules.get(&rule)?)
+    }
+
+    /// The table or view and the column whose default has this number ([`default_oid`]).
+    pub fn column_of_default(&self, number: u32) -> Option<(Oid, u16)> {
+        self.of_parts().defaults.get(&number).copied()
     }
 }

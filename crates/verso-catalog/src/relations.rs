@@ -49,6 +49,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("pg_enum", &["enumtypid"]),
     ("pg_proc", &["oid", "proname"]),
     ("pg_aggregate", &["aggfnoid"]),
+    ("pg_collation", &["oid"]),
     ("pg_operator", &["oid", "oprname"]),
     ("pg_opclass", &["oid"]),
     ("pg_description", &["objoid"]),

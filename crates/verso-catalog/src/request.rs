@@ -5,8 +5,8 @@ use std::sync::Arc;
 use verso_types::{Collation, Exclusion, SqlType};
 
 use crate::definition::{
-    ColumnDef, FunctionArg, FunctionLanguage, FunctionReturn, Identity, Oid, ReferentialAction, TableOptions,
-    Volatility,
+    ColumnDef, FunctionArg, FunctionLanguage, FunctionReturn, Identity, Oid, ReferentialAction,
+    ReplicaIdentity, TableOptions, Volatility,
 };
 use crate::partition::{PartitionOf, Strategy};
 use crate::planning::Planning;
@@ -210,6 +210,15 @@ pub enum TableChange {
     Anew,
     /// CLUSTER ON, SET WITHOUT CLUSTER.
     ClusterOn(Option<Oid>),
+    /// REPLICA IDENTITY; which index, where it is that of one.
+    ReplicaIdentity(ReplicaIdentity, Option<Oid>),
+    /// ALTER COLUMN … SET (…), RESET (…): names and values, none for those that are reset.
+    ColumnOptions {
+        /// Which.
+        column: Arc<str>,
+        /// Its options.
+        options: Vec<(Arc<str>, Option<Arc<str>>)>,
+    },
     /// SET LOGGED, SET UNLOGGED.
     Logged(bool),
     /// DROP COLUMN.

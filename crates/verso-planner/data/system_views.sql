@@ -47,7 +47,9 @@ SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper
 FROM pg_catalog.pg_authid WHERE rolcanlogin
 
 -- view pg_catalog.pg_group
-SELECT rolname AS groname, oid AS grosysid FROM pg_catalog.pg_authid WHERE NOT rolcanlogin
+SELECT rolname AS groname, oid AS grosysid,
+       ARRAY(SELECT m.member FROM pg_catalog.pg_auth_members m WHERE m.roleid = pg_authid.oid) AS grolist
+FROM pg_catalog.pg_authid WHERE NOT rolcanlogin
 
 -- view pg_catalog.pg_stat_user_tables
 SELECT * FROM pg_catalog.pg_stat_all_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')
@@ -106,6 +108,8 @@ SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema
        CASE WHEN b.id = 1186 AND b.mod >= 0 AND b.mod / 65536 <> 32767
             THEN pg_catalog.upper(pg_catalog.substr(pg_catalog.format_type(b.id, b.mod), 10))
             END AS interval_type,
+       CASE WHEN co.oid IS NOT NULL THEN pg_catalog.current_database() END AS collation_catalog,
+       nco.nspname AS collation_schema, co.collname AS collation_name,
        pg_catalog.current_database() AS udt_catalog, bn.nspname AS udt_schema, bt.typname AS udt_name,
        CASE WHEN t.typtype = 'd' THEN pg_catalog.current_database() END AS domain_catalog,
        CASE WHEN t.typtype = 'd' THEN nt.nspname END AS domain_schema,
@@ -132,6 +136,8 @@ FROM pg_catalog.pg_attribute a
   LEFT JOIN pg_catalog.pg_depend dep
     ON dep.classid = 1259 AND dep.refclassid = 1259 AND dep.refobjid = c.oid AND dep.refobjsubid = a.attnum AND dep.deptype = 'i'
   LEFT JOIN pg_catalog.pg_sequence s ON s.seqrelid = dep.objid
+  LEFT JOIN pg_catalog.pg_collation co ON co.oid = nullif(nullif(a.attcollation, 100), 0)
+  LEFT JOIN pg_catalog.pg_namespace nco ON nco.oid = co.collnamespace
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
   AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)
   AND (pg_catalog.pg_has_role(c.relowner, 'USAGE')
@@ -195,7 +201,7 @@ SELECT pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constr
          AS constraint_type,
        CASE WHEN c.condeferrable THEN 'YES' ELSE 'NO' END AS is_deferrable,
        CASE WHEN c.condeferred THEN 'YES' ELSE 'NO' END AS initially_deferred,
-       'YES' AS enforced,
+       CASE WHEN c.conenforced THEN 'YES' ELSE 'NO' END AS enforced,
        CASE WHEN c.contype = 'u' THEN
          (SELECT CASE WHEN i.indnullsnotdistinct THEN 'NO' ELSE 'YES' END FROM pg_catalog.pg_index i WHERE i.indexrelid = c.conindid)
        END AS nulls_distinct
@@ -237,12 +243,32 @@ FROM pg_catalog.pg_constraint c
   JOIN pg_catalog.pg_namespace nr ON nr.oid = r.relnamespace
   CROSS JOIN LATERAL unnest(CASE WHEN c.contype = 'f' THEN c.confkey ELSE c.conkey END) AS k(own)
   JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum = k.own
-WHERE c.contype IN ('c', 'p', 'u', 'f')
+WHERE c.contype IN ('c', 'n', 'p', 'u', 'f') AND r.relkind IN ('r', 'p')
   AND pg_catalog.pg_has_role(r.relowner, 'USAGE')
 
 -- view information_schema.constraint_table_usage
-SELECT DISTINCT table_catalog, table_schema, table_name, constraint_catalog, constraint_schema, constraint_name
-FROM information_schema.constraint_column_usage
+SELECT pg_catalog.current_database() AS table_catalog, nr.nspname AS table_schema, r.relname AS table_name,
+       pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constraint_schema, c.conname AS constraint_name
+FROM pg_catalog.pg_constraint c
+  JOIN pg_catalog.pg_namespace nc ON nc.oid = c.connamespace
+  JOIN pg_catalog.pg_class r ON r.oid = CASE WHEN c.contype = 'f' THEN c.confrelid ELSE c.conrelid END
+  JOIN pg_catalog.pg_namespace nr ON nr.oid = r.relnamespace
+WHERE c.contype IN ('p', 'u', 'f') AND r.relkind IN ('r', 'p')
+  AND pg_catalog.pg_has_role(r.relowner, 'USAGE')
+
+-- view information_schema.data_type_privileges
+SELECT pg_catalog.current_database() AS object_catalog, x.schema AS object_schema, x.name AS object_name,
+       x.kind AS object_type, x.dtd AS dtd_identifier
+FROM (SELECT udt_schema, udt_name, 'USER-DEFINED TYPE', dtd_identifier FROM information_schema.attributes
+      UNION ALL
+      SELECT table_schema, table_name, 'TABLE', dtd_identifier FROM information_schema.columns
+      UNION ALL
+      SELECT domain_schema, domain_name, 'DOMAIN', dtd_identifier FROM information_schema.domains
+      UNION ALL
+      SELECT specific_schema, specific_name, 'ROUTINE', dtd_identifier FROM information_schema.parameters
+      UNION ALL
+      SELECT specific_schema, specific_name, 'ROUTINE', dtd_identifier FROM information_schema.routines)
+  AS x(schema, name, kind, dtd)
 
 -- view information_schema.referential_constraints
 SELECT pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constraint_schema, c.conname AS constraint_name,
@@ -299,9 +325,13 @@ SELECT pg_catalog.current_database() AS specific_catalog, n.nspname AS specific_
        p.proname || '_' || p.oid::text AS specific_name,
        pg_catalog.current_database() AS routine_catalog, n.nspname AS routine_schema, p.proname AS routine_name,
        CASE p.prokind WHEN 'f' THEN 'FUNCTION' WHEN 'p' THEN 'PROCEDURE' END AS routine_type,
-       CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' ELSE pg_catalog.format_type(t.oid, NULL) END AS data_type,
-       pg_catalog.current_database() AS type_udt_catalog, nt.nspname AS type_udt_schema, t.typname AS type_udt_name,
-       '0' AS dtd_identifier,
+       CASE WHEN p.prokind = 'p' THEN NULL
+            WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY'
+            WHEN nt.nspname = 'pg_catalog' THEN pg_catalog.format_type(t.oid, NULL)
+            ELSE 'USER-DEFINED' END AS data_type,
+       CASE WHEN nt.nspname IS NOT NULL THEN pg_catalog.current_database() END AS type_udt_catalog,
+       nt.nspname AS type_udt_schema, t.typname AS type_udt_name,
+       CASE WHEN p.prokind <> 'p' THEN '0' END AS dtd_identifier,
        CASE WHEN l.lanname = 'sql' THEN 'SQL' ELSE 'EXTERNAL' END AS routine_body,
        CASE WHEN pg_catalog.pg_has_role(p.proowner, 'USAGE') THEN p.prosrc END AS routine_definition,
        pg_catalog.upper(l.lanname) AS external_language, 'GENERAL' AS parameter_style,
@@ -322,7 +352,9 @@ SELECT pg_catalog.current_database() AS specific_catalog, n.nspname AS specific_
        CASE coalesce(a.mode, 'i') WHEN 'i' THEN 'IN' WHEN 'o' THEN 'OUT' WHEN 'b' THEN 'INOUT' WHEN 'v' THEN 'IN' WHEN 't' THEN 'OUT' END
          AS parameter_mode,
        'NO' AS is_result, 'NO' AS as_locator, nullif(a.name, '') AS parameter_name,
-       CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' ELSE pg_catalog.format_type(t.oid, NULL) END AS data_type,
+       CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY'
+            WHEN nt.nspname = 'pg_catalog' THEN pg_catalog.format_type(t.oid, NULL)
+            ELSE 'USER-DEFINED' END AS data_type,
        pg_catalog.current_database() AS udt_catalog, nt.nspname AS udt_schema, t.typname AS udt_name,
        a.place::text AS dtd_identifier,
        CASE WHEN pg_catalog.pg_has_role(p.proowner, 'USAGE')
@@ -340,9 +372,9 @@ SELECT 'UTF8' AS character_set_name, 'UCS' AS character_repertoire, 'UTF8' AS fo
        pg_catalog.current_database() AS default_collate_catalog, 'pg_catalog' AS default_collate_schema, 'C' AS default_collate_name
 
 -- view information_schema.collations
-SELECT pg_catalog.current_database() AS collation_catalog, 'pg_catalog' AS collation_schema, collname AS collation_name,
+SELECT pg_catalog.current_database() AS collation_catalog, n.nspname AS collation_schema, c.collname AS collation_name,
        'NO PAD' AS pad_attribute
-FROM pg_catalog.pg_collation
+FROM pg_catalog.pg_collation c JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace
 
 -- view information_schema.triggers
 SELECT pg_catalog.current_database() AS trigger_catalog, n.nspname AS trigger_schema, t.tgname AS trigger_name,

@@ -14,6 +14,7 @@ use verso_types::{Value, format_text};
 use crate::cursors::Cursors;
 use crate::instance::SweepRecord;
 use crate::plans::NamedStatements;
+use crate::portal::Portals;
 use crate::registry::SessionInfo;
 use crate::services::Services;
 use crate::settings::SETTINGS;
@@ -61,6 +62,8 @@ fn optional(value: Option<i64>) -> Value {
 pub(crate) struct Views<'v> {
     pub(crate) services: &'v Services,
     pub(crate) cursors: &'v Cursors,
+    /// Portals of the protocol, and the transaction that they are asked for.
+    pub(crate) portals: (&'v Portals, u64),
     pub(crate) named: &'v NamedStatements,
     pub(crate) totals: &'v SessionTotals,
 }

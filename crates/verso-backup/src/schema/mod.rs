@@ -26,8 +26,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, IndexDef, Oid, Role, SequenceDef,
-    TableDef, TriggerEnabled, is_temporary, kept,
+    CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, IndexDef, Oid, ReplicaIdentity,
+    Role, SequenceDef, TableDef, TriggerEnabled, is_temporary, kept,
 };
 use verso_storage::Engine;
 use versodb::{Connection, Error, params};
@@ -306,6 +306,33 @@ impl<'m, 's> Maker<'m, 's> {
                 );
                 self.add(Kind::View, Some(table), sql);
             }
+        }
+        for column in table.shown() {
+            let options: Vec<String> = table
+                .column_options(column.id)
+                .map(|(option, value)| format!("{option} = {value}"))
+                .collect();
+            if !options.is_empty() {
+                let (column, options) = (name(&column.name), options.join(", "));
+                let sql = format!("ALTER TABLE ONLY {place} ALTER COLUMN {column} SET ({options})");
+                self.add(Kind::View, Some(table), sql);
+            }
+        }
+        let identity = match table.replica_identity() {
+            ReplicaIdentity::Default => None,
+            ReplicaIdentity::Full => Some("FULL".to_owned()),
+            ReplicaIdentity::Nothing => Some("NOTHING".to_owned()),
+            ReplicaIdentity::Index => {
+                let index = table.all_indexes().find(|index| index.replica_identity);
+                index.map(|index| format!("USING INDEX {}", name(&index.name)))
+            }
+        };
+        if let Some(identity) = identity {
+            self.add(
+                Kind::View,
+                Some(table),
+                format!("ALTER TABLE ONLY {place} REPLICA IDENTITY {identity}"),
+            );
         }
         if let Some(index) = table.all_indexes().find(|index| index.clustered) {
             let sql = format!("ALTER TABLE {place} CLUSTER ON {}", name(&index.name));

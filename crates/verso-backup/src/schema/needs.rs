@@ -7,14 +7,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use verso_catalog::snapshot::PUBLIC;
 use verso_catalog::{
     AggregateDef, Callee, CastDef, CatalogSnapshot, ColumnDef, FunctionDef, FunctionReturn, Need, Oid,
-    OperatorDef, SequenceDef, StoredQuery, TableDef, TypeDef, ViewDef, kept, relations_in,
+    OperatorDef, SequenceDef, StoredQuery, TableDef, TypeDef, ViewDef, kept, next_value, relations_in,
 };
 use verso_types::SqlType;
 
-use super::parts::{literal, name, qualified};
+use super::parts::{literal, qualified};
 
 /// Numbers of objects.
 pub(super) type Needs = BTreeSet<Oid>;
@@ -46,14 +45,9 @@ impl Finder {
                 come_with.extend([(Oid(multi.oid), ty.oid), (Oid(multi.array), ty.oid)]);
             }
         }
-        let serial = catalog.sequences().map(|sequence| {
-            let short = name(&sequence.name);
-            let path = match &*sequence.schema {
-                PUBLIC => short,
-                schema => format!("{}.{short}", name(schema)),
-            };
-            (format!("nextval({})", literal(&path)), Arc::clone(sequence))
-        });
+        let serial = catalog
+            .sequences()
+            .map(|sequence| (next_value(&sequence.schema, &sequence.name).to_string(), Arc::clone(sequence)));
         let serial = serial.collect();
         Finder { catalog: Arc::clone(catalog), come_with, serial }
     }
@@ -227,6 +221,8 @@ impl Finder {
     pub fn of_view(&self, view: &ViewDef) -> Needs {
         let mut found = Needs::new();
         self.of_query(&view.query, &mut found);
+        let defaults = view.columns.iter().filter_map(|column| column.default.as_deref());
+        defaults.for_each(|default| self.of_text(default, &mut found));
         found.remove(&view.oid);
         found
     }

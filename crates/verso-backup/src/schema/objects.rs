@@ -434,6 +434,15 @@ impl Maker<'_, '_> {
                 let form = if is_there { view_text::As::Replacement } else { view_text::As::Own };
                 let text = self.query_text(view)?;
                 self.add(Kind::View, None, view_text::statement(&catalog, view, &text, form));
+                for column in &view.columns {
+                    let Some(default) = column.default.as_deref().filter(|_| materialized.is_none()) else {
+                        continue;
+                    };
+                    let (place, column) = (qualified(&view.schema, &view.name), name(&column.name));
+                    let text = self.finder.text(default);
+                    let sql = format!("ALTER VIEW {place} ALTER COLUMN {column} SET DEFAULT {text}");
+                    self.add(Kind::View, None, sql);
+                }
             }
         }
         let table = catalog.table_by_oid(view.oid);

@@ -84,8 +84,7 @@ pub(super) fn options_text(table: &TableDef, dialect: Dialect) -> String {
     };
     let options: Vec<String> = table
         .options
-        .given
-        .iter()
+        .shown()
         .filter(|(option, _)| known(option))
         .map(|(option, value)| format!("{} = {}", name(option), literal(value)))
         .collect();
@@ -308,6 +307,15 @@ fn commented(
     // A script for PostgreSQL is run in a database of another name.
     if is("pg_database") && dialect == Dialect::Verso {
         return Some(format!("DATABASE {}", name("verso")));
+    }
+    if is("pg_authid") {
+        let role = catalog.role_by_oid(object)?;
+        return Some(format!("ROLE {}", name(&role.name)));
+    }
+    // PostgreSQL's tablespaces are its administrator's.
+    if is("pg_tablespace") && dialect == Dialect::Verso {
+        let known = if object == Oid(1663) { "pg_default" } else { "pg_global" };
+        return Some(format!("TABLESPACE {known}"));
     }
     if is("pg_extension") {
         let extension = catalog.extensions().iter().find(|one| one.oid == object)?;

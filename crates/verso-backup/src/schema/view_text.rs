@@ -34,8 +34,7 @@ pub(super) fn statement(catalog: &CatalogSnapshot, view: &ViewDef, text: &str, f
     let columns: Vec<String> = view.columns.iter().map(|column| name(&column.name)).collect();
     let options: Vec<String> = view
         .options
-        .given
-        .iter()
+        .shown()
         .map(|(option, value)| format!("{} = {}", name(option), literal(value)))
         .collect();
     let options = if options.is_empty() { String::new() } else { format!(" WITH ({})", options.join(", ")) };

@@ -184,6 +184,11 @@ CREATE POLICY few ON shop.item AS RESTRICTIVE FOR SELECT TO team, "Odd role" USI
 ALTER TABLE shop.item ENABLE ROW LEVEL SECURITY;
 ALTER TABLE made ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 ALTER TABLE made ADD CONSTRAINT small CHECK (a < 2) NOT VALID;
+ALTER VIEW renamed ALTER COLUMN c SET DEFAULT twice(4);
+ALTER TABLE wide REPLICA IDENTITY USING INDEX wide_pkey;
+ALTER TABLE made REPLICA IDENTITY FULL;
+ALTER TABLE wide ALTER COLUMN big SET (n_distinct = -0.25);
+COMMENT ON ROLE team IS 'those';
 "#;
 
 /// What says whether two databases are the same.
@@ -225,6 +230,10 @@ const QUESTIONS: &[&str] = &[
     "SELECT c.relname, s.seqstart, s.seqincrement, s.seqmin, s.seqmax, s.seqcycle, format_type(s.seqtypid, NULL), pg_sequence_last_value(c.oid)
        FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid WHERE c.oid >= 16384 ORDER BY 1",
     "SELECT description, objsubid, classoid::regclass::text FROM pg_description WHERE objoid >= 16384 ORDER BY 1",
+    "SELECT relname, relreplident FROM pg_class WHERE oid >= 16384 AND relkind = 'r' AND relname <> 'temporary' ORDER BY 1, 2",
+    "SELECT indexrelid::regclass::text FROM pg_index WHERE indisreplident ORDER BY 1",
+    "SELECT attrelid::regclass::text, attname, attoptions FROM pg_attribute WHERE attoptions IS NOT NULL ORDER BY 1, 2",
+    "SELECT rolname, shobj_description(oid, 'pg_authid') FROM pg_roles ORDER BY 1",
     "SELECT pg_get_serial_sequence('shop.item', 'id'), pg_get_serial_sequence('shop.log', 'at')",
     "SELECT * FROM every_type ORDER BY i4, n::text, t",
     "SELECT * FROM shop.item ORDER BY id",

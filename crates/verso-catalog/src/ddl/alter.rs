@@ -19,7 +19,7 @@ use super::refuse_if_needed;
 use super::table::{find_table, relation_kind};
 use crate::catalog::Catalog;
 use crate::definition::{
-    ColumnDef, ConstraintDef, ConstraintKind, IndexDef, Oid, SchemaDef, SequenceDef, TableDef,
+    ColumnDef, ConstraintDef, ConstraintKind, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TableOptions,
 };
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewTable, TableChange};
@@ -117,6 +117,24 @@ impl Catalog {
                 self.update_rows(txn, &all, is_it, |row| row.set_clustered(Some(row.indexrelid) == *index))?;
                 Ok(())
             }
+            TableChange::ReplicaIdentity(identity, index) => {
+                let all: BTreeSet<Oid> = table.all_indexes().map(|index| index.oid).collect();
+                let is_it = |row: &IndexRow| all.contains(&row.indexrelid);
+                self.update_rows(txn, &all, is_it, |row| {
+                    row.set_replica_identity(Some(row.indexrelid) == *index);
+                })?;
+                let mut options = table.options.clone();
+                options.set_replica_identity(*identity);
+                self.set_options(txn, table.oid, &options)
+            }
+            TableChange::ColumnOptions { column, options: changed } => {
+                let column = &table.columns[column_of(&table, column)?];
+                let mut options = table.options.clone();
+                for (name, value) in changed {
+                    options.set_of_column(column.id, name, value.as_deref());
+                }
+                self.set_options(txn, table.oid, &options)
+            }
             TableChange::Validated(name) => {
                 let constraint = constraint_of(&table, name)?;
                 let is_it = |row: &ConstraintRow| row.oid == constraint.oid;
@@ -205,19 +223,12 @@ impl Catalog {
             TableChange::ResetOptions(names) => {
                 let mut all = table.options.clone();
                 all.given.retain(|(known, _)| !names.contains(known));
-                let is_it = |row: &ClassRow| row.oid == table.oid;
-                self.update_rows(txn, table.oid, is_it, |row| row.reloptions = options_row(&all))?;
-                Ok(())
+                self.set_options(txn, table.oid, &all)
             }
             TableChange::Options(options) => {
                 let mut all = table.options.clone();
-                for (name, value) in &options.given {
-                    all.given.retain(|(known, _)| known != name);
-                    all.given.push((Arc::clone(name), Arc::clone(value)));
-                }
-                let is_it = |row: &ClassRow| row.oid == table.oid;
-                self.update_rows(txn, table.oid, is_it, |row| row.reloptions = options_row(&all))?;
-                Ok(())
+                options.given.iter().for_each(|(name, value)| all.set(name, Some(value)));
+                self.set_options(txn, table.oid, &all)
             }
             TableChange::AddColumn(_)
             | TableChange::RowTypes
@@ -393,6 +404,12 @@ impl Catalog {
 
     // ── the single changes ───────────────────────────────────────────────────────────────────────────────────────
 
+    fn set_options(&self, txn: &mut Txn, table: Oid, options: &TableOptions) -> Result<(), CatalogError> {
+        let is_it = |row: &ClassRow| row.oid == table;
+        self.update_rows(txn, table, is_it, |row| row.reloptions = options_row(options))?;
+        Ok(())
+    }
+
     fn set_not_null(
         &self,
         txn: &mut Txn,
@@ -405,6 +422,13 @@ impl Catalog {
             let in_key = table.primary_key().is_some_and(|key| has_column(key, column.id));
             if in_key {
                 let text = format!("column \"{}\" is in a primary key", column.name);
+                return Err(CatalogError::invalid("42P16", text));
+            }
+            let in_identity = |index: &&Arc<IndexDef>| {
+                index.replica_identity && index.parts.iter().any(|part| part.column == column.id)
+            };
+            if table.all_indexes().any(|index| in_identity(&index)) {
+                let text = format!("column \"{}\" is in index used as replica identity", column.name);
                 return Err(CatalogError::invalid("42P16", text));
             }
             if column.identity.is_some() {
@@ -426,7 +450,7 @@ impl Catalog {
         Ok(())
     }
 
-    fn set_default(
+    pub(super) fn set_default(
         &self,
         txn: &mut Txn,
         table: &TableDef,

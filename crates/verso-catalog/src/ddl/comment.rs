@@ -12,9 +12,17 @@ use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::rights::Object;
 use crate::system::row::{
-    CastRow, ClassRow, CollationRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow, OperatorRow,
-    PolicyRow, ProcRow, SystemRow, TriggerRow, TypeRow,
+    AuthIdRow, CastRow, ClassRow, CollationRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow,
+    OperatorRow, PolicyRow, ProcRow, SystemRow, TriggerRow, TypeRow,
 };
+
+/// The number of `pg_tablespace`, whose rows are the same in every database.
+const TABLESPACES: Oid = Oid(1213);
+
+/// Whether comments on the objects of a system table are those of `pg_shdescription`.
+pub fn is_shared(class: Oid) -> bool {
+    [AuthIdRow::TABLE.oid, TABLESPACES, Object::Database.key().0].contains(&class)
+}
 
 /// What a comment is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +35,10 @@ pub enum CommentOn {
     Schema(Oid),
     /// The database.
     Database,
+    /// A role.
+    Role(Oid),
+    /// A tablespace, by its number in `pg_tablespace`.
+    Tablespace(Oid),
     /// A function.
     Function(Oid),
     /// A type.
@@ -55,6 +67,8 @@ impl CommentOn {
             CommentOn::Column(oid, column) => (ClassRow::TABLE.oid, oid, i32::from(column)),
             CommentOn::Schema(oid) => (NamespaceRow::TABLE.oid, oid, 0),
             CommentOn::Database => Object::Database.key(),
+            CommentOn::Role(oid) => (AuthIdRow::TABLE.oid, oid, 0),
+            CommentOn::Tablespace(oid) => (TABLESPACES, oid, 0),
             CommentOn::Function(oid) => (ProcRow::TABLE.oid, oid, 0),
             CommentOn::Type(oid) => (TypeRow::TABLE.oid, oid, 0),
             CommentOn::Operator(oid) => (OperatorRow::TABLE.oid, oid, 0),

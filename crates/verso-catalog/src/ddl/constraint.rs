@@ -411,6 +411,7 @@ impl Catalog {
             part_of: new.part_of,
             excluding: None,
             clustered: false,
+            replica_identity: false,
             options: new.options.clone(),
         };
         let index = self.insert_index(txn, target, definition)?;
@@ -547,6 +548,7 @@ impl Catalog {
             part_of: new.part_of,
             excluding: Some(Arc::clone(&declaration)),
             clustered: false,
+            replica_identity: false,
             options: new.options.clone(),
         };
         let index = self.insert_index(txn, target, definition)?;

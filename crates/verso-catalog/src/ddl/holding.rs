@@ -91,6 +91,12 @@ pub(super) fn holders(snapshot: &CatalogSnapshot, lost: Lost) -> Vec<Holder> {
             found.push(Holder::Trigger(Arc::clone(table), Arc::clone(trigger)));
         }
     }
+    for relation in snapshot.relations() {
+        let Relation::View(view) = relation else { continue };
+        for column in view.columns.iter().filter(|column| names(&column.default)) {
+            found.push(Holder::Default(Arc::new(view.as_table()), column.id));
+        }
+    }
     for ty in snapshot.types() {
         let SqlType::Domain(domain) = &ty.ty else { continue };
         let named = domain.checks.iter().any(|check| names_lost(snapshot, &check.expression, lost));
@@ -143,7 +149,8 @@ impl Holder {
         };
         match self {
             Holder::Default(table, id) => {
-                format!("default value for column {} of table {}", column(table, *id), place(table))
+                let kind = if table.is_view() { "view" } else { "table" };
+                format!("default value for column {} of {kind} {}", column(table, *id), place(table))
             }
             Holder::Generated(table, id) => {
                 format!("column {} of table {}", column(table, *id), place(table))
@@ -169,7 +176,7 @@ impl Catalog {
         snapshot: &CatalogSnapshot,
         (holder, lost): (&Holder, Lost),
     ) -> Result<(), CatalogError> {
-        if let Some(table) = holder.table() {
+        if let Some(table) = holder.table().filter(|table| !table.is_view()) {
             self.engine.lock_table(txn, table.heap, TableLockMode::AccessExclusive, WaitPolicy::Block)?;
         }
         match holder {

@@ -127,6 +127,7 @@ impl Catalog {
             part_of: new.part_of,
             excluding: None,
             clustered: false,
+            replica_identity: false,
             options: new.options.clone(),
         };
         if new.concurrently {

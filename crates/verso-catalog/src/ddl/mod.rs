@@ -56,7 +56,7 @@ mod view;
 pub use alter::Rewrite;
 pub(crate) use alter::mentions;
 pub use collation::{CollationChange, CollationUse, NewCollation, collation_uses};
-pub use comment::CommentOn;
+pub use comment::{CommentOn, is_shared};
 pub use domains::DomainChange;
 pub use labels::label_holders;
 pub use rights::MembershipChange;
@@ -194,12 +194,9 @@ fn owned_sequences(snapshot: &CatalogSnapshot, table: &TableDef) -> Vec<Arc<Sequ
     snapshot.sequences().filter(owned).cloned().collect()
 }
 
-/// The default of a `serial` column: the schema `public` goes without saying.
-pub(crate) fn next_value(schema: &str, sequence: &str) -> Arc<str> {
-    let mut path = quoted(sequence);
-    if schema != PUBLIC {
-        path = format!("{}.{path}", quoted(schema));
-    }
+/// The default of a `serial` column: the sequence with its schema, so that it means the same along every search path.
+pub fn next_value(schema: &str, sequence: &str) -> Arc<str> {
+    let path = format!("{}.{}", quoted(schema), quoted(sequence));
     format!("nextval('{}')", path.replace('\'', "''")).into()
 }
 

@@ -18,7 +18,9 @@ use crate::snapshot::Relation;
 use crate::stored::StoredQuery;
 use crate::system::assemble::{attribute_row, class_row, options_row};
 use crate::system::field::{Letter, Name};
-use crate::system::row::{AttributeRow, ClassRow, DependRow, ProcRow, RewriteRow, SystemRow, TypeRow};
+use crate::system::row::{
+    AttributeRow, ClassRow, DefaultRow, DependRow, ProcRow, RewriteRow, SystemRow, TypeRow,
+};
 use crate::system::{DEPENDS_INTERNAL, DEPENDS_NORMAL, KIND_VIEW};
 
 impl Catalog {
@@ -162,6 +164,7 @@ impl Catalog {
         }
         self.removes(txn, view.oid)?;
         self.delete_rows(txn, view.oid, |row: &AttributeRow| row.attrelid == view.oid)?;
+        self.remove_objects(txn, view.oid, |row: &DefaultRow| row.adrelid == view.oid)?;
         self.remove_collated(txn, view.oid)?;
         self.remove_triggers(txn, view.oid)?;
         self.remove_rule(txn, view.oid)
@@ -215,6 +218,20 @@ impl Catalog {
             let is_it = |row: &AttributeRow| row.attrelid == view.oid && i32::from(row.attnum) == number;
             self.update_rows(txn, view.oid, is_it, |row| row.attname = Name(Arc::clone(to))).map(drop)
         })
+    }
+
+    /// Sets what INSERT into a view puts into a column that it does not name, as SQL text; or takes it away.
+    ///
+    /// # Errors
+    /// `InvalidDefinition` (42703); storage's.
+    pub fn set_view_default(
+        &self,
+        txn: &mut Txn,
+        view: &ViewDef,
+        column: &str,
+        default: Option<&Arc<str>>,
+    ) -> Result<(), CatalogError> {
+        self.change(txn, |txn| self.set_default(txn, &view.as_table(), column, default))
     }
 
     /// Gives a view other options.

@@ -495,6 +495,7 @@ impl CatalogRows {
                 initially_deferred: constraint.is_some_and(|constraint| constraint.initially_deferred),
                 part_of: parts_of.get(&row.indexrelid).copied(),
                 clustered: row.is_clustered(),
+                replica_identity: row.is_replica_identity(),
                 options: options_of(class.reloptions.as_deref()),
                 excluding: constraint.and_then(|constraint| match &constraint.kind {
                     ConstraintKind::Exclude { declared, .. } => Some(Arc::clone(declared)),
@@ -760,6 +761,7 @@ pub(crate) fn index_row(index: &IndexDef) -> IndexRow {
         indguard: index.guard.map_or(0, |guard| numbers(&[guard])[0]),
     };
     row.set_clustered(index.clustered);
+    row.set_replica_identity(index.replica_identity);
     row
 }
 

@@ -447,7 +447,7 @@ system_row! {
         /// The columns' numbers: those of the key, then those of INCLUDE.
         indkey: Vec<i16>,
         /// Per column of the key 1 for DESC, 2 for NULLS FIRST, 4 times its class, 256 times its operator of an
-        /// exclusion; of the first one 4096 for CLUSTER ON.
+        /// exclusion; of the first one 4096 for CLUSTER ON and 8192 for REPLICA IDENTITY.
         indoption: Vec<i16>,
         /// The hidden column that says which rows it has; 0 = all.
         indguard: i16,
@@ -456,18 +456,38 @@ system_row! {
 
 /// In the first of an index's options: CLUSTER ON.
 const CLUSTERED: i16 = 4_096;
+/// The same: REPLICA IDENTITY USING INDEX.
+const REPLICA_IDENTITY: i16 = 8_192;
 
 impl IndexRow {
+    fn has(&self, mark: i16) -> bool {
+        self.indoption.first().is_some_and(|option| option & mark != 0)
+    }
+
+    fn set(&mut self, mark: i16, on: bool) {
+        if let Some(option) = self.indoption.first_mut() {
+            *option = *option & !mark | if on { mark } else { 0 };
+        }
+    }
+
     /// Whether CLUSTER puts the table in its order.
     pub fn is_clustered(&self) -> bool {
-        self.indoption.first().is_some_and(|option| option & CLUSTERED != 0)
+        self.has(CLUSTERED)
+    }
+
+    /// Whether its columns say which row was changed.
+    pub fn is_replica_identity(&self) -> bool {
+        self.has(REPLICA_IDENTITY)
+    }
+
+    /// Says whether its columns say which row was changed.
+    pub fn set_replica_identity(&mut self, identity: bool) {
+        self.set(REPLICA_IDENTITY, identity);
     }
 
     /// Says whether CLUSTER puts the table in its order.
     pub fn set_clustered(&mut self, clustered: bool) {
-        if let Some(option) = self.indoption.first_mut() {
-            *option = *option & !CLUSTERED | if clustered { CLUSTERED } else { 0 };
-        }
+        self.set(CLUSTERED, clustered);
     }
 }
 

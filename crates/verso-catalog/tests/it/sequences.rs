@@ -61,7 +61,7 @@ fn a_serial_column_owns_its_sequence() {
     world.run(|catalog, txn| catalog.create_table(txn, &serial_table(), false)).unwrap();
     let seen = world.seen();
     let t = seen.table(None, "t").unwrap();
-    assert_eq!(t.columns[0].default.as_deref(), Some("nextval('t_id_seq')"));
+    assert_eq!(t.columns[0].default.as_deref(), Some("nextval('public.t_id_seq')"));
     assert!(t.columns[0].not_null);
     let owned = seen.sequence(None, "t_id_seq").unwrap();
     assert_eq!(owned.owned_by, Some(OwnedBy { table: t.oid, column: 1 }));
@@ -95,7 +95,7 @@ fn a_serial_sequence_takes_a_free_name() {
     world.run(|catalog, txn| catalog.create_sequence(txn, &sequence("t_id_seq"), false)).unwrap();
     world.run(|catalog, txn| catalog.create_table(txn, &serial_table(), false)).unwrap();
     let t = world.seen().table(None, "t").unwrap();
-    assert_eq!(t.columns[0].default.as_deref(), Some("nextval('t_id_seq1')"));
+    assert_eq!(t.columns[0].default.as_deref(), Some("nextval('public.t_id_seq1')"));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Rows of system views, which the session makes.
 //!
 //! S1. Keys are hints: the session may yield other rows, too, and a filter has the last word.
-//! S2. Of several values of a column each is asked for by itself, once; a row comes with the value that it has.
+//! S2. A key that is NULL is equal to nothing: no row is made.
+//! S3. Of several values of a column each is asked for by itself, once; a row comes with the value that it has.
 
 use verso_catalog::{Asked, SystemRowIter, SystemView};
 use verso_types::{Batch, SqlType, Value, cmp_sql};
@@ -118,8 +119,13 @@ impl Operator for SystemOperator {
         for (column, key) in &self.keys {
             // An error in a key is one of the condition, which is evaluated for rows only.
             match key.eval_constant(&eval) {
-                Ok(value) if !value.is_null() => keys.push((*column, value)),
-                _ => {}
+                Ok(Value::Null) => {
+                    self.looked_up = LookedUp::default();
+                    self.rows = Box::new(std::iter::empty());
+                    return Ok(());
+                }
+                Ok(value) => keys.push((*column, value)),
+                Err(_) => {}
             }
         }
         match self.values(&eval) {

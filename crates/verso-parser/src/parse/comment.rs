@@ -23,6 +23,8 @@ pub(super) fn comment(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
         "sequence" => Commented::Relation(DropKind::Sequence, cursor.qualified()?),
         "index" => Commented::Relation(DropKind::Index, cursor.qualified()?),
         "schema" => Commented::Schema(cursor.name()?),
+        "role" => Commented::Role(cursor.name()?),
+        "tablespace" => Commented::Tablespace(cursor.name()?),
         "database" => Commented::Database(cursor.name()?),
         "type" | "domain" => Commented::Type(cursor.qualified()?),
         "column" => column(cursor)?,

@@ -178,6 +178,17 @@ pub(super) fn alter_view(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErr
     if cursor.accept(&["rename"]) {
         return rename_column(cursor, name, if_exists);
     }
+    if cursor.accept(&["alter"]) {
+        cursor.accept(&["column"]);
+        let column = cursor.name()?;
+        let default = if cursor.accept(&["drop", "default"]) {
+            None
+        } else {
+            cursor.expect(&["set", "default"])?;
+            Some(super::table::expression(cursor)?)
+        };
+        return Ok(Statement::View(ViewStatement::Default { name, column, default, if_exists }));
+    }
     let sets = cursor.is(&["set"]);
     if (sets || cursor.is(&["reset"])) && matches!(cursor.peek_at(1), Token::LParen) {
         cursor.advance();
@@ -187,7 +198,9 @@ pub(super) fn alter_view(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErr
         };
         return Ok(Statement::View(ViewStatement::Options { name, options, if_exists }));
     }
-    Err(cursor.unsupported("ALTER VIEW other than RENAME, OWNER TO, SET SCHEMA and SET (…)"))
+    Err(cursor.unsupported(
+        "ALTER VIEW other than RENAME, OWNER TO, SET SCHEMA, SET (…) and ALTER COLUMN … DEFAULT",
+    ))
 }
 
 /// Behind RENAME.

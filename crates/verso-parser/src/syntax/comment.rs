@@ -29,6 +29,10 @@ pub enum Commented {
     Schema(Name),
     /// A database.
     Database(Name),
+    /// A role.
+    Role(Name),
+    /// A tablespace.
+    Tablespace(Name),
     /// A type.
     Type(QualifiedName),
     /// A function, with argument types where given.

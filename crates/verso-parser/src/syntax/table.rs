@@ -333,6 +333,10 @@ pub enum AlterAction {
     SetIdentity { column: Name, identity: Option<Identity>, options: Box<SequenceOptions> },
     /// `ALTER COLUMN column DROP IDENTITY [IF EXISTS]`.
     DropIdentity { column: Name, if_exists: bool },
+    /// `ALTER COLUMN c SET (name = value, …)`, `RESET (name, …)`: none where it is reset.
+    ColumnOptions { column: Name, options: Vec<(String, Option<String>)> },
+    /// `REPLICA IDENTITY …`.
+    ReplicaIdentity(ReplicaIdentity),
     /// `ALTER COLUMN c SET STATISTICS n`; none for DEFAULT.
     Statistics { column: Name, target: Option<i64> },
     /// `ALTER COLUMN c SET STORAGE how`.
@@ -361,6 +365,19 @@ pub enum AlterAction {
     Options(Vec<(String, String)>),
     /// `RESET (name, …)`.
     ResetOptions(Vec<String>),
+}
+
+/// What says which row of a table was changed, for programs that read changes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReplicaIdentity {
+    /// `DEFAULT`: the primary key.
+    Default,
+    /// `FULL`: all columns.
+    Full,
+    /// `NOTHING`.
+    Nothing,
+    /// `USING INDEX index`.
+    Index(Name),
 }
 
 /// CLUSTER, and VACUUM FULL of one table.

@@ -1,6 +1,6 @@
 //! Views: queries with a name.
 
-use super::{Name, QualifiedName, Query};
+use super::{Expr, Name, QualifiedName, Query};
 
 /// CREATE VIEW.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +54,8 @@ pub enum ViewStatement {
     Refresh { name: QualifiedName, concurrently: bool, with_data: bool },
     /// `ALTER VIEW [IF EXISTS] name RENAME COLUMN column TO to`.
     RenameColumn { name: QualifiedName, column: Name, to: Name, if_exists: bool },
+    /// `ALTER VIEW [IF EXISTS] name ALTER [COLUMN] column SET DEFAULT default | DROP DEFAULT`.
+    Default { name: QualifiedName, column: Name, default: Option<(Expr, String)>, if_exists: bool },
     /// `ALTER VIEW [IF EXISTS] name SET (…)`, `RESET (…)`: a value of none takes the option away.
     Options { name: QualifiedName, options: Vec<(String, Option<String>)>, if_exists: bool },
 }

@@ -417,6 +417,9 @@ impl Binder<'_> {
                     let fitted = routine::collated(fitted, &args, at)?;
                     if let Some(trace) = self.traced {
                         trace.function(at, &function.schema, &function.name);
+                        if fit.is_list() {
+                            trace.list(at, function.called_with().count() - 1);
+                        }
                     }
                     if let Some(noting) = self.noting {
                         noting.function(at, function.oid);

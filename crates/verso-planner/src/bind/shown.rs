@@ -6,7 +6,8 @@
 //!     be read, not set.
 //! U3. Rows that the view does not show are not changed. Under WITH CHECK OPTION none is made (44000): CASCADED holds for the
 //!     views below, too.
-//! U4. INSTEAD OF triggers do what would be done to the rows of their view: it stands in place of the table then, whatever its
+//! U4. A column that is not given gets the default that the view has for it, else that of the view below, at last the table's.
+//! U5. INSTEAD OF triggers do what would be done to the rows of their view: it stands in place of the table then, whatever its
 //!     query is, and the statements for views over it end there.
 
 use std::rc::Rc;
@@ -398,11 +399,16 @@ impl Binder<'_> {
             }
         }
         filters.extend(own);
-        let mut seen = (*source.table).clone();
+        let mut seen = (*source.seen).clone();
         seen.name = Arc::clone(&view.name);
         for (at, column) in seen.columns.iter_mut().enumerate() {
             let shown = columns.iter().find(|(_, expr)| plain(expr) == Some(at));
             column.name = shown.map_or_else(|| hidden(at), |(name, _)| Arc::clone(name));
+            // What the view says goes before what the views below it and the table say.
+            let own = shown.and_then(|(name, _)| view.columns.iter().find(|own| own.name == *name));
+            if let Some(default) = own.and_then(|own| own.default.as_ref()).filter(|_| !column.generated) {
+                column.default = Some(Arc::clone(default));
+            }
         }
         let numbers = (0..source.table.columns.len()).map(|at| {
             let uses = |(_, (_, expr)): &(usize, &(Arc<str>, TypedExpr))| columns_of(expr).contains(&at);

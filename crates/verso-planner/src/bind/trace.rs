@@ -51,6 +51,7 @@ pub(crate) struct Trace {
     outputs: RefCell<HashMap<u32, SqlType>>,
     items: RefCell<HashMap<u32, Columns>>,
     functions: RefCell<HashMap<u32, QualifiedName>>,
+    lists: RefCell<HashMap<u32, usize>>,
     operators: RefCell<HashMap<u32, QualifiedName>>,
 }
 
@@ -97,6 +98,11 @@ impl Trace {
         self.functions.borrow_mut().insert(place, (Arc::clone(schema), Arc::clone(name)));
     }
 
+    /// The arguments of a call behind the first ones, so many, are the elements of an array: its parameter is VARIADIC.
+    pub(super) fn list(&self, place: u32, first: usize) {
+        self.lists.borrow_mut().insert(place, first);
+    }
+
     /// An operator's symbol means one that users have made: its schema and symbol.
     pub(super) fn operator(&self, place: u32, schema: &Arc<str>, symbol: &Arc<str>) {
         self.operators.borrow_mut().insert(place, (Arc::clone(schema), Arc::clone(symbol)));
@@ -135,6 +141,11 @@ impl Trace {
     /// The columns of the FROM item that begins at a place.
     pub(crate) fn columns_of(&self, place: u32) -> Option<Columns> {
         self.items.borrow().get(&place).cloned()
+    }
+
+    /// Where the arguments of the call at a place begin that are elements of an array.
+    pub(crate) fn list_at(&self, place: u32) -> Option<usize> {
+        self.lists.borrow().get(&place).copied()
     }
 
     /// The user's function that the call at a place means: its schema and name.

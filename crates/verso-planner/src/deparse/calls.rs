@@ -66,12 +66,22 @@ impl Lowering<'_> {
             })));
         }
         let names = call.names.iter().map(|name| quote_ident(&name.text)).collect();
-        Some(Node::Func { name: shown, args, names, variadic: call.variadic })
+        // PostgreSQL keeps such a call with the array that it hands over.
+        let first = self.trace.list_at(place);
+        if let Some(first) = first {
+            let list = args.split_off(first.min(args.len()));
+            args.push(Node::Array(list, None));
+        }
+        let variadic = call.variadic || first.is_some();
+        Some(Node::Func { name: shown, args, names, variadic })
     }
 
     fn arguments(&mut self, call: &Call, place: u32) -> Option<Vec<Node>> {
         let taken = self.trace.taken(place).unwrap_or_default();
         let extreme = matches!(call.name.name.text.as_str(), "min" | "max");
+        // Of built-in functions the types are in the order of the parameters.
+        let user = self.trace.function_at(place).is_some();
+        let plain = if call.variadic { 0 } else { call.args.len() - call.names.len().min(call.args.len()) };
         let mut args = Vec::new();
         for (n, arg) in call.args.iter().enumerate() {
             args.push(match taken.get(n) {
@@ -82,7 +92,7 @@ impl Lowering<'_> {
                 {
                     self.settled(arg)?
                 }
-                Some(to) if call.names.is_empty() && !call.variadic => self.typed(arg, to)?,
+                Some(to) if user || n < plain => self.typed(arg, to)?,
                 _ => self.settled(arg)?,
             });
         }

@@ -183,13 +183,21 @@ impl Conversation {
     }
 
     pub(super) fn execute(&mut self, name: &str, rows_max: u32) -> Result<(), SqlError> {
-        let Some(open) = self.prepared.portal_mut(name) else {
-            return Err(self.failed(no_portal(name)));
-        };
         let last = self.wire.input.next_is(b'S');
         let time_zone = self.session.timezone().clone();
-        let mut sink = WireSink::portal(&mut self.wire, &open.formats, time_zone);
-        let end = self.session.run_portal(&mut open.portal, rows_max.into(), last, &mut sink)?;
+        let end = match self.prepared.portal_mut(name) {
+            Some(open) => {
+                let mut sink = WireSink::portal(&mut self.wire, &open.formats, time_zone);
+                self.session.run_portal(&mut open.portal, rows_max.into(), last, &mut sink)?
+            }
+            // A cursor of DECLARE is a portal, too; its rows come as text.
+            None if self.session.cursor_columns(name).is_some() => {
+                let formats = ResultFormats::Text;
+                let mut sink = WireSink::portal(&mut self.wire, &formats, time_zone);
+                self.session.run_cursor(name, rows_max.into(), last, &mut sink)?
+            }
+            None => return Err(self.failed(no_portal(name))),
+        };
         match end {
             PortalEnd::Suspended => self.wire.output.portal_suspended(),
             PortalEnd::Complete(tag) => self.wire.output.command_complete(&tag.text),
@@ -205,7 +213,11 @@ impl Conversation {
                 self.session.forget_statement(name);
             }
             Target::Portal if name.is_empty() => self.prepared.close_unnamed(),
-            Target::Portal => drop(self.prepared.portals.remove(name)),
+            Target::Portal => {
+                if self.prepared.portals.remove(name).is_none() {
+                    self.session.forget_cursor(name);
+                }
+            }
         }
         self.wire.output.close_complete();
     }

@@ -86,6 +86,44 @@ fn portals_with_a_name_are_known_to_fetch_move_and_close() {
 }
 
 #[test]
+fn cursors_of_declare_are_run_and_closed_as_portals() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("BEGIN; DECLARE c CURSOR FOR SELECT * FROM generate_series(1, 5)");
+    assert_eq!(raw.kinds(&[describe('P', "c"), execute("c", 2), sync()].concat()), "TDDsZT");
+    assert_eq!(raw.value("FETCH 1 FROM c"), "3");
+    raw.send(&[execute("c", 0), execute("c", 0), sync()].concat());
+    let replies = raw.until('Z');
+    let kinds: String = replies.iter().map(|reply| reply.kind).collect();
+    assert_eq!(kinds, "DDCCZ");
+    assert_eq!([replies[2].text(), replies[3].text()], ["SELECT 2", "SELECT 0"]);
+    // One name space, whichever way a portal was made.
+    let taken = [parse("", "SELECT 1"), bind("c", "", &[]), sync()].concat();
+    assert_eq!(raw.kinds(&taken), "1EZE");
+    raw.query("ROLLBACK; BEGIN; DECLARE c CURSOR FOR SELECT 1");
+    assert_eq!(raw.kinds(&[message('C', b"Pc\0"), message('C', b"Pnone\0"), sync()].concat()), "33ZT");
+    assert_eq!(raw.value("SELECT count(*) FROM pg_cursors"), "0");
+    assert_eq!(raw.kinds(&[execute("c", 0), sync()].concat()), "EZE");
+}
+
+#[test]
+fn portals_with_a_name_are_among_the_cursors() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("BEGIN; DECLARE c CURSOR FOR SELECT 1");
+    let run = [parse("", "SELECT 2 AS two"), bind("p", "", &[]), execute("p", 1), sync()].concat();
+    assert_eq!(raw.kinds(&run), "12DsZT");
+    let listed = "SELECT string_agg(name || ' ' || is_holdable || ' ' || is_binary, ', ' ORDER BY name) FROM pg_cursors";
+    assert_eq!(raw.value(listed), "c false false, p false false");
+    assert_eq!(raw.value("SELECT statement FROM pg_cursors WHERE name = 'p'"), "SELECT 2 AS two");
+    assert_eq!(raw.value("SELECT creation_time <= clock_timestamp() FROM pg_cursors WHERE name = 'p'"), "t");
+    raw.query("CLOSE p");
+    assert_eq!(raw.value(listed), "c false false");
+    raw.query("COMMIT; BEGIN");
+    assert_eq!(raw.value("SELECT count(*) FROM pg_cursors"), "0");
+}
+
+#[test]
 fn records_in_binary_form_name_the_types_of_their_fields() {
     let world = World::new();
     let mut raw = world.connect();

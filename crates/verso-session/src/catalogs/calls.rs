@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::snapshot::PG_CATALOG;
-use verso_catalog::{CatalogSnapshot, Object, Oid, Relation, SystemRelation, TableDef};
+use verso_catalog::{CatalogSnapshot, Object, Oid, Relation, SystemRelation, TableDef, is_shared};
 use verso_exec::ExecError;
 use verso_planner::deparse;
 use verso_planner::errors::SqlError;
@@ -429,7 +429,9 @@ impl Call<'_> {
         let class =
             |name: &str| verso_catalog::RelationId::find(PG_CATALOG, name).map(|class| class.get().oid);
         let (class, column) = match (function, self.args.0.get(1)) {
-            ("obj_description", Some(Value::Text(name))) => (class(name)?, 0),
+            ("obj_description", Some(Value::Text(name))) => {
+                (class(name).filter(|class| !is_shared(*class))?, 0)
+            }
             ("shobj_description", Some(Value::Text(name))) if **name == *"pg_database" => {
                 // The session's own database has one number in its catalog, and another one among all databases.
                 let member = &self.views.services.instance.member;
@@ -437,8 +439,12 @@ impl Call<'_> {
                 let text = self.catalog.comment(class, own, 0).filter(|_| member.number() == object.0);
                 return text.map(|text| Value::Text(Arc::clone(text)));
             }
+            ("shobj_description", Some(Value::Text(name))) => {
+                (class(name).filter(|class| is_shared(*class))?, 0)
+            }
             ("obj_description", None) => {
-                let own = self.catalog.comments_on(object).find(|((_, _, column), _)| *column == 0);
+                let mut all = self.catalog.comments_on(object);
+                let own = all.find(|((class, _, column), _)| *column == 0 && !is_shared(*class));
                 return own.map(|(_, text)| Value::Text(Arc::clone(text)));
             }
             ("col_description", _) => (class("pg_class")?, i32::try_from(self.args.number(1)).ok()?),

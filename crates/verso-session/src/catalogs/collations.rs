@@ -11,14 +11,16 @@ use super::{letter, number, oid};
 
 /// The rows of `pg_collation`.
 pub(super) fn collations(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> SystemRowIter {
-    let wanted = keys.oid("oid");
+    if let Some(wanted) = keys.oid("oid") {
+        let found = catalog.collation_by_oid(wanted.0);
+        return super::all(found.iter().map(|one| row(catalog, one)).collect());
+    }
     let users = catalog.collations();
     let data = catalog.collation_data();
     let system = system_collation_names().filter_map(move |name| system_collation(name, data));
     let all = system.chain(users.into_iter().map(|one| CollationDef::clone(&one)));
-    let fits = move |one: &CollationDef| wanted.is_none_or(|oid| one.oid() == oid);
     let catalog = Arc::clone(catalog);
-    Box::new(all.filter(fits).map(move |one| row(&catalog, &one)))
+    Box::new(all.map(move |one| row(&catalog, &one)))
 }
 
 fn row(catalog: &CatalogSnapshot, one: &CollationDef) -> Vec<Value> {

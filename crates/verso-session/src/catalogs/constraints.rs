@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, Oid, Relation, TableDef, TriggerDef,
+    CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, Oid, Relation, TableDef,
+    TriggerDef,
 };
-use verso_types::Value;
+use verso_types::{SqlType, Value};
 
+use super::fixed::equality;
 use super::keys::Keys;
-use super::relations::{namespace, of_users};
+use super::relations::{declared, namespace, of_users};
 use super::{attnum, letter, number, oid, shorts};
 use crate::views::Views;
 
@@ -102,6 +104,22 @@ fn trigger_row(catalog: &CatalogSnapshot, table: &TableDef, trigger: &TriggerDef
     row
 }
 
+/// The operators by which keys are compared: referenced with referencing columns, each with its own kind.
+fn equalities(catalog: &CatalogSnapshot, table: &TableDef, key: &ForeignKey) -> [Value; 3] {
+    let Some(referenced) = catalog.table_by_oid(key.referenced) else {
+        return [Value::Null, Value::Null, Value::Null];
+    };
+    let types = |table: &TableDef, columns: &[u16]| -> Vec<SqlType> {
+        columns.iter().map(|id| declared(table, *id).uncollated().clone()).collect()
+    };
+    let (ours, theirs) = (types(table, &key.columns), types(&referenced, &key.referenced_columns));
+    let of = |left: &[SqlType], right: &[SqlType]| {
+        let one = |(left, right): (&SqlType, &SqlType)| Value::Int8(equality(left, right));
+        Value::Array(left.iter().zip(right).map(one).collect())
+    };
+    [of(&theirs, &ours), of(&theirs, &theirs), of(&ours, &ours)]
+}
+
 fn row(
     (views, keys): (&Views<'_>, &Keys<'_>),
     catalog: &Arc<CatalogSnapshot>,
@@ -116,6 +134,7 @@ fn row(
     let (mut update, mut delete, mut matches) = (blank(), blank(), blank());
     let (mut key, mut other, mut set, mut condition) = (Value::Null, Value::Null, Value::Null, Value::Null);
     let mut operators = Value::Null;
+    let mut equal = [Value::Null, Value::Null, Value::Null];
     match &constraint.kind {
         ConstraintKind::Check { .. } => {
             if (keys.reads("conkey") || keys.reads("conbin"))
@@ -159,8 +178,17 @@ fn row(
             if !foreign.delete_columns.is_empty() {
                 set = numbers(&foreign.delete_columns);
             }
+            if ["conpfeqop", "conppeqop", "conffeqop"].iter().any(|column| keys.reads(column)) {
+                equal = equalities(catalog, table, foreign);
+            }
         }
     }
+    // A demand of the whole table is one of its partitions.
+    let inherited = part_of != Oid(0)
+        || table.partition_of.as_ref().and_then(|of| catalog.table_by_oid(of.parent)).is_some_and(|whole| {
+            matches!(constraint.kind, ConstraintKind::NotNull { .. } | ConstraintKind::Check { .. })
+                && whole.constraint(&constraint.name).is_some_and(|known| !known.no_inherit)
+        });
     Some(vec![
         oid(constraint.oid),
         Value::Text(Arc::clone(&constraint.name)),
@@ -178,8 +206,8 @@ fn row(
         update,
         delete,
         matches,
-        Value::Bool(part_of == Oid(0)),
-        Value::Int2(i16::from(part_of != Oid(0))),
+        Value::Bool(!inherited),
+        Value::Int2(i16::from(inherited)),
         Value::Bool(match kind {
             'c' | 'n' => constraint.no_inherit,
             'f' => part_of == Oid(0) && table.partitioned.is_none(),
@@ -194,9 +222,9 @@ fn row(
         }),
         key,
         other,
-        Value::Null,
-        Value::Null,
-        Value::Null,
+        equal[0].clone(),
+        equal[1].clone(),
+        equal[2].clone(),
         set,
         operators,
         condition,

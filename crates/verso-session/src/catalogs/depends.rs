@@ -5,14 +5,13 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionReturn, Need, Oid, Relation,
-    StoredQuery, TableDef,
+    Callee, CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionLanguage, FunctionReturn, Need,
+    Oid, PolicyDef, Relation, StoredQuery, TableDef, TypeDef, default_oid,
 };
 use verso_exec::plan::ExprKind;
 use verso_types::{SqlType, Value};
 
 use super::keys::Keys;
-use super::relations::default_oid;
 use super::{definitions, letter, names, number};
 use crate::views::Views;
 
@@ -21,11 +20,37 @@ const TYPE: u32 = 1247;
 const PROC: u32 = 1255;
 const CLASS: u32 = 1259;
 const ATTRDEF: u32 = 2604;
+const CAST: u32 = 2605;
 const CONSTRAINT: u32 = 2606;
 const NAMESPACE: u32 = 2615;
+const LANGUAGE: u32 = 2612;
+const OPERATOR: u32 = 2617;
 const REWRITE: u32 = 2618;
 const TRIGGER: u32 = 2620;
 const POLICY: u32 = 3256;
+const COLLATION: u32 = 3456;
+const DEFAULT_ACL: u32 = 826;
+
+/// The number of PL/pgSQL in `pg_language`: the one language whose functions name it, as PostgreSQL's others are built in.
+const PLPGSQL: u32 = 13_498;
+
+/// The catalogs whose objects depend on others.
+const DEPENDING: &[u32] = &[
+    TYPE,
+    PROC,
+    CLASS,
+    ATTRDEF,
+    CAST,
+    CONSTRAINT,
+    OPERATOR,
+    REWRITE,
+    TRIGGER,
+    POLICY,
+    COLLATION,
+    DEFAULT_ACL,
+];
+/// Those whose objects others depend on.
+const NEEDED: &[u32] = &[TYPE, PROC, CLASS, CONSTRAINT, LANGUAGE, NAMESPACE, TRIGGER];
 
 /// An object, or a column of one.
 type Place = (u32, u32, i32);
@@ -39,40 +64,23 @@ struct Rows<'r> {
 
 /// The rows of `pg_depend`.
 pub(super) fn depends(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+    // Programs ask what extensions have brought along: nothing has rows of these catalogs.
+    let unknown = |column: &str, known: &[u32]| keys.oid(column).is_some_and(|of| !known.contains(&of.0));
+    if unknown("classid", DEPENDING) || unknown("refclassid", NEEDED) {
+        return Vec::new();
+    }
     let mut rows = Rows { views, catalog, rows: Vec::new() };
-    for relation in concerned(catalog, keys).iter().filter(|relation| !relation.oid().is_system()) {
-        rows.relation(relation);
-    }
-    for function in catalog.all_functions() {
-        rows.function(function);
-    }
-    for ty in catalog.types() {
-        rows.inside((TYPE, ty.oid.0, 0), &ty.schema);
-        rows.add((TYPE, ty.array.0, 0), (TYPE, ty.oid.0, 0), 'i');
-        match &ty.ty {
-            SqlType::Domain(domain) => rows.needs_type((TYPE, ty.oid.0, 0), &domain.base),
-            SqlType::Row(row) => {
-                for ((_, field), place) in row.fields.iter().zip(1..) {
-                    rows.needs_type((CLASS, ty.oid.0, place), field);
-                }
+    match keys.oid("objid") {
+        Some(object) => rows.of_object(object, keys.oid("classid")),
+        None => {
+            for relation in concerned(catalog, keys).iter().filter(|relation| !relation.oid().is_system()) {
+                rows.relation(relation);
             }
-            _ => {}
+            catalog.all_functions().for_each(|function| rows.function(function));
+            catalog.types().for_each(|ty| rows.user_type(ty));
+            catalog.all_policies().for_each(|policy| rows.policy(policy));
+            rows.others();
         }
-        // They came with the type, and a dump that makes it leaves them out.
-        for function in catalog.all_functions().filter(|function| function.is_range_constructor()) {
-            let alike = match &function.returns {
-                FunctionReturn::Scalar(SqlType::Range(_)) => matches!(ty.ty, SqlType::Range(_)),
-                _ => matches!(ty.ty, SqlType::Multirange(_)),
-            };
-            if alike && function.makes(&ty.ty) {
-                rows.add((PROC, function.oid.0, 0), (TYPE, ty.oid.0, 0), 'i');
-            }
-        }
-    }
-    for policy in catalog.all_policies() {
-        let place = (POLICY, policy.oid.0, 0);
-        rows.add(place, (CLASS, policy.table.0, 0), 'a');
-        rows.needs(place, &policy.needs);
     }
     let mut rows = rows.rows;
     if !keys.keys.is_empty() {
@@ -81,20 +89,10 @@ pub(super) fn depends(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
     rows
 }
 
-/// The relations in whose definitions the dependencies stand that are asked for.
+/// The relations in whose definitions the dependencies on an object stand, where one is asked for.
 fn concerned(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Relation> {
     let all = || catalog.relations().cloned().collect();
     let part = |oid: Oid| catalog.relation_by_oid(oid).or_else(|| catalog.owner_of_part(oid)).cloned();
-    if let Some(object) = keys.oid("objid") {
-        // Defaults and rules are found through all relations: their numbers are not kept by themselves.
-        let others = [CONSTRAINT, CLASS, TRIGGER].into_iter();
-        let known = others.into_iter().any(|class| keys.oid("classid") == Some(Oid(class)));
-        return match part(object) {
-            Some(relation) => vec![relation],
-            None if known => Vec::new(),
-            None => all(),
-        };
-    }
     let Some(object) = keys.oid("refobjid") else { return all() };
     let Some(relation) = part(object) else { return all() };
     let mut concerned = vec![relation.clone()];
@@ -122,6 +120,144 @@ fn concerned(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Relation> {
 }
 
 impl Rows<'_> {
+    /// Those of the object of a number, of whatever it may be the number: several catalogs count for themselves.
+    fn of_object(&mut self, object: Oid, class: Option<Oid>) {
+        let catalog = self.catalog;
+        let may_be = |known: &[u32]| class.is_none_or(|class| known.contains(&class.0));
+        let mut relations: Vec<&Relation> = Vec::new();
+        if may_be(&[CLASS, TYPE]) {
+            // The type of a relation's rows has its number, and the array of that one of its own.
+            relations.extend(catalog.relation_by_oid(object));
+            let row = catalog.type_or_row_by_oid(object);
+            relations.extend(row.and_then(|row| catalog.relation_by_oid(row.oid)));
+        }
+        if may_be(&[CONSTRAINT, TRIGGER]) {
+            relations.extend(catalog.owner_of_part(object));
+        }
+        if may_be(&[REWRITE]) {
+            relations.extend(catalog.owner_of_rule(object));
+        }
+        if may_be(&[ATTRDEF]) {
+            let column = catalog.column_of_default(object.0);
+            relations.extend(column.and_then(|(table, _)| catalog.relation_by_oid(table)));
+        }
+        // What an index of a constraint needs stands with its table.
+        let of_indexes = relations.iter().filter_map(|relation| match relation {
+            Relation::Index(index) => catalog.relation_by_oid(index.table),
+            _ => None,
+        });
+        relations.extend(of_indexes.collect::<Vec<_>>());
+        relations.retain(|relation| !relation.oid().is_system());
+        relations.sort_by_key(|relation| relation.oid());
+        relations.dedup_by_key(|relation| relation.oid());
+        relations.into_iter().for_each(|relation| self.relation(relation));
+        if may_be(&[PROC])
+            && let Some(function) = catalog.function_by_oid(object)
+        {
+            self.function(function);
+            if function.is_range_constructor() {
+                catalog.types().for_each(|ty| self.user_type(ty));
+            }
+        }
+        if may_be(&[OPERATOR, CAST, COLLATION, DEFAULT_ACL]) {
+            self.others();
+        }
+        if may_be(&[CONSTRAINT]) {
+            let domains = catalog.types().filter(|ty| matches!(ty.ty, SqlType::Domain(_)));
+            domains.for_each(|ty| self.user_type(ty));
+        }
+        if may_be(&[TYPE, CLASS])
+            && let Some(ty) = catalog.user_type(object)
+        {
+            self.user_type(ty);
+        }
+        if may_be(&[POLICY])
+            && let Some(table) = catalog.owner_of_part(object)
+        {
+            catalog.policies(table.oid()).iter().for_each(|policy| self.policy(policy));
+        }
+    }
+
+    /// Operators, casts, collations and default rights.
+    fn others(&mut self) {
+        let catalog = self.catalog;
+        for operator in catalog.operators() {
+            let own = (OPERATOR, operator.oid.0, 0);
+            self.inside(own, &operator.schema);
+            if let Callee::User(function) = operator.function {
+                self.add(own, (PROC, function.0, 0), 'n');
+            }
+            let mut types: Vec<Oid> =
+                operator.left.into_iter().chain([operator.right, operator.result]).collect();
+            types.sort_unstable();
+            types.dedup();
+            let users = types.into_iter().filter(|ty| catalog.type_or_row_by_oid(*ty).is_some());
+            users.collect::<Vec<_>>().into_iter().for_each(|ty| self.add(own, (TYPE, ty.0, 0), 'n'));
+        }
+        for cast in catalog.casts() {
+            let own = (CAST, cast.oid.0, 0);
+            if let Some(Callee::User(function)) = cast.function {
+                self.add(own, (PROC, function.0, 0), 'n');
+            }
+            let users = [cast.source, cast.target].into_iter();
+            let users = users.filter(|ty| catalog.type_or_row_by_oid(*ty).is_some());
+            users.for_each(|ty| self.add(own, (TYPE, ty.0, 0), 'n'));
+        }
+        for collation in catalog.collations() {
+            self.inside((COLLATION, collation.oid().0, 0), &collation.collation.schema);
+        }
+        for given in catalog.default_acls().iter().filter(|given| given.schema.0 != 0) {
+            self.add((DEFAULT_ACL, given.oid.0, 0), (NAMESPACE, given.schema.0, 0), 'a');
+        }
+    }
+
+    fn policy(&mut self, policy: &PolicyDef) {
+        let place = (POLICY, policy.oid.0, 0);
+        self.add(place, (CLASS, policy.table.0, 0), 'a');
+        self.needs(place, &policy.needs);
+    }
+
+    fn user_type(&mut self, ty: &TypeDef) {
+        self.inside((TYPE, ty.oid.0, 0), &ty.schema);
+        self.add((TYPE, ty.array.0, 0), (TYPE, ty.oid.0, 0), 'i');
+        match &ty.ty {
+            SqlType::Domain(domain) => {
+                self.needs_type((TYPE, ty.oid.0, 0), &domain.base);
+                let demand = domain.not_null.then_some(domain.not_null_oid);
+                for constraint in domain.checks.iter().map(|check| check.oid).chain(demand) {
+                    self.add((CONSTRAINT, constraint, 0), (TYPE, ty.oid.0, 0), 'a');
+                }
+            }
+            SqlType::Row(row) => {
+                self.add((CLASS, ty.oid.0, 0), (TYPE, ty.oid.0, 0), 'i');
+                for ((_, field), place) in row.fields.iter().zip(1..) {
+                    self.needs_type((CLASS, ty.oid.0, place), field);
+                }
+            }
+            SqlType::Range(_) => self.constructors(ty),
+            SqlType::Multirange(of) => {
+                if let Some(range) = of.own_name(false) {
+                    self.add((TYPE, ty.oid.0, 0), (TYPE, range.oid, 0), 'i');
+                }
+                self.constructors(ty);
+            }
+            _ => {}
+        }
+    }
+
+    /// The functions that came with a range type: a dump that makes it leaves them out.
+    fn constructors(&mut self, ty: &TypeDef) {
+        for function in self.catalog.all_functions().filter(|function| function.is_range_constructor()) {
+            let alike = match &function.returns {
+                FunctionReturn::Scalar(SqlType::Range(_)) => matches!(ty.ty, SqlType::Range(_)),
+                _ => matches!(ty.ty, SqlType::Multirange(_)),
+            };
+            if alike && function.makes(&ty.ty) {
+                self.add((PROC, function.oid.0, 0), (TYPE, ty.oid.0, 0), 'i');
+            }
+        }
+    }
+
     fn add(&mut self, own: Place, other: Place, kind: char) {
         self.rows.push(vec![
             number(own.0),
@@ -163,6 +299,22 @@ impl Rows<'_> {
             let place = (TRIGGER, trigger.oid.0, 0);
             self.add(place, (CLASS, own, 0), 'a');
             self.add(place, (PROC, trigger.function.0, 0), 'n');
+            if trigger.constraint {
+                self.add((CONSTRAINT, trigger.oid.0, 0), place, 'i');
+            }
+            let of = relation.of_triggers();
+            let in_condition = match (&of, trigger.condition.as_deref()) {
+                (Some(table), Some(text)) => table.named_in(text).collect(),
+                _ => Vec::new(),
+            };
+            let mut columns: Vec<u16> = trigger.columns.iter().copied().chain(in_condition).collect();
+            columns.sort_unstable();
+            columns.dedup();
+            columns.into_iter().for_each(|id| self.add(place, (CLASS, own, i32::from(id)), 'n'));
+            if trigger.part_of.0 != 0 {
+                self.add(place, (TRIGGER, trigger.part_of.0, 0), 'P');
+                self.add(place, (CLASS, own, 0), 'S');
+            }
         }
         match relation {
             Relation::Table(table) => {
@@ -174,6 +326,7 @@ impl Rows<'_> {
             Relation::Index(index) => {
                 if let Some(whole) = index.part_of {
                     self.add((CLASS, own, 0), (CLASS, whole.0, 0), 'P');
+                    self.add((CLASS, own, 0), (CLASS, index.table.0, 0), 'S');
                 }
                 let Some(table) = catalog.table_by_oid(index.table).filter(|_| index.constraint.is_none())
                 else {
@@ -191,7 +344,14 @@ impl Rows<'_> {
                     self.add((CLASS, own, 0), (CLASS, index.table.0, i32::from(column)), 'a');
                 }
             }
-            Relation::View(view) => self.rule(own, &view.query),
+            Relation::View(view) => {
+                self.rule(own, &view.query);
+                if view.columns.iter().any(|column| column.default.is_some()) {
+                    let table = Arc::new(view.as_table());
+                    let given = table.columns.iter().filter(|column| column.default.is_some());
+                    given.for_each(|column| self.default(&table, column));
+                }
+            }
             Relation::Sequence(sequence) => {
                 if let Some(owner) = sequence.owned_by {
                     let identity = catalog.table_by_oid(owner.table).is_some_and(|table| {
@@ -206,6 +366,7 @@ impl Rows<'_> {
     }
 
     fn table(&mut self, table: &Arc<TableDef>) {
+        let catalog = self.catalog;
         let own = table.oid.0;
         for column in table.shown() {
             self.needs_type((CLASS, own, i32::from(column.id)), column.declared());
@@ -216,24 +377,40 @@ impl Rows<'_> {
         if let Some(of) = &table.partition_of {
             self.add((CLASS, own, 0), (CLASS, of.parent.0, 0), 'a');
         }
+        for column in table.partitioned.iter().flat_map(|own| &own.columns) {
+            self.add((CLASS, own, i32::from(*column)), (CLASS, own, 0), 'i');
+        }
         for constraint in &table.constraints {
             let constrained = (CONSTRAINT, constraint.oid.0, 0);
             match &constraint.kind {
                 ConstraintKind::Check { expression } => {
-                    for column in table.named_in(expression) {
-                        self.add(constrained, (CLASS, own, i32::from(column)), 'a');
+                    let mut columns = table.named_in(expression).peekable();
+                    if columns.peek().is_none() {
+                        self.add(constrained, (CLASS, own, 0), 'a');
                     }
-                    self.add(constrained, (CLASS, own, 0), 'a');
+                    for column in columns {
+                        self.add(constrained, (CLASS, own, i32::from(column)), 'a');
+                        self.add(constrained, (CLASS, own, i32::from(column)), 'n');
+                    }
                 }
                 ConstraintKind::NotNull { column } => {
                     self.add(constrained, (CLASS, own, i32::from(*column)), 'a');
                 }
                 ConstraintKind::Unique { columns, index, .. }
                 | ConstraintKind::Exclude { columns, index, .. } => {
-                    for column in columns.iter().filter(|column| !ColumnDef::is_hidden_id(**column)) {
+                    let include = table.index(*index).map_or(&[][..], |index| index.include.as_slice());
+                    let all = columns.iter().chain(include);
+                    for column in all.filter(|column| !ColumnDef::is_hidden_id(**column)) {
                         self.add(constrained, (CLASS, own, i32::from(*column)), 'a');
                     }
                     self.add((CLASS, index.0, 0), constrained, 'i');
+                    let whole = table.index(*index).and_then(|index| index.part_of);
+                    if let Some(Relation::Index(whole)) = whole.and_then(|oid| catalog.relation_by_oid(oid))
+                        && let Some(of) = whole.constraint
+                    {
+                        self.add(constrained, (CONSTRAINT, of.0, 0), 'P');
+                        self.add(constrained, (CLASS, own, 0), 'S');
+                    }
                 }
                 ConstraintKind::Foreign(foreign) => {
                     for column in &foreign.columns {
@@ -251,7 +428,8 @@ impl Rows<'_> {
     /// What a column's default needs: the column, and the functions and the sequence that it names.
     fn default(&mut self, table: &Arc<TableDef>, column: &ColumnDef) {
         let place = (ATTRDEF, default_oid(table.oid, column.id), 0);
-        self.add(place, (CLASS, table.oid.0, i32::from(column.id)), 'a');
+        let kind = if column.generated { 'i' } else { 'a' };
+        self.add(place, (CLASS, table.oid.0, i32::from(column.id)), kind);
         let Some(stored) = column.default.as_deref() else { return };
         if column.generated {
             for other in table.named_in(stored).filter(|other| *other != column.id) {
@@ -323,6 +501,9 @@ impl Rows<'_> {
     fn function(&mut self, function: &Arc<FunctionDef>) {
         let place = (PROC, function.oid.0, 0);
         self.inside(place, &function.schema);
+        if function.language == FunctionLanguage::PlPgSql {
+            self.add(place, (LANGUAGE, PLPGSQL, 0), 'n');
+        }
         let mut types: Vec<&SqlType> = function.args.iter().map(|arg| &arg.ty).collect();
         match &function.returns {
             FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => types.push(ty),

@@ -27,7 +27,7 @@ pub(super) fn constraints(
     keys: &Keys<'_>,
 ) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    if keys.oid("conrelid").is_some_and(|table| table.0 != 0) {
+    if ["conrelid", "confrelid", "conindid"].iter().any(|of| keys.oid(of).is_some_and(|one| one.0 != 0)) {
         return rows;
     }
     for domain in domains(catalog) {

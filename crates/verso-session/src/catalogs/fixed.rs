@@ -316,6 +316,21 @@ pub(crate) fn operator_over(symbol: &str, ty: &SqlType) -> Option<OperatorOver> 
     })
 }
 
+/// The number of the operator `=` by which a foreign key compares values of two types.
+pub(super) fn equality(left: &SqlType, right: &SqlType) -> i64 {
+    let Some(rows) = table("pg_operator") else { return 0 };
+    let over = |left: i64, right: i64| {
+        let is_it = |row: &&Vec<Value>| {
+            row[1].as_str() == Some("=") && row[7].as_i64() == Some(left) && row[8].as_i64() == Some(right)
+        };
+        rows.iter().find(is_it).and_then(|row| row[0].as_i64())
+    };
+    let (ours, theirs) = (taken_as(left), taken_as(right));
+    // Where there is none over both, the values of one are taken as those of the other.
+    let both = ours.iter().find_map(|left| theirs.iter().find_map(|right| over(*left, *right)));
+    both.or_else(|| ours.iter().find_map(|one| over(*one, *one))).unwrap_or(0)
+}
+
 /// The operator family of an access method for a type.
 pub(crate) fn family_of(method: &str, ty: &SqlType) -> String {
     match (method, ty.erased()) {

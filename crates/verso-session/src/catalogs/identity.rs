@@ -7,7 +7,6 @@ use verso_exec::functions::quote_ident;
 use verso_types::{SqlType, SystemType, Value, names as references};
 
 use super::names::{relation_name, type_name};
-use super::relations::default_oid;
 
 /// What an object is, and its name in two ways.
 #[derive(Debug, Default)]
@@ -99,8 +98,8 @@ fn identity(catalog: &CatalogSnapshot, class: Oid, object: Oid, part: i32) -> Op
             })
         }
         2618 => {
-            let view = catalog.all_views().find(|view| view.query.rule == object)?;
-            part_of(catalog, ("rule", "_RETURN"), view.oid)
+            let view = catalog.owner_of_rule(object)?;
+            part_of(catalog, ("rule", "_RETURN"), view.oid())
         }
         2620 => {
             let owner = catalog.owner_of_part(object)?;
@@ -110,6 +109,13 @@ fn identity(catalog: &CatalogSnapshot, class: Oid, object: Oid, part: i32) -> Op
         3256 => {
             let policy = catalog.all_policies().find(|policy| policy.oid == object)?;
             part_of(catalog, ("policy", &policy.name), policy.table)
+        }
+        2612 => {
+            let row = super::fixed::by_oid("pg_language", object.0.into())?;
+            let name = row.get(1)?.as_str()?;
+            let whole = quote_ident(name);
+            let words = format!("language {name}");
+            Some(Identity { kind: "language", schema: None, name: Some(whole.clone()), whole, words })
         }
         1260 => {
             let role = catalog.role_by_oid(object)?;
@@ -232,8 +238,6 @@ fn part_of(catalog: &CatalogSnapshot, (kind, name): (&'static str, &str), on: Oi
 
 /// The column that has the default of this number.
 fn default_of(catalog: &CatalogSnapshot, object: Oid) -> Option<(Oid, i32)> {
-    catalog.tables().filter(|table| !table.is_system()).find_map(|table| {
-        let column = table.shown().iter().find(|column| default_oid(table.oid, column.id) == object.0)?;
-        Some((table.oid, i32::from(column.id)))
-    })
+    let (table, column) = catalog.column_of_default(object.0)?;
+    Some((table, i32::from(column)))
 }

@@ -10,6 +10,7 @@
 //! | [`relations`] | `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_index`, `pg_sequence` |
 //! | [`constraints`] | `pg_constraint` |
 //! | [`depends`] | `pg_depend` |
+//! | [`shared_depends`] | `pg_shdepend` |
 //! | [`triggers`] | `pg_trigger` |
 //! | [`rights`] | rights, members of roles, policies; `has_…_privilege` |
 //! | [`types`] | users' rows of `pg_type`, `pg_enum` |
@@ -50,13 +51,14 @@ mod relations;
 mod rights;
 mod server;
 mod settings;
+mod shared_depends;
 mod statistics;
 mod triggers;
 mod types;
 
 use std::sync::Arc;
 
-use verso_catalog::{Asked, Object, Oid, RelationId, SystemRowIter};
+use verso_catalog::{Asked, Object, Oid, RelationId, SystemRowIter, is_shared};
 use verso_types::Value;
 use verso_types::array::Array;
 
@@ -69,6 +71,7 @@ pub(crate) use calls::call;
 pub(crate) use fixed::{class_takes, family_of, operator_over, storage_of};
 
 pub(crate) use names::SessionNames;
+pub(crate) use objects::tablespace;
 
 /// Rows that were made at once.
 fn all(rows: Vec<Vec<Value>>) -> SystemRowIter {
@@ -93,6 +96,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_rewrite" => all(triggers::rules(&catalog, &keys)),
         "pg_trigger" => all(triggers::triggers(&catalog, &keys)),
         "pg_depend" => all(depends::depends(views, &catalog, &keys)),
+        "pg_shdepend" => all(shared_depends::shared_depends(views, &catalog)),
         "pg_type" => Box::new(fixed::rows("pg_type", &keys).chain(types::types(views, &catalog, &keys))),
         "pg_collation" => collations::collations(&catalog, &keys),
         "pg_enum" => all(types::labels(&catalog, &keys)),
@@ -119,7 +123,10 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_stat_ssl" => all(activity::encryption(views)),
         "pg_locks" => all(activity::locks(views)),
         "pg_prepared_xacts" => all(activity::prepared(views)),
-        "pg_cursors" => all(views.cursors.rows()),
+        "pg_cursors" => {
+            let (portals, transaction) = views.portals;
+            all(views.cursors.rows().into_iter().chain(portals.rows(transaction)).collect())
+        }
         "pg_prepared_statements" => all(views.named.rows()),
         "pg_stat_wal" => all(vec![since(views, "pg_stat_wal", views.pg_stat_wal_row())]),
         "pg_stat_checkpointer" => {
@@ -140,8 +147,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
             let own = |((class, object, column), text): ((Oid, Oid, i32), &Arc<str>)| {
                 vec![oid(object), oid(class), Value::Int4(column), Value::Text(Arc::clone(text))]
             };
-            let database = Object::Database.key().0;
-            let is_here = |((class, ..), _): &((Oid, Oid, i32), &Arc<str>)| *class != database;
+            let is_here = |((class, ..), _): &((Oid, Oid, i32), &Arc<str>)| !is_shared(*class);
             let own: Vec<_> = match keys.oid("objoid") {
                 Some(object) => catalog.comments_on(object).filter(is_here).map(own).collect(),
                 None => catalog.comments().filter(is_here).map(own).collect(),
@@ -155,10 +161,17 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
             Box::new(fixed::rows("pg_aggregate", &keys).chain(aggregates::aggregates(&catalog)))
         }
         "pg_shdescription" => {
-            let (class, object, _) = Object::Database.key();
-            let number = number(views.services.instance.member.number());
-            let row = |text: &Arc<str>| vec![number, oid(class), Value::Text(Arc::clone(text))];
-            let own: Vec<_> = catalog.comment(class, object, 0).map(row).into_iter().collect();
+            let own_database = Object::Database.key();
+            let own = catalog.comments().filter(|((class, ..), _)| is_shared(*class));
+            let row = |(key, text): ((Oid, Oid, i32), &Arc<str>)| {
+                // The session's own database has one number in its catalog, and another one among all databases.
+                let object = match key == own_database {
+                    true => number(views.services.instance.member.number()),
+                    false => oid(key.1),
+                };
+                vec![object, oid(key.0), Value::Text(Arc::clone(text))]
+            };
+            let own: Vec<_> = own.map(row).collect();
             Box::new(fixed::rows("pg_shdescription", &keys).chain(own))
         }
         name => fixed::rows(name, &keys),

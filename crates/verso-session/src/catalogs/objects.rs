@@ -66,8 +66,19 @@ pub(super) fn databases(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec
 
 /// The rows of `pg_tablespace`: the database's file is the one there is.
 pub(super) fn tablespaces() -> Vec<Vec<Value>> {
-    let row = |oid, name| vec![number(oid), Value::text(name), number(OWNER), Value::Null, Value::Null];
-    vec![row(DEFAULT_TABLESPACE, "pg_default"), row(DEFAULT_TABLESPACE + 1, "pg_global")]
+    let row = |(oid, name): &(u32, &str)| {
+        vec![number(*oid), Value::text(name), number(OWNER), Value::Null, Value::Null]
+    };
+    TABLESPACES.iter().map(row).collect()
+}
+
+/// The tablespaces: there are PostgreSQL's two.
+const TABLESPACES: [(u32, &str); 2] =
+    [(DEFAULT_TABLESPACE, "pg_default"), (DEFAULT_TABLESPACE + 1, "pg_global")];
+
+/// The number of the tablespace of that name.
+pub(crate) fn tablespace(name: &str) -> Option<u32> {
+    TABLESPACES.iter().find(|(_, known)| *known == name).map(|(oid, _)| *oid)
 }
 
 /// The rows of `pg_authid`.
@@ -190,6 +201,7 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
         }),
         letter(match function.is_aggregate() {
             true => AggregateDef::parse(&function.body).map_or('u', |aggregate| aggregate.parallel),
+            false if function.is_range_constructor() => 's',
             false => function.planning.parallel.letter(),
         }),
         short(function.inputs().count()),

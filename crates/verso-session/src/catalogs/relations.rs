@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, ConstraintKind, Identity, IndexDef, Object, Oid, Relation, SequenceDef,
-    SystemRelation, SystemRowIter, TableDef, TableOptions, TypeDef,
+    CatalogSnapshot, ColumnDef, ConstraintKind, Identity, IndexDef, Object, Oid, Relation, ReplicaIdentity,
+    SequenceDef, SystemRelation, SystemRowIter, TableDef, TableOptions, TypeDef, default_oid,
 };
 use verso_types::{SqlType, SystemType, Value};
 
@@ -91,6 +91,7 @@ struct Class {
     owner: Value,
     acl: Value,
     secured: (bool, bool),
+    identity: ReplicaIdentity,
     /// A partition, or an index of one that is a part of an index of the whole.
     partition: bool,
     /// What `relpartbound` shows, of a partition.
@@ -129,7 +130,7 @@ impl Class {
             Value::Bool(self.secured.0),
             Value::Bool(self.secured.1),
             Value::Bool(self.populated),
-            letter(if stored || self.kind == 'p' { 'd' } else { 'n' }),
+            letter(if stored || self.kind == 'p' { self.identity.letter() } else { 'n' }),
             Value::Bool(self.partition),
             number(0),
             number(0),
@@ -167,6 +168,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             owner: number(OWNER),
             acl: rights::own_acl(&known, Object::Relation(relation.oid)),
             secured: (false, false),
+            identity: ReplicaIdentity::Default,
             partition: false,
             bound: None,
         };
@@ -196,6 +198,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             owner: rights::owner(&known, Object::Type(ty.oid)),
             acl: Value::Null,
             secured: (false, false),
+            identity: ReplicaIdentity::Default,
             partition: false,
             bound: None,
         };
@@ -231,6 +234,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             owner: rights::owner(&catalog, Object::Relation(relation.oid())),
             acl: rights::own_acl(&catalog, Object::Relation(relation.oid())),
             secured: catalog.row_security(relation.oid()),
+            identity: ReplicaIdentity::Default,
             partition: false,
             bound: None,
         };
@@ -261,6 +265,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                         || table.constraints.iter().any(|constraint| is_foreign(&constraint.kind)),
                     has_parts: table.partitioned.as_ref().is_some_and(|own| !own.partitions.is_empty()),
                     options: options(&table.options),
+                    identity: table.replica_identity(),
                     persistence: if table.unlogged { 'u' } else { base.persistence },
                     ..base
                 }
@@ -343,7 +348,7 @@ struct Attribute<'a> {
     /// Of a partition: the column is that of the whole.
     inherited: bool,
     statistics: Option<u16>,
-    reservable: bool,
+    options: Value,
     acl: Value,
 }
 
@@ -374,11 +379,7 @@ impl Attribute<'_> {
             self.statistics
                 .map_or(Value::Null, |target| Value::Int2(i16::try_from(target).unwrap_or(i16::MAX))),
             self.acl,
-            // So that tools which know nothing of it keep it: ALTER COLUMN … SET (reservable = true).
-            match self.reservable {
-                true => Value::Array(std::iter::once(Value::text("reservable=true")).collect()),
-                false => Value::Null,
-            },
+            self.options,
             Value::Null,
             Value::Null,
         ]
@@ -405,10 +406,21 @@ impl Attribute<'_> {
             },
             inherited: catalog.table_by_oid(relation).is_some_and(|table| table.partition_of.is_some()),
             statistics: column.statistics,
-            reservable: column.reservable,
+            options: column_options(catalog, relation, column),
             acl: rights::own_acl(catalog, Object::Column(relation, column.id)),
         }
     }
+}
+
+/// `attoptions`.
+fn column_options(catalog: &CatalogSnapshot, relation: Oid, column: &ColumnDef) -> Value {
+    // So that tools which know nothing of it keep it: ALTER COLUMN … SET (reservable = true).
+    let reservable = column.reservable.then(|| Value::text("reservable=true"));
+    let table = catalog.table_by_oid(relation);
+    let told = table.iter().flat_map(|table| table.column_options(column.id));
+    let told = told.map(|(name, value)| Value::text(&format!("{name}={value}")));
+    let all: Vec<Value> = reservable.into_iter().chain(told).collect();
+    if all.is_empty() { Value::Null } else { Value::Array(all.into_iter().collect()) }
 }
 
 /// The rows of `pg_attribute`.
@@ -426,7 +438,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
                 generated: "",
                 inherited: false,
                 statistics: None,
-                reservable: false,
+                options: Value::Null,
                 acl: Value::Null,
             };
             attribute.row()
@@ -447,7 +459,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
                 generated: "",
                 inherited: false,
                 statistics: None,
-                reservable: false,
+                options: Value::Null,
                 acl: Value::Null,
             };
             attribute.row()
@@ -459,7 +471,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
     let users = users.into_iter().flat_map(move |relation| match &relation {
         Relation::Table(table) => {
             let attribute = |column: &ColumnDef| Attribute::of_column(&catalog, table.oid, column).row();
-            table.shown().iter().map(attribute).collect::<Vec<_>>()
+            of_every_table(table.oid).chain(table.shown().iter().map(attribute)).collect::<Vec<_>>()
         }
         Relation::Index(index) => of_index(&catalog, index),
         Relation::Sequence(sequence) => of_sequence(sequence),
@@ -469,6 +481,30 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
         }
     });
     Box::new(system.chain(users).chain(composites))
+}
+
+/// What every row of a table has beside its columns.
+fn of_every_table(table: Oid) -> impl Iterator<Item = Vec<Value>> {
+    let tid = SqlType::System(SystemType::Tid);
+    let xid = || SqlType::System(SystemType::Xid);
+    let all = [("ctid", -1, tid), ("xmin", -2, xid()), ("xmax", -4, xid()), ("tableoid", -6, SqlType::Oid)];
+    all.into_iter().map(move |(name, number, ty)| {
+        let attribute = Attribute {
+            relation: table,
+            name,
+            ty: &ty,
+            number,
+            not_null: true,
+            has_default: false,
+            identity: "",
+            generated: "",
+            inherited: false,
+            statistics: None,
+            options: Value::Null,
+            acl: Value::Null,
+        };
+        attribute.row()
+    })
 }
 
 /// The columns of an index: those of its key.
@@ -500,7 +536,7 @@ fn of_index(catalog: &CatalogSnapshot, index: &IndexDef) -> Vec<Vec<Value>> {
             generated: "",
             inherited: false,
             statistics: None,
-            reservable: false,
+            options: Value::Null,
             acl: Value::Null,
         };
         rows.push(attribute.row());
@@ -524,17 +560,12 @@ fn of_sequence(sequence: &SequenceDef) -> Vec<Vec<Value>> {
             generated: "",
             inherited: false,
             statistics: None,
-            reservable: false,
+            options: Value::Null,
             acl: Value::Null,
         };
         attribute.row()
     };
     columns.iter().zip(1..).map(attribute).collect()
-}
-
-/// The number of the default of a column: unique among them, as a table has 1,600 columns at most.
-pub(super) fn default_oid(table: Oid, column: u16) -> u32 {
-    table.0.wrapping_mul(1600).wrapping_add(u32::from(column))
 }
 
 /// The rows of `pg_attrdef`.
@@ -545,7 +576,11 @@ pub(super) fn defaults(
 ) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for relation in of_users(catalog, keys, "adrelid", None) {
-        let Relation::Table(table) = relation else { continue };
+        let table = match relation {
+            Relation::Table(table) => table,
+            Relation::View(view) => Arc::new(view.as_table()),
+            Relation::Index(_) | Relation::Sequence(_) => continue,
+        };
         for column in table.shown() {
             if column.default.is_none() || column.identity.is_some() {
                 continue;
@@ -649,7 +684,7 @@ pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             yes(false),
             yes(index.valid),
             yes(true),
-            yes(false),
+            yes(index.replica_identity),
             vector(columns.map(|column| match index.expression(&table, column) {
                 Some(_) => Value::Int2(0),
                 None => Value::Int2(attnum(column)),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    Acl, CatalogSnapshot, Object, Oid, PolicyDef, Relation, Rights, RightsOf, Role, SystemRelation,
+    Acl, CatalogSnapshot, Object, Oid, PolicyDef, Relation, Rights, RightsOf, Role, SequenceDef,
+    SystemRelation,
 };
 use verso_exec::ExecError;
 use verso_exec::error::Result;
@@ -221,7 +222,12 @@ pub(super) fn standard(
     let mut rows = Vec::new();
     let users = || {
         catalog.relations().filter(|relation| {
-            !relation.oid().is_system() && matches!(relation, Relation::Table(_) | Relation::View(_))
+            let shown = match relation {
+                Relation::Table(table) => table.materialized.is_none(),
+                Relation::View(_) => true,
+                Relation::Index(_) | Relation::Sequence(_) => false,
+            };
+            shown && !relation.oid().is_system()
         })
     };
     match view {
@@ -230,7 +236,7 @@ pub(super) fn standard(
                 let (schema, name) = relation.path();
                 for (grantor, grantee, word, grantable) in granted(catalog, Object::Relation(relation.oid()))
                 {
-                    if word == "MAINTAIN" || view == "role_table_grants" && grantee == Value::text("PUBLIC") {
+                    if word == "MAINTAIN" {
                         continue;
                     }
                     let hierarchy = Value::text(if word == "SELECT" { "YES" } else { "NO" });
@@ -252,8 +258,8 @@ pub(super) fn standard(
             for relation in users() {
                 let (schema, name) = relation.path();
                 let columns = match relation {
-                    Relation::Table(table) => &table.columns,
-                    Relation::View(view) => &view.columns,
+                    Relation::Table(table) => table.shown(),
+                    Relation::View(view) => view.columns.as_slice(),
                     Relation::Sequence(_) | Relation::Index(_) => continue,
                 };
                 for column in columns {
@@ -300,21 +306,65 @@ pub(super) fn standard(
             }
         }
         "usage_privileges" | "role_usage_grants" => {
-            for sequence in catalog.sequences().filter(|sequence| !sequence.oid.is_system()) {
+            let mut add = |(grantor, grantee, grantable), schema: &str, name: &str, kind| {
+                let (schema, name, right) = (Value::text(schema), Value::text(name), Value::text("USAGE"));
+                rows.push(vec![
+                    grantor,
+                    grantee,
+                    database(),
+                    schema,
+                    name,
+                    Value::text(kind),
+                    right,
+                    grantable,
+                ]);
+            };
+            for one in catalog.collations() {
+                let owner = catalog
+                    .role_by_oid(one.owner)
+                    .map_or(Value::Null, |role| Value::Text(Arc::clone(&role.name)));
+                let given = (owner, Value::text("PUBLIC"), Value::text("NO"));
+                add(given, &one.collation.schema, &one.collation.name, "COLLATION");
+            }
+            for ty in catalog.types().filter(|ty| matches!(ty.ty, SqlType::Domain(_))) {
+                for (grantor, grantee, _, grantable) in granted(catalog, Object::Type(ty.oid)) {
+                    add((grantor, grantee, grantable), &ty.schema, &ty.name, "DOMAIN");
+                }
+            }
+            // As in PostgreSQL, where only a list of its own says something of a sequence.
+            let listed = |sequence: &&Arc<SequenceDef>| {
+                !sequence.oid.is_system() && catalog.own_acl(Object::Relation(sequence.oid)).is_some()
+            };
+            for sequence in catalog.sequences().filter(listed) {
                 for (grantor, grantee, word, grantable) in granted(catalog, Object::Relation(sequence.oid)) {
                     if word == "USAGE" {
-                        rows.push(vec![
-                            grantor,
-                            grantee,
-                            database(),
-                            Value::text(&sequence.schema),
-                            Value::text(&sequence.name),
-                            Value::text("SEQUENCE"),
-                            Value::text("USAGE"),
-                            grantable,
-                        ]);
+                        add((grantor, grantee, grantable), &sequence.schema, &sequence.name, "SEQUENCE");
                     }
                 }
+            }
+        }
+        "udt_privileges" | "role_udt_grants" => {
+            let mut add = |(grantor, grantee, grantable), schema: &str, name: &str| {
+                let (schema, name) = (Value::text(schema), Value::text(name));
+                let right = Value::text("TYPE USAGE");
+                rows.push(vec![grantor, grantee, database(), schema, name, right, grantable]);
+            };
+            for ty in catalog.types().filter(|ty| ty.ty.is_row()) {
+                for (grantor, grantee, _, grantable) in granted(catalog, Object::Type(ty.oid)) {
+                    add((grantor, grantee, grantable), &ty.schema, &ty.name);
+                }
+            }
+            // The types of the rows of tables and views: what goes without saying of types.
+            let with_rows = |relation: &&Relation| {
+                !relation.oid().is_system() && matches!(relation, Relation::Table(_) | Relation::View(_))
+            };
+            for relation in catalog.relations().filter(with_rows) {
+                let owner = catalog.owner_of(Object::Relation(relation.oid()));
+                let Some(owner) = catalog.role_by_oid(owner) else { continue };
+                let (schema, name) = relation.path();
+                let owner = || Value::Text(Arc::clone(&owner.name));
+                add((owner(), Value::text("PUBLIC"), Value::text("NO")), schema, name);
+                add((owner(), owner(), Value::text("YES")), schema, name);
             }
         }
         "enabled_roles" => {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, ConstraintDef, ConstraintKind, Identity, NewConstraint, NewConstraintKind,
-    ObjectKind, Oid, Relation, SequenceDef, TableChange, TableDef, TableOptions, is_temporary,
+    CatalogError, ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexPart, NewConstraint,
+    NewConstraintKind, ObjectKind, Oid, Relation, ReplicaIdentity, SequenceDef, TableChange, TableDef,
+    TableOptions, is_temporary,
 };
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType, Value};
@@ -29,8 +30,8 @@ use super::{Schema, options, text};
 use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
 use verso_parser::syntax::{
-    AlterAction, AlterTable, ColumnDefinition, ConstraintChange, ConstraintClause, ConstraintDefinition,
-    DropKind, Expr, Name, PartitionOf, QualifiedName, SequenceOptions,
+    self, AlterAction, AlterTable, ColumnDefinition, ConstraintChange, ConstraintClause,
+    ConstraintDefinition, DropKind, Expr, Name, PartitionOf, QualifiedName, SequenceOptions,
 };
 use verso_planner::bind::{Binder, columns_in_scope};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -138,7 +139,7 @@ impl Schema<'_> {
             self.refuse_reserved(table)?;
         }
         if let (Some(relation), [action], false) = (relation, alter.actions.as_slice(), alter.materialized)
-            && self.renamed_beside(relation, &name, action)?
+            && self.changed_beside(relation, &name, action)?
         {
             return Ok(done);
         }
@@ -162,22 +163,28 @@ impl Schema<'_> {
         Ok(done)
     }
 
-    /// ALTER TABLE also gives views, sequences and indexes other names, and the columns of views; whether that was asked for.
-    fn renamed_beside(
+    /// ALTER TABLE also gives views, sequences and indexes other names, and the columns of views names and defaults; whether that
+    /// was asked for.
+    fn changed_beside(
         &self,
         relation: &Relation,
         name: &QualifiedName,
         action: &AlterAction,
     ) -> Result<bool, Failure> {
         let store = &self.frame.services.instance.catalog;
-        let txn = &mut self.frame.txn.borrow_mut();
+        let txn = || self.frame.txn.borrow_mut();
         match (relation, action) {
             (Relation::Table(table), _) if table.materialized.is_none() => return Ok(false),
             (relation, AlterAction::Rename(to)) => {
-                store.rename(txn, relation.kind(), name.schema_text(), &name.name.text, &text(to))?;
+                store.rename(&mut txn(), relation.kind(), name.schema_text(), &name.name.text, &text(to))?;
             }
             (Relation::View(view), AlterAction::RenameColumn { column, to }) => {
-                store.rename_view_column(txn, view, &column.text, &text(to))?;
+                store.rename_view_column(&mut txn(), view, &column.text, &text(to))?;
+            }
+            (Relation::View(view), AlterAction::Default { column, default }) => {
+                let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+                let default = default.as_ref().map(|(expr, text)| (expr, text.as_str()));
+                return self.view_default(&binder, view, column, default).map(|()| true);
             }
             _ => return Ok(false),
         }
@@ -305,6 +312,26 @@ impl Schema<'_> {
                     None => None,
                 };
                 TableChange::ClusterOn(index)
+            }
+            AlterAction::ReplicaIdentity(identity) => {
+                let (identity, index) = replica_identity(&table, identity)?;
+                TableChange::ReplicaIdentity(identity, index)
+            }
+            AlterAction::ColumnOptions { column, options } => {
+                let (reservable, others): (Vec<_>, Vec<_>) =
+                    options.iter().cloned().partition(|(name, _)| name == "reservable");
+                // Of several of one name the last counts.
+                if let Some((_, value)) = reservable.last() {
+                    let reservable = value.as_deref().is_some_and(is_true);
+                    let action = AlterAction::Reservable { column: column.clone(), reservable };
+                    self.alter_action(name, &action, materialized)?;
+                }
+                if others.is_empty() {
+                    return Ok(());
+                }
+                let options = others.into_iter().map(|(name, value)| (name.into(), value.map(Into::into)));
+                let change = TableChange::ColumnOptions { column: text(column), options: options.collect() };
+                return self.frame.inside_now(|frame| Schema { frame }.alter(name, &change));
             }
             AlterAction::Storage { column, how } => {
                 return check_storage(column_named(&table, column)?.declared(), how).map_err(Into::into);
@@ -1061,4 +1088,46 @@ fn converted(value: TypedExpr, column: &Name, ty: &SqlType, using: bool) -> Resu
         (text, format!("You might need to specify \"USING {column}::{shown}\"."))
     };
     Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).with_hint(hint))
+}
+
+/// Whether the text of an option that is on or off says that it is on.
+fn is_true(value: &str) -> bool {
+    matches!(value.to_ascii_lowercase().as_str(), "true" | "on" | "yes" | "1")
+}
+
+/// What REPLICA IDENTITY says of a table, and the index that it names.
+fn replica_identity(
+    table: &TableDef,
+    identity: &syntax::ReplicaIdentity,
+) -> Result<(ReplicaIdentity, Option<Oid>), SqlError> {
+    let name = match identity {
+        syntax::ReplicaIdentity::Default => return Ok((ReplicaIdentity::Default, None)),
+        syntax::ReplicaIdentity::Full => return Ok((ReplicaIdentity::Full, None)),
+        syntax::ReplicaIdentity::Nothing => return Ok((ReplicaIdentity::Nothing, None)),
+        syntax::ReplicaIdentity::Index(name) => name,
+    };
+    let index = super::cluster::index_of(table, name)?;
+    let refuse = |sqlstate, what: &str| {
+        let text = format!("cannot use {what} index \"{}\" as replica identity", index.name);
+        Err(SqlError::new(sqlstate, text))
+    };
+    let is_hidden = |part: &IndexPart| ColumnDef::is_hidden_id(part.column);
+    match () {
+        () if !index.unique => return refuse(sqlstate::WRONG_OBJECT_TYPE, "non-unique"),
+        () if index.deferrable => return refuse(sqlstate::FEATURE_NOT_SUPPORTED, "non-immediate"),
+        () if index.parts.iter().any(is_hidden) => {
+            return refuse(sqlstate::FEATURE_NOT_SUPPORTED, "expression");
+        }
+        () if index.guard.is_some() => return refuse(sqlstate::FEATURE_NOT_SUPPORTED, "partial"),
+        () => {}
+    }
+    let columns = index.parts.iter().filter_map(|part| table.column_with_id(part.column));
+    if let Some(at) = columns.into_iter().find(|at| !table.columns[*at].not_null) {
+        let text = format!(
+            "index \"{}\" cannot be used as replica identity because column \"{}\" is nullable",
+            index.name, table.columns[at].name
+        );
+        return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text));
+    }
+    Ok((ReplicaIdentity::Index, Some(index.oid)))
 }

@@ -5,6 +5,7 @@ use verso_types::SqlType;
 
 use super::drop::kind_of;
 use super::{Schema, text};
+use crate::catalogs::tablespace;
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
@@ -65,6 +66,23 @@ impl Schema<'_> {
                 let database = self.database(name)?;
                 self.own(database, "database", &name.text)?;
                 Ok(CommentOn::Database)
+            }
+            Commented::Role(name) => {
+                let role = self.role_called(&name.text)?;
+                let known = self.frame.catalog.role_by_oid(role);
+                known.map_or(Ok(()), |known| self.may_alter(known, "comment on"))?;
+                Ok(CommentOn::Role(role))
+            }
+            Commented::Tablespace(name) => {
+                let number = tablespace(&name.text).ok_or_else(|| {
+                    let text = format!("tablespace \"{}\" does not exist", name.text);
+                    SqlError::new(sqlstate::UNDEFINED_OBJECT, text)
+                })?;
+                if self.limited().is_some() {
+                    let text = format!("must be owner of tablespace {}", name.text);
+                    return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text).into());
+                }
+                Ok(CommentOn::Tablespace(Oid(number)))
             }
             Commented::Type(name) => {
                 let ty = self.user_type(name)?;

@@ -142,7 +142,7 @@ impl Schema<'_> {
     }
 
     /// Refuses a role that the session's may not change.
-    fn may_alter(&self, role: &Role, doing: &str) -> Result<(), SqlError> {
+    pub(super) fn may_alter(&self, role: &Role, doing: &str) -> Result<(), SqlError> {
         let Some(own) = self.limited() else { return Ok(()) };
         let catalog = self.frame.catalog;
         let error = refused(&format!("{doing} role"));

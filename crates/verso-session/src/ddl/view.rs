@@ -12,7 +12,7 @@ use super::{Schema, options, text};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use verso_parser::syntax::{CreateView, QualifiedName, Statement, ViewStatement};
+use verso_parser::syntax::{CreateView, Expr, Name, QualifiedName, Statement, ViewStatement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -33,6 +33,12 @@ impl Schema<'_> {
                 catalog.rename_view_column(txn, &view, &column.text, &text(to))?;
                 Ok(tag("ALTER VIEW"))
             }
+            ViewStatement::Default { name, column, default, if_exists } => {
+                let Some(view) = self.view_to_change(name, *if_exists)? else { return Ok(tag("ALTER VIEW")) };
+                let default = default.as_ref().map(|(expr, text)| (expr, text.as_str()));
+                self.view_default(binder, &view, column, default)?;
+                Ok(tag("ALTER VIEW"))
+            }
             ViewStatement::Options { name, options, if_exists } => {
                 let Some(view) = self.view_to_change(name, *if_exists)? else { return Ok(tag("ALTER VIEW")) };
                 let mut all = view.options.clone();
@@ -49,6 +55,27 @@ impl Schema<'_> {
                 Ok(tag("ALTER VIEW"))
             }
         }
+    }
+
+    /// What INSERT into a view puts into a column that it does not name.
+    pub(super) fn view_default(
+        &self,
+        binder: &Binder<'_>,
+        view: &ViewDef,
+        column: &Name,
+        default: Option<(&Expr, &str)>,
+    ) -> Result<(), Failure> {
+        let known = view.columns.iter().find(|known| *known.name == *column.text);
+        let kept: Option<Arc<str>> = match (default, known) {
+            (Some((expr, text)), Some(known)) => {
+                let bind = |binder: &Binder<'_>| binder.default_value(expr, &column.text, &known.ty);
+                Some(binder.kept_text(expr, text, bind)?.0.into())
+            }
+            _ => None,
+        };
+        let catalog = &self.frame.services.instance.catalog;
+        catalog.set_view_default(&mut self.frame.txn.borrow_mut(), view, &column.text, kept.as_ref())?;
+        Ok(())
     }
 
     fn create_view(&self, binder: &Binder<'_>, create: &CreateView) -> Result<CommandTag, Failure> {

@@ -34,6 +34,21 @@ struct Named {
     prepared: Arc<Prepared>,
     params: Vec<Value>,
     state: Weak<Mutex<State>>,
+    /// When the statement began that made it.
+    at: i64,
+}
+
+impl Named {
+    /// Its state, if the transaction of this number may run it.
+    fn of(&self, transaction: u64) -> Option<Arc<Mutex<State>>> {
+        let shared = self.state.upgrade()?;
+        let gone = {
+            let state = shared.lock();
+            let other = |lives: Lives| lives.transaction.is_some_and(|of| of != transaction);
+            matches!(*state, State::Closed) || state.lives().is_some_and(other)
+        };
+        (!gone).then_some(shared)
+    }
 }
 
 impl Portals {
@@ -52,28 +67,37 @@ impl Portals {
     }
 
     /// Lets FETCH, MOVE and CLOSE know one by its name.
-    pub(crate) fn name(&mut self, portal: &mut Portal) {
+    pub(crate) fn name(&mut self, portal: &mut Portal, at: i64) {
         self.named.retain(|_, named| named.state.strong_count() > 0);
         let state = Arc::downgrade(&portal.shared());
-        let named = Named { prepared: Arc::clone(&portal.prepared), params: portal.params.clone(), state };
+        let (prepared, params) = (Arc::clone(&portal.prepared), portal.params.clone());
+        let named = Named { prepared, params, state, at };
         self.named.insert(portal.name.clone(), named);
     }
 
     /// The one of that name which the transaction of this number may run.
     pub(crate) fn named(&self, name: &str, transaction: u64) -> Option<Portal> {
-        let Named { prepared, params, state } = self.named.get(name)?;
-        let state = state.upgrade()?;
-        let gone = {
-            let state = state.lock();
-            let other = |lives: Lives| lives.transaction.is_some_and(|of| of != transaction);
-            matches!(*state, State::Closed) || state.lives().is_some_and(other)
-        };
-        (!gone).then(|| Portal {
-            prepared: Arc::clone(prepared),
+        let named = self.named.get(name)?;
+        Some(Portal {
+            prepared: Arc::clone(&named.prepared),
             name: name.into(),
-            params: params.clone(),
-            place: Place::Shared(state),
+            params: named.params.clone(),
+            place: Place::Shared(named.of(transaction)?),
         })
+    }
+
+    /// Those of the transaction of this number, as `pg_cursors` shows them.
+    pub(crate) fn rows(&self, transaction: u64) -> Vec<Vec<Value>> {
+        let mut rows = Vec::new();
+        for (name, named) in &self.named {
+            if named.of(transaction).is_some() {
+                let mut row = vec![Value::text(name), Value::text(named.prepared.text())];
+                row.extend([Value::Bool(false), Value::Bool(false), Value::Bool(false)]);
+                row.push(Value::Timestamptz(named.at));
+                rows.push(row);
+            }
+        }
+        rows
     }
 
     /// CLOSE ALL closes those with names.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use verso_types::keyword::quoted;
 use verso_types::{SqlType, Value};
 
 use super::Session;
@@ -14,6 +15,11 @@ use crate::plans::{Job, Prepared, arguments, ends_transaction};
 use crate::portal::{Held, Open, Portal, PortalEnd, State};
 use verso_parser::syntax::{ExecutePurpose, Parsed, Statement};
 use verso_planner::errors::{SqlError, sqlstate};
+
+/// The name is taken.
+fn cursor_exists(name: &str) -> SqlError {
+    SqlError::new(sqlstate::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists"))
+}
 
 impl Session {
     /// Makes a portal: checks the parameters' number and brings them to their types. Nothing runs yet.
@@ -34,10 +40,42 @@ impl Session {
     /// # Errors
     /// 42P03 for a name that a cursor has.
     pub fn name_portal(&mut self, portal: &mut Portal, name: &str) -> Result<(), SqlError> {
-        self.cursors.check_free(name).inspect_err(|_| self.fail_transaction())?;
+        let taken = self.cursors.check_free(name).err();
+        let taken = taken.or_else(|| self.services.portals.has(name).then(|| cursor_exists(name)));
+        if let Some(error) = taken {
+            self.fail_transaction();
+            return Err(error);
+        }
         portal.set_name(name);
-        self.portals.name(portal);
+        self.portals.name(portal, self.services.clocks.statement_started());
         Ok(())
+    }
+
+    /// Runs a cursor of DECLARE as a portal of the protocol: up to `max_rows` rows go to `sink`, 0 means all that are left.
+    /// `last` as of [`Session::run_portal`].
+    ///
+    /// # Errors
+    /// 34000 where there is no such cursor; those of its query.
+    pub fn run_cursor(
+        &mut self,
+        name: &str,
+        max_rows: u64,
+        last: bool,
+        sink: &mut dyn StatementSink,
+    ) -> Result<PortalEnd, SqlError> {
+        let count = if max_rows == 0 { "ALL".to_string() } else { max_rows.to_string() };
+        let prepared = self.prepare(&format!("FETCH {count} FROM {}", quoted(name)), &[])?;
+        let mut portal = self.bind(&prepared, Vec::new())?;
+        Ok(match self.run_portal(&mut portal, 0, last, sink)? {
+            PortalEnd::Complete(tag) if max_rows > 0 && tag.rows == max_rows => PortalEnd::Suspended,
+            PortalEnd::Complete(tag) => PortalEnd::Complete(CommandTag::counted("SELECT", tag.rows)),
+            end => end,
+        })
+    }
+
+    /// Closes a cursor of DECLARE as a portal of the protocol; there need be none of that name.
+    pub fn forget_cursor(&mut self, name: &str) {
+        drop(self.cursors.take(name));
     }
 
     /// A statement that yields what a cursor or another prepared statement does: with the columns that these have by now.

@@ -232,6 +232,7 @@ impl Session {
         let views = Views {
             services: &self.services,
             cursors: &self.cursors,
+            portals: (&self.portals, active.state.serial),
             named: &self.plans.named,
             totals: self.measures.totals(),
         };

@@ -12,7 +12,8 @@ use super::place::{named_method, named_tablespace};
 use super::{boolean, check_parameter, parameters, signed_number, storage_parameters};
 use crate::error::SyntaxError;
 use crate::syntax::{
-    AlterAction, AlterIndex, AlterTable, DropKind, IndexChange, Name, Owned, SequenceOptions, Statement,
+    AlterAction, AlterIndex, AlterTable, DropKind, IndexChange, Name, Owned, ReplicaIdentity,
+    SequenceOptions, Statement,
 };
 use verso_types::{Identity, SqlType};
 
@@ -191,6 +192,9 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
             names_of_parameters(cursor).map(AlterAction::ResetOptions)
         }
         "cluster" if cursor.accept(&["cluster", "on"]) => Ok(AlterAction::ClusterOn(Some(cursor.name()?))),
+        "replica" if cursor.accept(&["replica", "identity"]) => {
+            Ok(AlterAction::ReplicaIdentity(replica_identity(cursor)?))
+        }
         "set" if cursor.accept(&["set", "without", "cluster"]) => Ok(AlterAction::ClusterOn(None)),
         // What the table has anyhow.
         "set" if cursor.accept(&["set", "without", "oids"]) => Ok(AlterAction::Options(Vec::new())),
@@ -311,9 +315,8 @@ fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, Sy
     if cursor.is(&["set"]) && matches!(cursor.peek_at(1), Token::LParen) {
         cursor.advance();
         let options = parameters(cursor, check_column_option)?;
-        // Of several of one name the last counts.
-        let last = options.last().map(|(_, value)| boolean(value));
-        return Ok(AlterAction::Reservable { column, reservable: last.flatten() == Some(true) });
+        let options = options.into_iter().map(|(name, value)| (name, Some(value))).collect();
+        return Ok(AlterAction::ColumnOptions { column, options });
     }
     if cursor.is(&["reset"]) && matches!(cursor.peek_at(1), Token::LParen) {
         cursor.advance();
@@ -322,10 +325,11 @@ fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, Sy
         let names = cursor.list(Cursor::name)?;
         names
             .iter()
-            .try_for_each(|name| check_column_option(&name.text, "false"))
+            .try_for_each(|name| check_column_option(&name.text, "0"))
             .map_err(|error| error.at(at))?;
         cursor.expect_token(&Token::RParen)?;
-        return Ok(AlterAction::Reservable { column, reservable: false });
+        let options = names.into_iter().map(|name| (name.text, None)).collect();
+        return Ok(AlterAction::ColumnOptions { column, options });
     }
     if cursor.accept(&["drop", "default"]) {
         return Ok(AlterAction::Default { column, default: None });
@@ -383,7 +387,22 @@ fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, Sy
     Err(cursor.unsupported(&format!("ALTER COLUMN … {}", words.join(" ").to_uppercase())))
 }
 
-/// The options of columns: there is `reservable`, the form in which pg_dump has it.
+/// What stands behind REPLICA IDENTITY.
+fn replica_identity(cursor: &mut Cursor<'_>) -> Result<ReplicaIdentity, SyntaxError> {
+    if cursor.accept(&["default"]) {
+        return Ok(ReplicaIdentity::Default);
+    }
+    if cursor.accept(&["full"]) {
+        return Ok(ReplicaIdentity::Full);
+    }
+    if cursor.accept(&["nothing"]) {
+        return Ok(ReplicaIdentity::Nothing);
+    }
+    cursor.expect(&["using", "index"])?;
+    Ok(ReplicaIdentity::Index(cursor.name()?))
+}
+
+/// The options of columns: `n_distinct`, and `reservable`, the form in which pg_dump has that.
 fn check_column_option(name: &str, value: &str) -> Result<(), SyntaxError> {
     match name {
         "reservable" if boolean(value).is_some() => Ok(()),
@@ -391,9 +410,19 @@ fn check_column_option(name: &str, value: &str) -> Result<(), SyntaxError> {
             let text = format!("invalid value for boolean option \"reservable\": {value}");
             Err(SyntaxError::new("22023", text))
         }
-        "n_distinct" | "n_distinct_inherited" => {
-            Err(SyntaxError::unsupported(format!("ALTER COLUMN … SET ({name})")))
-        }
+        "n_distinct" => match value.trim().parse::<f64>() {
+            Ok(number) if number.is_finite() && number >= -1.0 => Ok(()),
+            Ok(number) if !number.is_nan() => {
+                let text = format!("value {value} out of bounds for option \"n_distinct\"");
+                Err(SyntaxError::new("22023", text))
+            }
+            _ => {
+                let text = format!("invalid value for floating point option \"n_distinct\": {value}");
+                Err(SyntaxError::new("22023", text))
+            }
+        },
+        // Partitions are analyzed by themselves, and the table as a whole is not.
+        "n_distinct_inherited" => Err(SyntaxError::unsupported(format!("ALTER COLUMN … SET ({name})"))),
         _ => Err(SyntaxError::new("22023", format!("unrecognized parameter \"{name}\""))),
     }
 }

@@ -165,7 +165,9 @@ impl Schema<'_> {
         let mut found = HashMap::new();
         for (sampled, at) in sample.columns.into_iter().zip(columns) {
             let column = &table.columns[*at];
-            found.insert(column.id, sampled.statistics(&column.ty, target_of(column), sample.rows_of_table));
+            let mut known = sampled.statistics(&column.ty, target_of(column), sample.rows_of_table);
+            known.distinct = table.told_distinct(column.id).unwrap_or(known.distinct);
+            found.insert(column.id, known);
         }
         let known =
             TableStatistics { rows: sample.rows_of_table, pages: f64::from(sample.pages), columns: found };

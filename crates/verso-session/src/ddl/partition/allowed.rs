@@ -20,6 +20,8 @@ pub(in crate::ddl) fn refuse_of_partitions(
     let allowed = match action {
         AlterAction::Rename(_) | AlterAction::RowSecurity { .. } | AlterAction::Triggers { .. } => true,
         AlterAction::AttachPartition { .. } | AlterAction::DetachPartition { .. } => true,
+        // Each partition has one of its own.
+        AlterAction::ReplicaIdentity(_) => true,
         AlterAction::AddConstraint(constraint) => key(constraint) || reaches_partitions(action),
         _ => reaches_partitions(action),
     };
