@@ -176,7 +176,7 @@ impl ApplyOperator {
             }
             self.row = 0;
         }
-        let input = RowInput { batch: &self.left_rows, row: self.row };
+        let input = RowInput::new(&self.left_rows, self.row);
         let values = self.outer.eval_row(&cx.eval(), input)?;
         self.matched = false;
         self.noted = match self.memo.find(&values) {

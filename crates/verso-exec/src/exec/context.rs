@@ -382,6 +382,11 @@ impl<'a> ExecContext<'a> {
         self.services.memory.reserve(what)
     }
 
+    /// The same for an operator that goes on in files.
+    pub(crate) fn reserve_before_files(&self, what: &'static str) -> Reservation {
+        self.services.memory.reserve_before_files(what)
+    }
+
     /// The sequence that a text names: `name` or `schema.name`, folded unless quoted.
     fn sequence(&self, name: &str) -> Result<Arc<SequenceDef>> {
         let (schema, sequence) = split_name(name);

@@ -89,7 +89,7 @@ impl Drawn {
         static NOTHING: Batch = Batch { rows: 1, columns: Vec::new() };
         for _ in self.rows..end {
             for (draw, column) in self.draws.iter().zip(&mut batch.columns[self.width..]) {
-                draw.call.push(cx, RowInput { batch: &NOTHING, row: 0 }, column, &draw.ty)?;
+                draw.call.push(cx, RowInput::new(&NOTHING, 0), column, &draw.ty)?;
             }
         }
         self.rows = self.rows.max(end);
@@ -120,21 +120,13 @@ fn take(expr: &mut TypedExpr, width: usize, draws: &mut Vec<Draw>) -> bool {
         | ExprKind::IsNull { .. }
         | ExprKind::Array(_)
         | ExprKind::Row(_)
-            if !is_volatile_here(expr) =>
+            if !expr.is_volatile_call() =>
         {
             let mut all = true;
             expr.for_each_child_mut(&mut |part| all = all && take(part, width, draws));
             all
         }
         _ => !expr.is_volatile(),
-    }
-}
-
-/// Whether it is a volatile call itself.
-fn is_volatile_here(expr: &TypedExpr) -> bool {
-    match &expr.kind {
-        ExprKind::Call { function, .. } => function.volatility == crate::functions::Volatility::Volatile,
-        _ => false,
     }
 }
 

@@ -85,7 +85,7 @@ impl SetProjectOperator {
                 return Ok(false);
             }
         }
-        let input = RowInput { batch: &self.batch, row: self.row };
+        let input = RowInput::new(&self.batch, self.row);
         for running in &mut self.calls {
             let args: Vec<Value> = running.args.eval_row(&cx.eval(), input)?;
             running.rows = call_rows(cx, &running.call, args, &running.types)?;

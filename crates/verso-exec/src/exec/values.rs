@@ -61,7 +61,7 @@ impl ListedRows {
 
     /// Appends a row to a batch.
     pub fn push(&self, row: usize, cx: &EvalContext<'_>, out: &mut Batch) -> Result<()> {
-        let input = RowInput { batch: &ONE_ROW, row: 0 };
+        let input = RowInput::new(&ONE_ROW, 0);
         let compiled;
         let list = match &self.rows[row] {
             ListedRow::Literals(row) => {

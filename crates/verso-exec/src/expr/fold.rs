@@ -68,7 +68,7 @@ impl FoldSteps {
         let batch = Batch::default();
         let mut values = vec![Value::Null];
         for arg in &self.args {
-            values.push(arg(&own, RowInput { batch: &batch, row: 0 })?);
+            values.push(arg(&own, RowInput::new(&batch, 0))?);
         }
         if self.rules.strict
             && (values[1..].iter().any(Value::is_null) || state.begun && state.value.is_null())
@@ -80,7 +80,7 @@ impl FoldSteps {
     }
 
     fn run(closure: &Closure, cx: &EvalContext<'_>, params: &[Value]) -> Result<Value> {
-        closure(&EvalContext { params, ..*cx }, RowInput { batch: &Batch::default(), row: 0 })
+        closure(&EvalContext { params, ..*cx }, RowInput::new(&Batch::default(), 0))
     }
 
     /// Adds a row.

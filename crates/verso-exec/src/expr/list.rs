@@ -9,6 +9,7 @@ use std::sync::Arc;
 use verso_types::{Batch, SqlType, Value};
 
 use super::depends_on_row;
+use super::repeated::Repeated;
 use super::row::{RowExpr, RowInput};
 use super::vector::{BoolResult, Scratch, VectorExpr};
 use crate::context::EvalContext;
@@ -168,10 +169,13 @@ impl ExprList {
         out.clear();
         let mut held: Option<Reservation> = None;
         let mut counted = VECTOR_BYTES;
+        let repeated = Repeated::default();
         for row in rows {
             // One row may take long.
             let pushed = cx.runtime.check_cancelled();
-            if let Err(error) = pushed.and_then(|()| self.push_row(cx, RowInput { batch, row }, out)) {
+            if let Err(error) =
+                pushed.and_then(|()| self.push_row(cx, RowInput::among(batch, row, &repeated), out))
+            {
                 out.truncate(out.rows);
                 return Some(error);
             }
@@ -258,17 +262,7 @@ impl Predicate {
                 return None;
             }
         }
-        for row in 0..batch.rows {
-            if let Err(error) = cx.runtime.check_cancelled() {
-                return Some(error);
-            }
-            match self.row.eval(cx, RowInput { batch, row }) {
-                Ok(Value::Bool(true)) => selection.push(row as u32),
-                Ok(_) => {}
-                Err(error) => return Some(error),
-            }
-        }
-        None
+        self.select_some(cx, batch, 0..batch.rows, usize::MAX, selection).1
     }
 
     /// Replaces `selection` by the first `wanted` of these rows for which the condition is true, which is asked of one row after the
@@ -282,10 +276,10 @@ impl Predicate {
         selection: &mut Vec<u32>,
     ) -> (usize, Option<ExecError>) {
         selection.clear();
+        let repeated = Repeated::default();
         for row in rows.clone() {
-            let found =
-                cx.runtime.check_cancelled().and_then(|()| self.row.eval(cx, RowInput { batch, row }));
-            match found {
+            let input = RowInput::among(batch, row, &repeated);
+            match cx.runtime.check_cancelled().and_then(|()| self.row.eval(cx, input)) {
                 Ok(Value::Bool(true)) => selection.push(row as u32),
                 Ok(_) => {}
                 Err(error) => return (row + 1, Some(error)),

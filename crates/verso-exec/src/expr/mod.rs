@@ -14,6 +14,7 @@
 mod fold;
 pub(crate) mod like;
 mod list;
+mod repeated;
 mod row;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -21,6 +22,7 @@ mod vector;
 
 pub(crate) use fold::{FoldState, FoldSteps};
 pub use list::{Executor, ExprList, Predicate};
+pub(crate) use repeated::Repeated;
 pub(crate) use row::types_of;
 pub use row::{RowExpr, RowInput};
 

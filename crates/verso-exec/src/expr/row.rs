@@ -9,6 +9,7 @@ use verso_types::{
 };
 
 use super::like::{LikePattern, Work};
+use super::repeated::{Repeated, has_parts};
 use crate::context::EvalContext;
 use crate::error::{DomainViolation, ExecError, Result};
 use crate::functions::json::{Form, Found, Variables, is_about_data};
@@ -23,6 +24,21 @@ pub struct RowInput<'a> {
     pub batch: &'a Batch,
     /// Which row.
     pub row: usize,
+    /// What was read of the rows before it.
+    repeated: Option<&'a Repeated>,
+}
+
+impl<'a> RowInput<'a> {
+    /// One row by itself.
+    #[must_use]
+    pub fn new(batch: &'a Batch, row: usize) -> Self {
+        Self { batch, row, repeated: None }
+    }
+
+    /// One of the rows of a batch that are read one after the other.
+    pub(crate) fn among(batch: &'a Batch, row: usize, repeated: &'a Repeated) -> Self {
+        Self { batch, row, repeated: Some(repeated) }
+    }
 }
 
 /// So many variables a function in PL/pgSQL has at most, mostly.
@@ -33,9 +49,19 @@ pub(super) type Closure = Box<dyn Fn(&EvalContext<'_>, RowInput<'_>) -> Result<V
 /// A compiled expression.
 pub struct RowExpr {
     eval: Closure,
-    /// It is nothing but this parameter.
-    parameter: Option<usize>,
+    copied: Copied,
 }
+
+/// What an expression is that computes nothing.
+enum Copied {
+    Parameter(usize),
+    Column(usize),
+    /// It computes something.
+    Nothing,
+}
+
+/// A column of fewer bytes has room for one more value of any length.
+const ROOMY_BYTES: usize = 1 << 30;
 
 impl std::fmt::Debug for RowExpr {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -47,11 +73,12 @@ impl RowExpr {
     /// Compiles an expression.
     #[must_use]
     pub fn compile(expr: &TypedExpr) -> Self {
-        let parameter = match expr.kind {
-            ExprKind::Parameter(index) => Some(index),
-            _ => None,
+        let copied = match expr.kind {
+            ExprKind::Parameter(index) => Copied::Parameter(index),
+            ExprKind::Column(index) => Copied::Column(index),
+            _ => Copied::Nothing,
         };
-        Self { eval: compile(expr), parameter }
+        Self { eval: compile(expr), copied }
     }
 
     /// Appends the value for one row to a column of type `ty`.
@@ -65,10 +92,18 @@ impl RowExpr {
         column: &mut Column,
         ty: &SqlType,
     ) -> Result<()> {
-        match self.parameter {
+        match self.copied {
             // Without a value in between.
-            Some(index) => column.push_value(cx.params.get(index).unwrap_or(&Value::Null), ty)?,
-            None => column.push_value(&self.eval(cx, input)?, ty)?,
+            Copied::Parameter(index) => {
+                column.push_value(cx.params.get(index).unwrap_or(&Value::Null), ty)?
+            }
+            Copied::Column(index)
+                if input.batch.columns[index].physical() == column.physical()
+                    && column.data.bytes().is_none_or(|bytes| bytes.bytes.len() < ROOMY_BYTES) =>
+            {
+                column.append_range(&input.batch.columns[index], input.row..input.row + 1);
+            }
+            _ => column.push_value(&self.eval(cx, input)?, ty)?,
         }
         Ok(())
     }
@@ -86,7 +121,7 @@ impl RowExpr {
     /// Whatever the functions in it report.
     pub fn eval_constant(&self, cx: &EvalContext<'_>) -> Result<Value> {
         static NOTHING: Batch = Batch { rows: 1, columns: Vec::new() };
-        (self.eval)(cx, RowInput { batch: &NOTHING, row: 0 })
+        (self.eval)(cx, RowInput::new(&NOTHING, 0))
     }
 }
 
@@ -97,6 +132,12 @@ pub(super) fn compile(expr: &TypedExpr) -> Closure {
     match &expr.kind {
         ExprKind::Column(index) => {
             let (index, ty) = (*index, expr.ty.clone());
+            if has_parts(&ty) {
+                return Box::new(move |cx, input| match input.repeated {
+                    Some(repeated) => repeated.value(cx, input, index, &ty),
+                    None => Ok(input.batch.columns[index].value(input.row, &ty)),
+                });
+            }
             Box::new(move |_, input| Ok(input.batch.columns[index].value(input.row, &ty)))
         }
         ExprKind::Parameter(index) => {

@@ -12,6 +12,17 @@ use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
 
+/// How far a bracket expression has been read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// The bracket.
+    Bracket,
+    /// The bracket and `^`.
+    Negation,
+    /// More than that.
+    Behind,
+}
+
 /// The regular expression; `escape` is one character or none at all.
 fn translated(pattern: &str, escape: &str) -> Result<String> {
     let mut chars = escape.chars();
@@ -25,11 +36,15 @@ fn translated(pattern: &str, escape: &str) -> Result<String> {
     };
     // The part before the first separator matches as little as it can.
     let mut out = String::from("^(?:");
-    let (mut escaped, mut class, mut class_start, mut separators) = (false, false, false, 0);
+    let (mut escaped, mut separators) = (false, 0);
+    // How many brackets are open: of a bracket expression, and in it of a class, `[:alpha:]`.
+    let mut brackets = 0;
+    // Whether a bracket that closes would be the first character, or the first behind `^`, which stands for itself.
+    let mut start = Start::Behind;
     for c in pattern.chars() {
         if escaped {
             escaped = false;
-            if c == '"' && !class {
+            if c == '"' && brackets == 0 {
                 out.push_str(match separators {
                     0 => "){1,1}?(",
                     1 => "){1,1}(?:",
@@ -42,22 +57,29 @@ fn translated(pattern: &str, escape: &str) -> Result<String> {
                 separators += 1;
             } else {
                 out.extend(['\\', c]);
+                start = Start::Behind;
             }
         } else if Some(c) == escape {
             escaped = true;
-        } else if class {
-            if c == '\\' || c == '[' {
+        } else if brackets > 0 {
+            if c == '\\' {
                 out.push('\\');
             }
             out.push(c);
-            // A bracket that comes first stands for itself.
-            class = c != ']' || class_start;
-            class_start = class_start && c == '^';
+            match c {
+                ']' if start == Start::Behind => brackets -= 1,
+                '[' => {
+                    brackets += 1;
+                    start = Start::Behind;
+                }
+                '^' if start == Start::Bracket => start = Start::Negation,
+                _ => start = Start::Behind,
+            }
         } else {
             match c {
                 '[' => {
                     out.push('[');
-                    (class, class_start) = (true, true);
+                    (brackets, start) = (1, Start::Bracket);
                 }
                 '%' => out.push_str(".*"),
                 '_' => out.push('.'),

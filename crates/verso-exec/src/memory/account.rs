@@ -127,6 +127,13 @@ impl Account {
         }
     }
 
+    /// The least of its limit and those above it; `u64::MAX` where there is none.
+    #[must_use]
+    pub fn least_limit_bytes(&self) -> u64 {
+        let own = self.node.limit.load(Ordering::Relaxed);
+        self.node.parent.as_ref().map_or(own, |parent| own.min(parent.least_limit_bytes()))
+    }
+
     /// What is held now.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {

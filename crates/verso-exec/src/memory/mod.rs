@@ -25,6 +25,9 @@ pub use account::{Account, Refused, Reservation, SMALL_BYTES, Scope};
 pub use value::room_to_read;
 pub(crate) use value::{Bytes, LongValues, VALUE_BYTES_MAX, check_length};
 
+/// The least that an operator may hold before it goes on in files: the least `work_mem`.
+const LEAST_BYTES: u64 = 64 << 10;
+
 /// What a session lends a statement of its memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory<'a> {
@@ -41,5 +44,16 @@ impl Memory<'_> {
     #[must_use]
     pub fn reserve(&self, what: &'static str) -> Reservation {
         self.account.reserve(what, self.work_bytes.min(3 << 30))
+    }
+
+    /// The same for an operator that goes on in files: no more than a quarter of what the accounts allow, so that something is
+    /// left to the operators around it, and to itself while it writes and merges.
+    #[must_use]
+    pub fn reserve_before_files(&self, what: &'static str) -> Reservation {
+        if self.temporary.is_none() {
+            return self.reserve(what);
+        }
+        let share = self.account.least_limit_bytes() / 4;
+        self.account.reserve(what, self.work_bytes.min(3 << 30).min(share.max(LEAST_BYTES)))
     }
 }

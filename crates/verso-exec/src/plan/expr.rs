@@ -378,7 +378,7 @@ impl TypedExpr {
     }
 
     /// Whether this part, without its own parts, has to be computed once per row.
-    fn is_volatile_call(&self) -> bool {
+    pub(crate) fn is_volatile_call(&self) -> bool {
         match &self.kind {
             ExprKind::Call { function, .. } => function.volatility == Volatility::Volatile,
             ExprKind::UserCall { function, .. } => function.volatility == verso_catalog::Volatility::Volatile,

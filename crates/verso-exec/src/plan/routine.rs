@@ -230,6 +230,8 @@ pub enum PlStatementKind {
     },
     /// `IF … ELSIF … ELSE`; also the expanded `CASE`.
     If {
+        /// The slot of the operand of CASE, and its value, which the conditions are asked about.
+        operand: Option<(usize, TypedExpr)>,
         /// Conditions and bodies, in order.
         branches: Vec<(TypedExpr, Vec<PlStatement>)>,
         /// `ELSE`.

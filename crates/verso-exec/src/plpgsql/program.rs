@@ -100,6 +100,7 @@ pub(super) enum StepKind {
     },
     AssignRow(Box<RowAssignment>),
     If {
+        operand: Option<(usize, BodyExpr)>,
         branches: Vec<(BodyExpr, Vec<Step>)>,
         otherwise: Vec<Step>,
         word: &'static str,
@@ -415,8 +416,9 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             types: types_of(shape),
             shape: Arc::clone(shape),
         })),
-        PlStatementKind::If { branches, otherwise, word } => StepKind::If {
+        PlStatementKind::If { operand, branches, otherwise, word } => StepKind::If {
             word,
+            operand: operand.as_ref().map(|(slot, value)| (*slot, BodyExpr::compile(value))),
             branches: branches
                 .iter()
                 .map(|(condition, body)| (BodyExpr::compile(condition), steps(body, executor)))

@@ -146,7 +146,11 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         }
         StepKind::Later(later) => return later.run(step.line, cx, frame),
         StepKind::Sql { statement, into, .. } => run_sql(statement, into.as_ref(), cx, frame)?,
-        StepKind::If { branches, otherwise, .. } => {
+        StepKind::If { operand, branches, otherwise, .. } => {
+            if let Some((slot, value)) = operand {
+                let value = value.eval(cx, frame)?;
+                frame.assign(cx, *slot, value)?;
+            }
             for (condition, body) in branches {
                 if condition.holds(cx, frame)? {
                     return run_steps(body, cx, frame);

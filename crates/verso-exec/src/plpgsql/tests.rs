@@ -187,6 +187,7 @@ fn loops_exit_continue_and_count_down() {
             }]),
         },
         PlStatementKind::If {
+            operand: None,
             branches: vec![(is(4), lines(vec![PlStatementKind::Return { value: Some(int(-1)) }]))],
             otherwise: lines(vec![PlStatementKind::Return { value: Some(parameter(0, SqlType::Int4)) }]),
             word: "IF",
@@ -239,6 +240,7 @@ fn errors_name_the_line_and_undo_the_statement() {
     let body = block(vec![
         insert(int(1)),
         PlStatementKind::If {
+            operand: None,
             branches: vec![(
                 literal(Value::Bool(true)),
                 vec![PlStatement::new(7, PlStatementKind::Assign { slot: 0, value: fail })],
@@ -289,6 +291,7 @@ fn queries_fill_variables_and_loops() {
         },
         PlStatementKind::GetDiagnostics { items: vec![(PlDiagnostic::RowCount, place(1, SqlType::Int8))] },
         PlStatementKind::If {
+            operand: None,
             branches: vec![(parameter(2, SqlType::Bool), lines(vec![into(true)]))],
             otherwise: Vec::new(),
             word: "IF",
@@ -361,6 +364,7 @@ fn recursion_has_slots_of_its_own_and_an_end() {
     );
     let body = block(vec![
         PlStatementKind::If {
+            operand: None,
             branches: vec![(
                 call("=", vec![n(), int(0)]),
                 lines(vec![PlStatementKind::Return { value: Some(int(0)) }]),

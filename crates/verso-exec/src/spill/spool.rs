@@ -52,7 +52,7 @@ impl Spool {
         if let Some(spilled) = &mut self.spilled {
             return spilled.push(batch);
         }
-        let held = self.held.get_or_insert_with(|| memory.reserve(what));
+        let held = self.held.get_or_insert_with(|| memory.reserve_before_files(what));
         let bytes = self.bytes + batch.heap_bytes() as u64;
         match (held.try_resize(bytes), memory.temporary) {
             (Ok(()), _) => self.keep(batch, bytes),

@@ -140,12 +140,8 @@ fn check(options: &[(String, bool)]) -> Result<ExplainOptions, SyntaxError> {
     if analyze && is_on("generic_plan") {
         return wrong("EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together".to_string());
     }
-    let unmeasured = |what: &str| Err(SyntaxError::unsupported(what));
     if is_on("memory") && !analyze {
-        return unmeasured("EXPLAIN (MEMORY) without ANALYZE");
-    }
-    if is_on("buffers") && !analyze {
-        return unmeasured("EXPLAIN (BUFFERS) without ANALYZE");
+        return Err(SyntaxError::unsupported("EXPLAIN (MEMORY) without ANALYZE"));
     }
     Ok(ExplainOptions {
         analyze,

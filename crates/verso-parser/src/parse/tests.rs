@@ -209,7 +209,6 @@ fn options_of_explain_are_checked_as_postgresql_does() {
     }
     for (options, code, message) in [
         ("MEMORY", "0A000", "EXPLAIN (MEMORY) without ANALYZE is not supported"),
-        ("BUFFERS", "0A000", "EXPLAIN (BUFFERS) without ANALYZE is not supported"),
         ("FORMAT nosuch", "22023", "unrecognized value for EXPLAIN option \"format\": \"nosuch\""),
         ("FORMAT", "42601", "format requires a parameter"),
         ("SERIALIZE nosuch", "22023", "unrecognized value for EXPLAIN option \"serialize\": \"nosuch\""),

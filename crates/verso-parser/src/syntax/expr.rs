@@ -399,14 +399,14 @@ pub struct Select {
 }
 
 impl Select {
-    /// `SELECT items FROM from`, and nothing else.
+    /// `SELECT items [FROM from]`, and nothing else.
     #[must_use]
-    pub fn of(items: Vec<SelectItem>, from: FromItem) -> Select {
+    pub fn of(items: Vec<SelectItem>, from: Option<FromItem>) -> Select {
         Select {
             distinct: false,
             distinct_on: Vec::new(),
             items,
-            from: Some(from),
+            from,
             filter: None,
             group_by: Vec::new(),
             group_distinct: false,

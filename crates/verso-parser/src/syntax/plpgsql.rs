@@ -175,7 +175,13 @@ pub enum PlStatementKind {
     /// `a := e`, `r.a := e`, `a[i] := e`.
     Assign { target: PlTarget, path: Vec<Step>, value: Expr },
     /// `IF … THEN … ELSIF … ELSE … END IF`, and CASE; `word` is what errors call it.
-    If { branches: Vec<(Expr, Vec<PlStatement>)>, otherwise: Vec<PlStatement>, word: &'static str },
+    If {
+        /// The operand of `CASE e WHEN …`, and the variable that has its value in the conditions.
+        operand: Option<Box<(Name, Expr)>>,
+        branches: Vec<(Expr, Vec<PlStatement>)>,
+        otherwise: Vec<PlStatement>,
+        word: &'static str,
+    },
     /// `CASE …` without a fitting branch and without ELSE: error 20000.
     CaseNotFound,
     /// `LOOP … END LOOP`.

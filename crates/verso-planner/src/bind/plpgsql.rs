@@ -637,18 +637,8 @@ fn is_of_queries(error: &SqlError) -> bool {
 
 /// An expression as the query that it is to PostgreSQL: `SELECT expression`.
 fn as_query(expr: &Expr) -> Expr {
-    let select = syntax::Select {
-        distinct: false,
-        distinct_on: Vec::new(),
-        items: vec![syntax::SelectItem::Expr { expr: expr.clone(), alias: None }],
-        from: None,
-        filter: None,
-        group_by: Vec::new(),
-        group_distinct: false,
-        having: None,
-        windows: Vec::new(),
-        hints: Vec::new(),
-    };
+    let items = vec![syntax::SelectItem::Expr { expr: expr.clone(), alias: None }];
+    let select = syntax::Select::of(items, None);
     let query = syntax::Query::of(syntax::QueryBody::Select(Box::new(select)), expr.at);
     Expr { kind: syntax::ExprKind::Subquery(Box::new(query)), at: expr.at, point: expr.point }
 }

@@ -245,7 +245,7 @@ impl Source<'_> {
         };
         let own = self.columns.iter().map(|text| item(column(ROWS, text, at), text, at));
         let added = added.into_iter().zip(names).map(|(value, name)| item(value, name, at));
-        let select = Select::of(own.chain(added).collect(), from);
+        let select = Select::of(own.chain(added).collect(), Some(from));
         Query::of(QueryBody::Select(Box::new(select)), span)
     }
 }

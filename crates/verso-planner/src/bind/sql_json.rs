@@ -568,6 +568,6 @@ fn array_of_query(
         lateral: true,
         ..FromItem::of(FromSource::Query(Box::new(query.clone()), query.at))
     };
-    let select = Select::of(vec![SelectItem::Expr { expr: gathered, alias: None }], from);
+    let select = Select::of(vec![SelectItem::Expr { expr: gathered, alias: None }], Some(from));
     Query::of(QueryBody::Select(Box::new(select)), query.at)
 }

@@ -1,7 +1,7 @@
 //! Walks over typed expressions: renumbering columns, comparing.
 
 use verso_exec::plan::{ExprKind, TypedExpr};
-use verso_types::SqlType;
+use verso_types::{SqlType, Value};
 
 /// Renumbers every column.
 pub fn map_columns(expr: &mut TypedExpr, map: &mut dyn FnMut(usize) -> usize) {
@@ -43,7 +43,7 @@ pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
             a == b
         }
         (ExprKind::Outer(a), ExprKind::Outer(b)) => a == b,
-        (ExprKind::Literal(a), ExprKind::Literal(b)) => a == b,
+        (ExprKind::Literal(a), ExprKind::Literal(b)) => same_value(a, b),
         (ExprKind::Call { function: f, args: a }, ExprKind::Call { function: g, args: b }) => {
             std::ptr::eq(*f, *g) && all(a, b)
         }
@@ -105,6 +105,18 @@ pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
             ExprKind::Like { arg: b, pattern: q, escape: f, negated: n, case_insensitive: j },
         ) => (m, i) == (n, j) && same(a, b) && same(p, q) && optional(e.as_deref(), f.as_deref()),
         _ => false, // different kinds
+    }
+}
+
+/// Whether two literals are one, to the last bit: not a number is itself, and 0 is not -0.
+fn same_value(a: &Value, b: &Value) -> bool {
+    let all = |a: &[Value], b: &[Value]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_value(a, b));
+    match (a, b) {
+        (Value::Float8(a), Value::Float8(b)) => a.to_bits() == b.to_bits(),
+        (Value::Float4(a), Value::Float4(b)) => a.to_bits() == b.to_bits(),
+        (Value::Array(a), Value::Array(b)) => a.dimensions() == b.dimensions() && all(a, b),
+        (Value::Record(a), Value::Record(b)) => all(a, b),
+        (a, b) => a == b,
     }
 }
 

@@ -405,11 +405,11 @@ impl Binder<'_> {
             return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text).at(at));
         }
         if unit != FrameUnit::Range {
-            if bound.ty != SqlType::Unknown && !implicit(&bound.ty, &SqlType::Int8) {
+            if bound.ty != SqlType::Unknown && !bound.ty.is_number() {
                 let text = format!("argument of {word} must be type bigint, not type {}", shown(&bound.ty));
                 return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(at));
             }
-            return self.coerce(bound, at, &SqlType::Int8, CastKind::Implicit);
+            return self.coerce(bound, at, &SqlType::Int8, CastKind::Assignment);
         }
         let key = key.map(SqlType::without_modifiers).unwrap_or(SqlType::Unknown);
         let wanted = match &key {

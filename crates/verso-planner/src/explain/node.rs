@@ -231,14 +231,16 @@ impl Node {
                 count("Peak Memory Usage", kilobytes(actual.peak_bytes));
                 count("Disk Usage", kilobytes(actual.spilled_bytes));
             }
-            if shown.buffers {
-                count("Shared Hit Blocks", actual.work.fetches.saturating_sub(actual.work.reads));
-                count("Shared Read Blocks", actual.work.reads);
-            }
             if shown.wal {
                 count("WAL Records", actual.work.log_records);
                 count("WAL Bytes", actual.work.log_bytes);
             }
+        }
+        if shown.buffers {
+            // Without ANALYZE nothing has been read.
+            let work = self.actual.filter(|_| shown.analyze).map(|actual| actual.work).unwrap_or_default();
+            add("Shared Hit Blocks", Document::Number(work.fetches.saturating_sub(work.reads).to_string()));
+            add("Shared Read Blocks", Document::Number(work.reads.to_string()));
         }
         if !self.children.is_empty() {
             let children = self.children.iter().map(|child| child.document(shown)).collect();

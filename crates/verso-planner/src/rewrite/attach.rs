@@ -21,10 +21,11 @@ use verso_exec::plan::{ExprKind as K, JoinKind, Plan, RECORD_COLUMN, SubqueryTes
 use verso_types::{SqlType, Value};
 
 use super::dependent::{Domain, columns, for_all};
+use super::first::first_rows;
 use super::graph::is_equality;
 use super::unnest::{Known, compared, grouped, has_outer, of_table};
 use super::{Rewriter, nothing};
-use crate::estimate::{BUILD, FETCH, LOOKUP, OUT, PROBE, SCAN};
+use crate::estimate::{BUILD, FETCH, LOOKUP, OUT, PAIR, PROBE, SCAN};
 
 /// Steps that it takes to start a query for a row.
 const START: f64 = 50.0;
@@ -216,12 +217,14 @@ impl Rewriter<'_> {
         }
         let mut tables: Vec<Arc<TableDef>> = Vec::new();
         let mut known: Vec<Known> = Vec::new();
-        let mut tied = false;
+        let (mut tied, mut differs) = (false, false);
         query.any(&mut |part| {
             let mut equality = |plan: &Plan, condition: &TypedExpr| {
                 if let (K::Call { args, .. }, true) = (&condition.kind, is_equality(condition)) {
                     tied |= args.iter().filter(|arg| has_outer(arg)).count() == 1;
                     known.extend(compared(plan, condition));
+                } else {
+                    differs |= has_outer(condition);
                 }
             };
             match part {
@@ -240,15 +243,23 @@ impl Rewriter<'_> {
         if !tied || tables.is_empty() {
             return false;
         }
+        let first = first_rows(query, self.estimate);
         let (mut each, mut once) = (START, rows * 2.0 * (BUILD + PROBE + OUT));
         for table in &tables {
             let columns = of_table(&known, table);
             let whole = self.estimate.table(table) * SCAN;
-            each += match self.estimate.lookup(table, &columns) {
-                Some(found) => (LOOKUP + found * FETCH).min(whole),
+            let found = self.estimate.lookup(table, &columns);
+            let first = first.as_ref().filter(|(of, _)| of.oid == table.oid);
+            let share = first.map_or(1.0, |(_, share)| *share);
+            each += match found {
+                Some(found) => (LOOKUP + (found * share).max(1.0) * FETCH).min(whole),
                 None => whole,
             };
             once += whole + self.estimate.table(table) * (OUT + BUILD);
+            // Each row meets all that equal it, before other conditions choose among them.
+            if let (true, Some(found)) = (differs, found) {
+                once += rows * found * (PAIR + OUT);
+            }
         }
         rows * each > GAIN * once
     }

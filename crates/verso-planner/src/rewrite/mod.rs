@@ -30,6 +30,7 @@
 mod attach;
 pub(crate) mod called;
 mod dependent;
+mod first;
 mod graph;
 mod members;
 mod narrow;

@@ -337,6 +337,15 @@ impl Schema<'_> {
     }
 }
 
+/// Refuses a type that no identity column has.
+pub(super) fn refuse_identity_of(ty: &SqlType) -> Result<(), Failure> {
+    if ty.is_integer() {
+        return Ok(());
+    }
+    let text = "identity column type must be smallint, integer, or bigint";
+    Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text).into())
+}
+
 /// A column whose values a sequence of its own gives.
 pub(super) fn identity_column(
     name: &Name,
@@ -344,10 +353,7 @@ pub(super) fn identity_column(
     identity: Identity,
     sequence: &CreateSequence,
 ) -> Result<NewColumn, Failure> {
-    if !ty.is_integer() {
-        let text = "identity column type must be smallint, integer, or bigint";
-        return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text).into());
-    }
+    refuse_identity_of(&ty)?;
     let mut sequence = sequence.clone();
     sequence.options.ty = Some(ty.without_modifiers());
     let mut new = NewColumn::new(name.text.as_str(), ty);

@@ -239,6 +239,8 @@ impl Session {
             if let Some(active) = self.transaction.take() {
                 self.end(active, Ending::usual())?;
             }
+            // The next one meets the same rows of the catalog.
+            self.settle()?;
         }
         match failed {
             Some(error) => Err(error.with_hint(
@@ -332,6 +334,7 @@ impl Session {
             if let Some(active) = self.transaction.take() {
                 self.end(active, Ending::usual())?;
             }
+            self.settle()?;
         }
         Ok(())
     }

@@ -75,6 +75,16 @@ impl BytesColumn {
         self.ends.push(u32::try_from(self.bytes.len()).expect("a column holds less than 4 GiB"));
     }
 
+    /// Appends the last value once more; false where there is none, or no room.
+    pub fn repeat_last(&mut self) -> bool {
+        let Some(last) = self.len().checked_sub(1) else { return false };
+        let place = self.start(last)..self.bytes.len();
+        let Ok(end) = u32::try_from(place.end + place.len()) else { return false };
+        self.bytes.extend_from_within(place);
+        self.ends.push(end);
+        true
+    }
+
     /// Appends `count` empty values.
     pub fn push_empty(&mut self, count: usize) {
         let end = self.ends.last().copied().unwrap_or(0);

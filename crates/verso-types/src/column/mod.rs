@@ -99,6 +99,13 @@ impl Column {
         self.data.push_default(1);
     }
 
+    /// Appends the last value of a bytes column once more; false where it has none, where that is NULL or where there is no room.
+    pub fn repeat_last(&mut self) -> bool {
+        let Some(last) = self.len().checked_sub(1) else { return false };
+        let is_null = self.nulls.is_null(last);
+        self.data.bytes_mut().is_some_and(|bytes| !is_null && bytes.repeat_last())
+    }
+
     /// Appends `count` NULLs.
     pub fn push_nulls(&mut self, count: usize) {
         let len = self.len();

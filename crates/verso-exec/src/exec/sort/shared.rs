@@ -42,7 +42,7 @@ impl SortOperator {
         let parts = inputs.into_iter().map(|input| Part { input, keyed: self.keyed.clone() }).collect();
         let types = self.types.clone();
         let done = parallel::run(cx, parts, move |cx, Part { mut input, mut keyed }: Part| {
-            let mut held = cx.reserve("a sort");
+            let mut held = cx.reserve_before_files("a sort");
             let mut rows = Rows::default();
             let mut batch = Batch::of_types(&types);
             while input.next(cx, &mut batch)? {

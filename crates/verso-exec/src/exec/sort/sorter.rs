@@ -41,7 +41,7 @@ pub(in crate::exec) enum Sorted {
 impl Sorter {
     /// For rows of these types, of which the first so many are wanted.
     pub fn new(cx: &ExecContext<'_>, what: &'static str, types: &[SqlType], first: usize) -> Sorter {
-        let held = cx.reserve(what);
+        let held = cx.reserve_before_files(what);
         Sorter {
             types: types.to_vec(),
             first,

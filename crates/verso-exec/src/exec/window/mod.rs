@@ -24,7 +24,7 @@ mod value;
 use std::ops::Range;
 use std::sync::Arc;
 
-use verso_types::{Batch, SqlType, Value};
+use verso_types::{Array, Batch, SqlType, Value};
 
 use self::aggregate::{AggregateRun, AggregateWindow};
 use self::frame::FrameSpec;
@@ -254,7 +254,15 @@ impl WindowOperator {
         let (columns, results) = to.columns.split_at_mut(self.width);
         let rows = *next..*next + partition.copy(*next..end, bytes, columns)?;
         for ((call, run), out) in self.calls.iter().zip(&mut *runs).zip(results) {
+            // Rows of one frame have one array.
+            let mut last: Option<Array> = None;
             call.evaluate(run, cx, (partition, rows.clone()), &mut |value| {
+                if let Value::Array(array) = value {
+                    if last.as_ref().is_some_and(|last| last.is_same(array)) && out.repeat_last() {
+                        return Ok(());
+                    }
+                    last = Some(array.clone());
+                }
                 Ok(out.push_value(value, &call.ty)?)
             })?;
         }

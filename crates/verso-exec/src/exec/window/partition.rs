@@ -127,7 +127,7 @@ impl Partition {
             rows: 0,
             complete: false,
             store: Store::Memory(held),
-            held: cx.reserve("a window"),
+            held: cx.reserve_before_files("a window"),
         }
     }
 

@@ -5,6 +5,7 @@ use verso_types::{Column, ColumnData, Physical};
 use super::Node;
 use super::eval::Evaluation;
 use super::scratch::{Scratch, Vector};
+use crate::expr::list::VECTOR_BYTES;
 use crate::functions::kernel::Trap;
 
 /// The result of the first condition that is true, row by row.
@@ -77,6 +78,9 @@ fn fill(out: &mut Column, taken: &[u8], results: &[Vector<'_>]) -> Result<(), Tr
                     for (row, taken) in taken.iter().enumerate() {
                         let (column, constant) = columns[usize::from(*taken)];
                         out.push(column.data.bytes().ok_or(Trap)?.get(if constant { 0 } else { row }));
+                        if out.bytes.len() > VECTOR_BYTES {
+                            return Err(Trap);
+                        }
                     }
                 }
             }

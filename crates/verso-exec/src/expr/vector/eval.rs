@@ -11,6 +11,7 @@ use verso_types::{Batch, Column, ColumnData, Decimal, NullMask, Physical, Value}
 use super::scratch::{Scratch, Vector};
 use super::{Node, Repr, case, compare, logic, text};
 use crate::context::EvalContext;
+use crate::expr::Repeated;
 use crate::expr::like::LikePattern;
 use crate::expr::list::VECTOR_BYTES;
 use crate::expr::row::{RowExpr, RowInput};
@@ -108,9 +109,10 @@ impl Node {
             Node::Pick(pick) => pick.eval(over, scratch),
             Node::Rows { expr, ty } => {
                 let mut out = scratch.take(ty.physical());
+                let repeated = Repeated::default();
                 for row in 0..rows {
-                    let value = expr.eval(over.cx, RowInput { batch: over.batch, row }).map_err(|_| Trap)?;
-                    out.push_value(&value, ty).map_err(|_| Trap)?;
+                    let input = RowInput::among(over.batch, row, &repeated);
+                    expr.push(over.cx, input, &mut out, ty).map_err(|_| Trap)?;
                     // One row may take long.
                     over.cx.runtime.check_cancelled().map_err(|_| Trap)?;
                     if out.data.bytes().is_some_and(|out| out.bytes.len() > VECTOR_BYTES) {

@@ -153,7 +153,7 @@ impl<'s> Body<'s> {
             }
             self.expect(&["end", "if"])?;
             self.semicolon()?;
-            return Ok(PlStatementKind::If { branches, otherwise, word: "IF" });
+            return Ok(PlStatementKind::If { operand: None, branches, otherwise, word: "IF" });
         }
     }
 
@@ -181,7 +181,10 @@ impl<'s> Body<'s> {
             true => None,
             false => {
                 let tokens = self.until_word("when")?;
-                Some(self.expr(tokens)?)
+                let operand = self.expr(tokens)?;
+                // As PostgreSQL calls it; told from those of other statements by its place.
+                let text = format!("__Case__Variable_{}__", operand.at.start);
+                Some(Box::new((Name { text, at: operand.at }, operand)))
             }
         };
         let mut branches = Vec::new();
@@ -193,7 +196,10 @@ impl<'s> Body<'s> {
             let values = self.parse(tokens, |cursor| cursor.list(Cursor::expr))?;
             self.expect(&["then"])?;
             let body = self.statements(&["when", "else", "end"])?;
-            branches.push((case_condition(operand.as_ref(), values, self.source)?, body));
+            branches.push((
+                case_condition(operand.as_ref().map(|operand| &operand.0), values, self.source)?,
+                body,
+            ));
         }
         if branches.is_empty() {
             return Err(self.unexpected());
@@ -204,7 +210,7 @@ impl<'s> Body<'s> {
         };
         self.expect(&["end", "case"])?;
         self.semicolon()?;
-        Ok(PlStatementKind::If { branches, otherwise, word: "CASE" })
+        Ok(PlStatementKind::If { operand, branches, otherwise, word: "CASE" })
     }
 
     /// `LOOP … END LOOP [label];`
@@ -480,9 +486,9 @@ impl<'s> Body<'s> {
     }
 }
 
-/// `operand = a OR operand = b`, or the values themselves where there is no operand.
+/// `operand = a OR operand = b`, of the variable that has the operand's value, or the values themselves where there is none.
 fn case_condition(
-    operand: Option<&Expr>,
+    operand: Option<&Name>,
     values: Vec<Expr>,
     source: &Source<'_>,
 ) -> Result<Expr, SyntaxError> {
@@ -495,7 +501,11 @@ fn case_condition(
                 point: value.at.start,
                 kind: ExprKind::Binary {
                     op: "=".to_string(),
-                    left: Box::new(operand.clone()),
+                    left: Box::new(Expr {
+                        at: operand.at,
+                        point: operand.at.start,
+                        kind: ExprKind::Column(vec![operand.clone()]),
+                    }),
                     right: Box::new(value),
                 },
             },

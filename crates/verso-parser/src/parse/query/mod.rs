@@ -148,7 +148,8 @@ impl Cursor<'_> {
         if !only {
             self.accept_token(&Token::Mul);
         }
-        Ok(Select::of(vec![SelectItem::Wildcard { table: None, at }], FromItem::of(FromSource::Table(name))))
+        let from = FromItem::of(FromSource::Table(name));
+        Ok(Select::of(vec![SelectItem::Wildcard { table: None, at }], Some(from)))
     }
 
     /// ORDER BY, LIMIT, OFFSET, FETCH and locks.

@@ -219,6 +219,7 @@ fn late_error(error: SqlError, statement: &Syntax, source: &PlSource, start: u32
     let is_unassigned = error.sqlstate == "55000" && error.message.ends_with("is not assigned yet");
     let expr = match statement {
         Syntax::Assign { value, .. } | Syntax::Return(Some(value)) => Some(value),
+        Syntax::If { operand: Some(operand), .. } => Some(&operand.1),
         Syntax::If { branches, .. } => branches.first().map(|(condition, _)| condition),
         Syntax::Raise(raise) => raise.args.first(),
         _ => None,

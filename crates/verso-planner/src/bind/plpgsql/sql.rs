@@ -309,6 +309,7 @@ impl Body<'_> {
                 let condition = TypedExpr::new(ExprKind::Parameter(found), SqlType::Bool);
                 let nothing = TypedExpr::null(SqlType::Record);
                 steps.push(PlStatementKind::If {
+                    operand: None,
                     branches: vec![(condition, vec![line(returned)])],
                     otherwise: vec![line(PlStatementKind::Return { value: Some(nothing) })],
                     word: "IF",

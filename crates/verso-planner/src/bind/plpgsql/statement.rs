@@ -61,13 +61,17 @@ impl Body<'_> {
                 PlStatementKind::Call { function, args: Vec::new(), out: Vec::new(), text }
             }
             Syntax::Assign { target, path, value } => self.assignment(target, path, value)?,
-            Syntax::If { branches, otherwise, word } => {
+            Syntax::If { operand, branches, otherwise, word } => {
+                let outer = self.binder.variables.len();
+                let operand =
+                    operand.as_deref().map(|(name, value)| self.case_operand(name, value)).transpose()?;
                 let mut bound = Vec::new();
                 for (condition, body) in branches {
                     bound.push((self.condition(condition)?, self.statements(body)?));
                 }
                 let otherwise = self.statements(otherwise)?;
-                PlStatementKind::If { branches: bound, otherwise, word }
+                self.binder.variables.truncate(outer);
+                PlStatementKind::If { operand, branches: bound, otherwise, word }
             }
             Syntax::CaseNotFound => PlStatementKind::Raise {
                 level: RaiseLevel::Exception,
@@ -98,6 +102,7 @@ impl Body<'_> {
                     let leave = Syntax::Exit { label: None, when: None };
                     let leave = self.synthetic(leave);
                     let test = Syntax::If {
+                        operand: None,
                         branches: vec![(condition.clone(), Vec::new())],
                         otherwise: vec![leave],
                         word: "WHILE",
@@ -327,6 +332,17 @@ impl Body<'_> {
         let body = self.loop_body(label, body)?;
         self.binder.variables.truncate(outer);
         Ok((slot, body))
+    }
+
+    /// The slot of the variable that has the operand of CASE, which is computed once, and its value.
+    fn case_operand(&mut self, name: &Name, operand: &Expr) -> Result<(usize, TypedExpr), SqlError> {
+        let bound = self.bind(operand)?;
+        let ty = match &bound.ty {
+            SqlType::Unknown => SqlType::Text,
+            ty => ty.clone(),
+        };
+        let value = self.value_of(bound, operand.at.start, &name.text, &ty)?;
+        Ok((self.declare(&name.text, ty, false), value))
     }
 
     pub(super) fn loop_body(
