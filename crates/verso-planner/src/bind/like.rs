@@ -119,6 +119,18 @@ impl Binder<'_> {
             SqlType::Unknown => self.coerce(left.0.clone(), left.1, &element, CastKind::Implicit)?,
             _ => left.0.clone(),
         };
+        if let Some(items) = listed(&left, &array) {
+            let tests = items
+                .iter()
+                .map(|item| {
+                    let test = self.operator(op, vec![(left.clone(), point), (item.clone(), point)], point)?;
+                    refuse_other_than_bool(&test, point)?;
+                    Ok(test)
+                })
+                .collect::<Result<Vec<_>, SqlError>>()?;
+            let kind = if all { K::And(tests) } else { K::Or(tests) };
+            return Ok(TypedExpr::new(kind, SqlType::Bool));
+        }
         let Some(function) = candidates("unnest").first().copied() else {
             return Err(SqlError::internal("a function that is not there"));
         };
@@ -128,10 +140,7 @@ impl Binder<'_> {
         let ours = TypedExpr::new(K::Outer(0), left.ty.clone());
         let theirs = TypedExpr::column(0, (*element).clone());
         let test = self.operator(op, vec![(ours, point), (theirs, point)], point)?;
-        if test.ty != SqlType::Bool {
-            let text = "op ANY/ALL (array) requires operator to yield boolean";
-            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(point));
-        }
+        refuse_other_than_bool(&test, point)?;
         let is_list = matches!(array.kind, K::Array(_));
         let missing =
             TypedExpr::new(K::IsNull { arg: Box::new(array.clone()), negated: false }, SqlType::Bool);
@@ -142,4 +151,29 @@ impl Binder<'_> {
         let branches = vec![(missing, TypedExpr::null(SqlType::Bool))];
         Ok(TypedExpr::new(K::Case { branches, otherwise: Some(Box::new(decided)) }, SqlType::Bool))
     }
+}
+
+/// Elements that become one condition each; of more the array is looked through.
+const LISTED_MAX: usize = 64;
+
+/// The elements of an array that is written as a list, where what is compared with each of them costs nothing to read again.
+fn listed<'e>(left: &TypedExpr, array: &'e TypedExpr) -> Option<&'e [TypedExpr]> {
+    fn is_read(expr: &TypedExpr) -> bool {
+        match &expr.kind {
+            K::Cast { arg, .. } => is_read(arg),
+            kind => matches!(kind, K::Column(_) | K::Outer(_) | K::Parameter(_) | K::Literal(_)),
+        }
+    }
+    let K::Array(items) = &array.kind else { return None };
+    let fits = |item: &TypedExpr| !matches!(item.ty, SqlType::Array(_)) && !item.is_volatile();
+    let few = (1..=LISTED_MAX).contains(&items.len());
+    (few && is_read(left) && items.iter().all(fits)).then_some(items)
+}
+
+fn refuse_other_than_bool(test: &TypedExpr, point: u32) -> Result<(), SqlError> {
+    if test.ty == SqlType::Bool {
+        return Ok(());
+    }
+    let text = "op ANY/ALL (array) requires operator to yield boolean";
+    Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(point))
 }
