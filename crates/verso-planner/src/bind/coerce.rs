@@ -9,6 +9,7 @@ use verso_types::datetime::heeds_clock;
 use verso_types::{CastKind, SqlType, TimeStyle, Value, cast, cast_kind, parse_text};
 
 use super::Binder;
+use super::expr::with_blanks;
 use super::resolve::{common_type, shown};
 use super::steady::is_steady_cast;
 use crate::errors::{SqlError, sqlstate};
@@ -199,7 +200,7 @@ impl Binder<'_> {
     /// A value as the output function of its type writes it, which is not always its cast to text.
     pub(super) fn written(&self, expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
         if expr.ty != SqlType::Bool {
-            return self.coerce(expr, at, &SqlType::Text, CastKind::Explicit);
+            return self.coerce(with_blanks(expr), at, &SqlType::Text, CastKind::Explicit);
         }
         let word = |word: &str| TypedExpr::literal(Value::text(word), SqlType::Text);
         let not = TypedExpr::new(ExprKind::Not(Box::new(expr.clone())), SqlType::Bool);

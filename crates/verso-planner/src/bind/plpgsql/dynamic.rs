@@ -9,10 +9,10 @@ use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Expr};
 
 impl Body<'_> {
-    /// A value as text, by an explicit cast.
+    /// A value as its type writes it.
     pub(super) fn as_text(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
         let bound = self.bind(expr)?;
-        self.binder.coerce(bound, expr.at.start, &SqlType::Text, CastKind::Explicit)
+        self.binder.written(bound, expr.at.start)
     }
 
     /// The text of a statement, and its parameters; a literal of no type is a text.

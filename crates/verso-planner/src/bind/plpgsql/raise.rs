@@ -1,7 +1,6 @@
 //! RAISE: messages and errors of a body's own.
 
 use verso_exec::plan::{PlStatementKind, RaiseLevel};
-use verso_types::{CastKind, SqlType};
 
 use super::Body;
 use crate::errors::SqlError;
@@ -16,10 +15,6 @@ impl Body<'_> {
             }
             return Ok(PlStatementKind::Reraise);
         }
-        let as_text = |expr: &Expr| {
-            let bound = self.bind(expr)?;
-            self.binder.coerce(bound, expr.at.start, &SqlType::Text, CastKind::Explicit)
-        };
         // As its output function writes it, which is not its cast to text.
         let shown = |expr: &Expr| {
             let bound = self.bind(expr)?;
@@ -42,13 +37,13 @@ impl Body<'_> {
                         return Err(SqlError::syntax("RAISE option already specified: MESSAGE"));
                     }
                     format = Some("%".to_string());
-                    args = vec![as_text(expr)?];
+                    args = vec![shown(expr)?];
                     by_option = true;
                 }
-                PlRaiseOption::Detail => detail = Some(as_text(expr)?),
-                PlRaiseOption::Hint => hint = Some(as_text(expr)?),
-                PlRaiseOption::About(what) => about.push((*what, as_text(expr)?)),
-                PlRaiseOption::Errcode => errcode = Some(as_text(expr)?),
+                PlRaiseOption::Detail => detail = Some(shown(expr)?),
+                PlRaiseOption::Hint => hint = Some(shown(expr)?),
+                PlRaiseOption::About(what) => about.push((*what, shown(expr)?)),
+                PlRaiseOption::Errcode => errcode = Some(shown(expr)?),
             }
         }
         Ok(PlStatementKind::Raise {
