@@ -241,6 +241,11 @@ impl<'a> ExecContext<'a> {
         Ok(ExecContext { triggers: self.triggers + 1, ..self.nested()? })
     }
 
+    /// The context of what goes along with a foreign key, which is a trigger's doing in PostgreSQL.
+    pub(crate) fn going_along(&self) -> ExecContext<'_> {
+        ExecContext { triggers: self.triggers + 1, ..self.with_params(self.params) }
+    }
+
     /// The context of a statement within a function.
     /// # Errors
     /// `TooDeep`.

@@ -60,6 +60,8 @@ impl Incoming {
             return Ok(());
         }
         let Some(child) = Child::find(cx, parent, &self.constraint) else { return Ok(()) };
+        // BEFORE triggers count it as one; AFTER triggers, which fire with those of the statement, do not.
+        let cx = &cx.going_along();
         if action == ReferentialAction::Cascade && !update {
             let mut delete = child.delete(cx.executor);
             rounds.enter(delete.triggers_mut());
