@@ -70,7 +70,9 @@ fn call_for_value(
         return Ok((Value::Null, None));
     }
     let frame = as_definer(cx, function, |cx| call(cx, function, args, types.to_vec()))?;
-    let value = if function.returns == FunctionReturn::Void { void() } else { frame.value };
+    let is_void = function.returns == FunctionReturn::Void;
+    // One in SQL gives no value.
+    let value = if is_void && function.language != FunctionLanguage::Sql { void() } else { frame.value };
     Ok((value, frame.value_shape))
 }
 

@@ -16,7 +16,7 @@ use crate::bind::scope::value_type;
 use crate::bind::trace::Trace;
 use crate::bind::view::Noting;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Parsed, PlConflict, Statement};
+use verso_parser::syntax::{Parsed, PlConflict, QueryBody, Select, Statement};
 
 /// Binds a function in SQL.
 ///
@@ -103,7 +103,11 @@ fn bind_noted(
     // A set of void has no rows, whatever the last statement yields.
     let of_nothing = matches!(function.returns, FunctionReturn::Set(SqlType::Void));
     for (n, parsed) in statements.iter().enumerate() {
-        let wanted = if n == last && !of_nothing { &returns } else { &PlReturn::Void };
+        let wanted = match n == last && !of_nothing {
+            true if body.hands_on_void(function, statements) => &PlReturn::Scalar(SqlType::Void),
+            true => &returns,
+            false => &PlReturn::Void,
+        };
         let mut own = Vec::new();
         if let Some(kind) = body.sql_beside(function, parsed, wanted)? {
             own.push(kind);
@@ -164,6 +168,23 @@ fn sets(statement: &Statement) -> bool {
 }
 
 impl Body<'_> {
+    /// Whether the function is one that PostgreSQL replaces by a call of another one of void, of which the value is no NULL.
+    fn hands_on_void(&self, function: &FunctionDef, statements: &[Parsed]) -> bool {
+        let is_replaced = function.returns == FunctionReturn::Void
+            && function.volatility == Volatility::Volatile
+            && !function.strict
+            && !function.security_definer
+            && function.settings.is_empty();
+        let [Parsed { statement: Statement::Query(query), .. }] = statements else { return false };
+        let QueryBody::Select(select) = &query.body else { return false };
+        let [item] = select.items.as_slice() else { return false };
+        if !is_replaced || **select != Select::of(vec![item.clone()], None) {
+            return false;
+        }
+        let plan = self.binder.query_for(query, &[]);
+        plan.is_ok_and(|plan| matches!(plan.output().as_slice(), [column] if column.ty == SqlType::Void))
+    }
+
     /// A statement that is no query and no change: CALL, and what the session runs as a text. None for others, and where a row is wanted.
     fn sql_beside(
         &mut self,
