@@ -16,6 +16,9 @@ use super::cursor::refuse_change;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Expr, Name, PlStatementKind as Syntax};
 
+/// The branches of IF and CASE, and what is done where none of their conditions holds.
+type Branches = (Vec<(TypedExpr, Vec<PlStatement>)>, Vec<PlStatement>);
+
 impl Body<'_> {
     pub(super) fn statements(
         &mut self,
@@ -63,15 +66,10 @@ impl Body<'_> {
             Syntax::Assign { target, path, value } => self.assignment(target, path, value)?,
             Syntax::If { operand, branches, otherwise, word } => {
                 let outer = self.binder.variables.len();
-                let operand =
-                    operand.as_deref().map(|(name, value)| self.case_operand(name, value)).transpose()?;
-                let mut bound = Vec::new();
-                for (condition, body) in branches {
-                    bound.push((self.condition(condition)?, self.statements(body)?));
-                }
-                let otherwise = self.statements(otherwise)?;
+                let operand = operand.as_deref().map(|(name, value)| self.case_operand(name, value)).transpose()?;
+                let (branches, otherwise) = self.branches(branches, otherwise, word)?;
                 self.binder.variables.truncate(outer);
-                PlStatementKind::If { operand, branches: bound, otherwise, word }
+                PlStatementKind::If { operand, branches, otherwise, word }
             }
             Syntax::CaseNotFound => PlStatementKind::Raise {
                 level: RaiseLevel::Exception,
@@ -231,6 +229,38 @@ impl Body<'_> {
                 PlStatementKind::Sql { statement: Box::new(statement), into, text, perform: false }
             }
         })
+    }
+
+    /// The branches of IF and CASE, and what is done otherwise. PostgreSQL looks at a condition when it comes to it: from one
+    /// behind the first that cannot be bound here, the branches are a statement of their own within what is done otherwise, which
+    /// is bound when it is reached.
+    fn branches(
+        &mut self,
+        branches: &[(Expr, Vec<syntax::PlStatement>)],
+        otherwise: &[syntax::PlStatement],
+        word: &'static str,
+    ) -> Result<Branches, SqlError> {
+        let (line, at) = (self.line, self.at);
+        let mut bound = Vec::with_capacity(branches.len());
+        for (n, (condition, body)) in branches.iter().enumerate() {
+            let noted = self.noted.borrow().len();
+            match self.condition(condition) {
+                Ok(condition) => bound.push((condition, self.statements(body)?)),
+                Err(error) if n == 0 || self.strict || self.refused.get() => return Err(error),
+                Err(_) => {
+                    self.noted.borrow_mut().truncate(noted);
+                    (self.line, self.at) = (line, at);
+                    let rest = self.synthetic(Syntax::If {
+                        operand: None,
+                        branches: branches[n..].to_vec(),
+                        otherwise: otherwise.to_vec(),
+                        word,
+                    });
+                    return Ok((bound, self.statements(&[rest])?));
+                }
+            }
+        }
+        Ok((bound, self.statements(otherwise)?))
     }
 
     /// Whether an expression reads a RECORD.
