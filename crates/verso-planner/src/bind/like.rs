@@ -123,7 +123,8 @@ impl Binder<'_> {
             let tests = items
                 .iter()
                 .map(|item| {
-                    let test = self.operator(op, vec![(left.clone(), point), (item.clone(), point)], point)?;
+                    let test =
+                        self.operator(op, vec![(left.clone(), point), (item.clone(), point)], point)?;
                     refuse_other_than_bool(&test, point)?;
                     Ok(test)
                 })

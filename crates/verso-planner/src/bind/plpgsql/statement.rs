@@ -66,7 +66,8 @@ impl Body<'_> {
             Syntax::Assign { target, path, value } => self.assignment(target, path, value)?,
             Syntax::If { operand, branches, otherwise, word } => {
                 let outer = self.binder.variables.len();
-                let operand = operand.as_deref().map(|(name, value)| self.case_operand(name, value)).transpose()?;
+                let operand =
+                    operand.as_deref().map(|(name, value)| self.case_operand(name, value)).transpose()?;
                 let (branches, otherwise) = self.branches(branches, otherwise, word)?;
                 self.binder.variables.truncate(outer);
                 PlStatementKind::If { operand, branches, otherwise, word }
