@@ -29,6 +29,7 @@ use super::null::may_be_null;
 use super::past::refuse_past;
 use super::resolve::{Resolution, function_error, resolve, result_type};
 use super::rights::{Need, denied};
+use super::sample::no_sample_of;
 use super::scope::{Correlation, Hidden, Scope, ScopeTable};
 use super::table_number::{RowNumber, RowNumbers, numbered};
 use super::unbound;
@@ -171,6 +172,9 @@ impl Binder<'_> {
                 let own = name.name.text.as_str();
                 if let Some(view) = self.view_named(name)? {
                     refuse_past(item, "a view")?;
+                    if item.sample.is_some() {
+                        return Err(no_sample_of(name.at().start));
+                    }
                     let wanted = wanted(Some(own));
                     let columns = self.view_columns(name.at().start, &view);
                     let numbers = view.columns.iter().take(columns.len()).map(|column| vec![column.id]);

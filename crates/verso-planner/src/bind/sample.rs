@@ -20,8 +20,7 @@ impl Binder<'_> {
     /// The sample of a table's rows.
     pub(super) fn sampled(&self, plan: Plan, sample: &Sample) -> Result<Plan, SqlError> {
         let Plan::TableScan { table, mut columns, filter } = plan else {
-            let text = "TABLESAMPLE clause can only be applied to tables and materialized views";
-            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(sample.at));
+            return Err(no_sample_of(sample.at));
         };
         let method = sample.method.name.text.as_str();
         let operator = match method {
@@ -72,4 +71,10 @@ impl Binder<'_> {
         })?;
         self.coerce(bound, expr.at.start, &SqlType::Float8, CastKind::Assignment)
     }
+}
+
+/// What has no rows of its own that could be sampled.
+pub(super) fn no_sample_of(at: u32) -> SqlError {
+    let text = "TABLESAMPLE clause can only be applied to tables and materialized views";
+    SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at)
 }

@@ -129,7 +129,7 @@ impl Cursor<'_> {
         }
         item.lateral = lateral;
         self.alias(&mut item)?;
-        if self.is_any(&["tablesample"]) {
+        if self.is_any(&["tablesample"]) && matches!(item.source, FromSource::Table(_)) {
             item.sample = Some(Box::new(self.sample()?));
         }
         Ok(item)
