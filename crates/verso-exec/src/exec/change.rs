@@ -36,6 +36,8 @@ struct Scan {
     joined: Option<(Box<dyn Operator>, Vec<SqlType>)>,
     /// Rows that a statement around this one has found.
     given: Option<FoundRows>,
+    /// Rows found before BEFORE STATEMENT triggers fired (G9).
+    gathered: Option<Gathered>,
     access: Option<Access>,
     /// A large range is not worth the index.
     adapts: bool,
@@ -63,6 +65,7 @@ impl Scan {
             types: columns.iter().map(|index| table.columns[*index].ty.clone()).collect(),
             joined: None,
             given: None,
+            gathered: None,
             access: access.map(|access| Access::compile(table, access)),
             adapts: access.is_some_and(|access| access.instead.is_some()),
             collect: false,
@@ -83,6 +86,17 @@ impl Scan {
         self.joined = Some((compile(plan, executor), types));
     }
 
+    /// BEFORE STATEMENT triggers fire. The statement does not see what they do: its rows are found before.
+    fn begin(&mut self, cx: &ExecContext<'_>, triggers: &mut Triggers) -> Result<()> {
+        self.gathered = match &mut self.joined {
+            Some((operator, types)) if self.table.partitioned.is_none() && triggers.come_first(cx)? => {
+                Some(Gathered::of(cx, &mut **operator, types, &self.table)?)
+            }
+            _ => None,
+        };
+        triggers.begin(cx)
+    }
+
     /// Calls `change` with each batch and the rows selected of it. An error of the filter is reported behind those of
     /// the rows before it (S1). Rows that `change` finds to be changed by others meanwhile are looked at again as they
     /// are now, which is enough where filter and values look at nothing but the row; elsewhere they are a conflict, and the
@@ -98,7 +112,10 @@ impl Scan {
                 cx.tables()?.change_found(&self.table, &self.columns, found)?
             }
             _ if let Some((operator, types)) = &mut self.joined => {
-                let found = Gathered::of(cx, &mut **operator, types, &self.table)?;
+                let found = match self.gathered.take() {
+                    Some(found) => found,
+                    None => Gathered::of(cx, &mut **operator, types, &self.table)?,
+                };
                 cx.tables()?.change_found(&self.table, &self.columns, by_record(found))?
             }
             None => cx.tables()?.scan_for_change(&self.table, &self.columns)?,
@@ -292,7 +309,7 @@ impl UpdateStatement {
         if let Some(parts) = &mut self.parts {
             parts.begin(cx)?;
         }
-        self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
+        self.triggers.as_mut().map_or(Ok(()), |triggers| self.scan.begin(cx, triggers))
     }
 
     /// The rows that the leaves have changed are told to the triggers of the statement (G7).
@@ -524,7 +541,7 @@ impl DeleteStatement {
         if let Some(parts) = &mut self.parts {
             parts.begin();
         }
-        self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
+        self.triggers.as_mut().map_or(Ok(()), |triggers| self.scan.begin(cx, triggers))
     }
 
     /// The rows that the leaves have changed are told to the triggers of the statement (G7).

@@ -44,6 +44,8 @@ pub(crate) struct InsertStatement {
     router: Option<Box<Router>>,
     /// Functions compute its rows that may look for the rows before them: each is there before the next is computed.
     by_row: bool,
+    /// The rows of the query, read before BEFORE STATEMENT triggers fired (G9).
+    ahead: Option<Spool>,
 }
 
 /// RETURNING, compiled.
@@ -61,6 +63,22 @@ enum Source {
     Rows(ListedRows),
     /// A query.
     Query { input: Box<dyn Operator>, batch: Batch, values: ExprList, spool: bool, types: Vec<SqlType> },
+}
+
+/// All rows of a query that is open, which is closed then.
+fn all_of(
+    cx: &ExecContext<'_>,
+    input: &mut dyn Operator,
+    batch: &mut Batch,
+    types: &[SqlType],
+) -> Result<Spool> {
+    let mut rows = Spool::default();
+    while input.next(cx, batch)? {
+        let full = std::mem::replace(batch, Batch::of_types(types));
+        rows.push(cx.services.memory, "INSERT … SELECT from its own table", full)?;
+    }
+    input.close();
+    Ok(rows)
 }
 
 impl InsertStatement {
@@ -116,6 +134,7 @@ impl InsertStatement {
             reads_own: insert.spool,
             router: insert.table.partitioned.is_some().then(|| Box::new(Router::new(insert, executor))),
             by_row,
+            ahead: None,
         }
     }
 
@@ -155,7 +174,15 @@ impl InsertStatement {
         if let Some(conflict) = &mut self.conflict {
             conflict.begin();
         }
-        self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
+        let Some(triggers) = &mut self.triggers else { return Ok(()) };
+        self.ahead = match &mut self.source {
+            Source::Query { input, batch, types, .. } if !self.by_row && triggers.come_first(cx)? => {
+                input.open(cx)?;
+                Some(all_of(cx, &mut **input, batch, types)?)
+            }
+            _ => None,
+        };
+        triggers.begin(cx)
     }
 
     /// Inserts the rows; what that means for other tables is only noted.
@@ -179,20 +206,22 @@ impl InsertStatement {
                 target.rest(cx, rows, sink)?;
             }
             Source::Query { input, batch, values, spool, types } => {
-                input.open(cx)?;
-                let mut set_aside = Spool::default();
-                if *spool {
-                    while input.next(cx, batch)? {
-                        let full = std::mem::replace(batch, Batch::of_types(types));
-                        set_aside.push(cx.services.memory, "INSERT … SELECT from its own table", full)?;
+                let mut set_aside = self.ahead.take();
+                if set_aside.is_none() {
+                    input.open(cx)?;
+                    if *spool {
+                        set_aside = Some(all_of(cx, &mut **input, batch, types)?);
                     }
-                    input.close();
                 }
                 loop {
-                    if by_row && !*spool {
+                    if by_row && set_aside.is_none() {
                         input.bound(1);
                     }
-                    if !(if *spool { set_aside.next(batch)? } else { input.next(cx, batch)? }) {
+                    let more = match &mut set_aside {
+                        Some(rows) => rows.next(batch)?,
+                        None => input.next(cx, batch)?,
+                    };
+                    if !more {
                         break;
                     }
                     cx.check_cancelled()?;

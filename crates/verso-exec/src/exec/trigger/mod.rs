@@ -19,6 +19,8 @@
 //! G7. Rows of transition tables of a partitioned table are noted where they are changed, in its leaves, and handed up when the
 //!     statement ends. A row that an UPDATE moves is one that it updates.
 //! G8. Statements that go along for foreign keys share the statement triggers of a table (`foreign/rounds.rs`).
+//! G9. A statement does not see what its own BEFORE STATEMENT triggers do: it finds its rows before they fire, and one that they
+//!     have changed meanwhile is an error, as of a row's trigger. Of a partitioned table and MERGE it finds them behind.
 
 mod call;
 mod condition;
@@ -102,19 +104,30 @@ fn fired<'t>(
 pub fn triggers_read_rows(table: &TableDef, event: TriggerEvent, assigned: &[usize]) -> bool {
     !table.triggers.is_empty()
         && fired(table, event, assigned).any(|trigger| {
-            trigger.kind.is_row() || trigger.old_table.is_some() || trigger.new_table.is_some()
+            trigger.kind.is_row()
+                || trigger.old_table.is_some()
+                || trigger.new_table.is_some()
+                || changes_found(trigger, event)
         })
 }
 
-/// Whether triggers may replace or skip the rows of a change.
+/// Whether a trigger of a statement may change what the statement finds: UPDATE and DELETE know their rows before it fires.
+fn changes_found(trigger: &TriggerDef, event: TriggerEvent) -> bool {
+    matches!(event, TriggerEvent::Update | TriggerEvent::Delete)
+        && !trigger.kind.is_row()
+        && !trigger.kind.is_after()
+}
+
+/// Whether triggers may replace or skip the rows of a change, or have changed those that it has found.
 #[must_use]
 pub fn triggers_change_rows(table: &TableDef, event: TriggerEvent) -> bool {
     !table.triggers.is_empty()
         && table.partitioned.is_none()
         && table.triggers.iter().any(|trigger| {
             trigger.enabled != TriggerEnabled::Disabled
-                && trigger.kind.has(event.mark() | TriggerKind::ROW)
+                && trigger.kind.has(event.mark())
                 && !trigger.kind.is_after()
+                && (trigger.kind.is_row() || changes_found(trigger, event))
         })
 }
 
@@ -289,9 +302,20 @@ impl Triggers {
         self.sets.iter_mut().find(|set| set.event == event)
     }
 
-    /// Whether triggers may replace or skip rows.
+    /// Whether triggers may replace or skip rows, or have changed those that were found.
     pub fn changes_rows(&self, event: TriggerEvent) -> bool {
-        self.sets.iter().any(|set| set.event == event && (!set.before_row.is_empty() || set.replaced))
+        let found = |set: &EventTriggers| {
+            set.before_statement.iter().any(|trigger| changes_found(trigger.definition(), event))
+        };
+        self.sets
+            .iter()
+            .any(|set| set.event == event && (!set.before_row.is_empty() || set.replaced || found(set)))
+    }
+
+    /// Whether BEFORE STATEMENT triggers are about to fire, which change nothing of what the statement sees (G9).
+    pub fn come_first(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
+        self.bind(cx)?;
+        Ok(!self.goes_on && self.sets.iter().any(|set| !set.before_statement.is_empty()))
     }
 
     /// Whether triggers do the change (G6).
