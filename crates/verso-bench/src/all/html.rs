@@ -11,8 +11,9 @@ h1 { font-size: 1.8rem; margin-bottom: .3rem; } h2 { font-size: 1.3rem; margin-t
 p { max-width: 46rem; } .dim { color: var(--dim); } .failed { color: #a01818; }
 nav a { margin-right: 1rem; } code { font: .85em ui-monospace, monospace; background: #f1f1ec; padding: .1em .3em; }
 figure { margin: 1.2rem 0; overflow-x: auto; } figcaption { font-weight: 600; margin-bottom: .3rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .8rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .2rem .45rem; text-align: right; border-bottom: 1px solid var(--line); white-space: pre; }
+th { white-space: normal; vertical-align: bottom; line-height: 1.2; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; } thead th { color: var(--dim); font-weight: 500; }
 svg { max-width: 100%; height: auto; }
 ";
