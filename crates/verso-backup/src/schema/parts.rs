@@ -308,7 +308,8 @@ fn commented(
     if is("pg_database") && dialect == Dialect::Verso {
         return Some(format!("DATABASE {}", name("verso")));
     }
-    if is("pg_authid") {
+    // Roles are the whole server's there.
+    if is("pg_authid") && dialect == Dialect::Verso {
         let role = catalog.role_by_oid(object)?;
         return Some(format!("ROLE {}", name(&role.name)));
     }
