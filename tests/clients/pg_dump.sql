@@ -64,8 +64,9 @@ CREATE FUNCTION stamped() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.name 
 CREATE TRIGGER stamp BEFORE INSERT OR UPDATE OF name ON parents FOR EACH ROW WHEN (NEW.name IS NOT NULL) EXECUTE FUNCTION stamped();
 CREATE AGGREGATE total(integer) (SFUNC = int4pl, STYPE = integer, INITCOND = '0');
 CREATE OPERATOR #+# (FUNCTION = twice, LEFTARG = integer, RIGHTARG = integer);
-CREATE FUNCTION mood_number(mood) RETURNS integer LANGUAGE sql AS 'SELECT 1';
-CREATE CAST (mood AS integer) WITH FUNCTION mood_number(mood) AS ASSIGNMENT;
+-- pg_dump puts the function of a cast before others: its name is the first one anyway.
+CREATE FUNCTION as_number(mood) RETURNS integer LANGUAGE sql AS 'SELECT 1';
+CREATE CAST (mood AS integer) WITH FUNCTION as_number(mood) AS ASSIGNMENT;
 ALTER TABLE children ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own ON children FOR SELECT TO dump_reader USING (a > 1);
 CREATE POLICY change ON children AS RESTRICTIVE FOR UPDATE USING (true) WITH CHECK (b < 100);
