@@ -29,6 +29,7 @@ use crate::settings::{
     self, CommitLevel, Settings, flag, interval_ms, least_duration, memory_bytes, wal_bytes,
 };
 use crate::shares::Shares;
+use crate::shares::rest_of_sweep;
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Bound functions kept; beyond that all are forgotten and bound again when called.
@@ -625,6 +626,10 @@ impl Instance {
         let moment = engine.env().clock.unix_micros() - crate::services::EPOCH_MICROS;
         member.cluster().note_opened(moment);
         let long = Arc::new(LongTransactions::new(engine.clone(), member.number()));
+        let (sessions, clock) = (Arc::downgrade(&member.cluster.sessions), Arc::clone(&engine.env().clock));
+        engine.worker_pool().rest_by(Arc::new(move |workers| {
+            sessions.upgrade().map_or(Duration::ZERO, |sessions| rest_of_sweep(&sessions, &*clock, workers))
+        }));
         Instance {
             reservations: Arc::default(),
             resets: Resets::default(),

@@ -12,6 +12,8 @@
 //! Q3. Units go back when the grant is dropped, whatever ended the statement.
 //! Q4. Workers rest between two batches, when they hold no latch, and only where sessions with short statements want a processor:
 //!     statements with workers of their own share the machine by its scheduler.
+//! Q5. Workers of a sweep rest between two pages as long as sessions have run statements lately: each of those has two processors to
+//!     itself, one for its client or the log, and a worker keeps [`SHARE_OF_SWEEP`].
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,6 +26,7 @@ use verso_env::sync::{Condvar, Mutex};
 use verso_exec::context::GivesWay;
 
 use crate::registry::{Registry, SessionInfo};
+use crate::services::EPOCH_MICROS;
 
 /// All units.
 const UNITS: u32 = 100;
@@ -35,6 +38,10 @@ const LOOK: Duration = Duration::from_millis(20);
 const TURN_NANOS: u64 = 500_000;
 /// The part of the time that workers of a session run that says nothing of it, in per cent, where others want all processors.
 const SHARE_UNSAID: u8 = 25;
+/// The part of the time that a worker of a sweep runs in any case, in per cent.
+const SHARE_OF_SWEEP: u64 = 10;
+/// A session that has begun or ended a statement within this time is about to run the next one.
+const LATELY_MICROS: i64 = 20_000;
 /// The longest rest.
 const REST_MAX_NANOS: u64 = 10_000_000;
 
@@ -172,6 +179,22 @@ impl Shares {
     }
 }
 
+/// A session that counts as one with workers until this is dropped: nobody gives way to it.
+pub(crate) struct WithWorkers(Arc<SessionInfo>);
+
+impl WithWorkers {
+    pub(crate) fn new(session: Arc<SessionInfo>) -> WithWorkers {
+        session.workers.fetch_add(1, Ordering::Relaxed);
+        WithWorkers(session)
+    }
+}
+
+impl Drop for WithWorkers {
+    fn drop(&mut self) {
+        self.0.workers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// How the workers of a statement give way (Q4).
 pub(crate) struct Turns {
     sessions: Arc<Registry>,
@@ -179,8 +202,7 @@ pub(crate) struct Turns {
     /// Part of the time that is its own where others want it, in per cent.
     share: u64,
     workers: usize,
-    /// The session, which counts as one with workers until this is dropped.
-    session: Arc<SessionInfo>,
+    session: WithWorkers,
     next: AtomicU64,
 }
 
@@ -194,14 +216,8 @@ impl Turns {
         workers: usize,
     ) -> Turns {
         let share = u64::from(share.unwrap_or(SHARE_UNSAID).clamp(1, 100));
-        session.with_workers(true);
+        let session = WithWorkers::new(session);
         Turns { sessions, clock, share, workers, session, next: AtomicU64::new(0) }
-    }
-}
-
-impl Drop for Turns {
-    fn drop(&mut self) {
-        self.session.with_workers(false);
     }
 }
 
@@ -213,6 +229,14 @@ fn rest_nanos(share: u64, workers: usize, others: usize, processors: usize) -> u
         return 0;
     }
     (TURN_NANOS * (100 - share) / share).min(REST_MAX_NANOS)
+}
+
+/// How long each of so many workers of a sweep rests after a turn (Q5).
+pub(crate) fn rest_of_sweep(sessions: &Registry, clock: &dyn Clock, workers: u32) -> Duration {
+    let now = clock.unix_micros() - EPOCH_MICROS;
+    let others = sessions.alone_since(now - LATELY_MICROS);
+    let processors = verso_env::process::processors();
+    Duration::from_nanos(rest_nanos(SHARE_OF_SWEEP, workers as usize, 2 * others, processors))
 }
 
 impl GivesWay for Turns {
@@ -230,7 +254,7 @@ impl GivesWay for Turns {
     }
 
     fn of_worker(&self) -> Box<dyn GivesWay> {
-        let (sessions, session) = (Arc::clone(&self.sessions), Arc::clone(&self.session));
+        let (sessions, session) = (Arc::clone(&self.sessions), Arc::clone(&self.session.0));
         let share = u8::try_from(self.share).ok();
         Box::new(Turns::new(sessions, session, Arc::clone(&self.clock), share, self.workers))
     }
@@ -309,6 +333,9 @@ mod tests {
         // One processor is left to them, half for each.
         assert_eq!(rest_nanos(25, 2, 1, 2), TURN_NANOS);
         // Nobody wants any, or there are enough, or all of it was asked for.
+        // A sweep beside one session that writes, on two processors and on four.
+        assert_eq!(rest_nanos(SHARE_OF_SWEEP, 2, 2, 2), 9 * TURN_NANOS);
+        assert_eq!(rest_nanos(SHARE_OF_SWEEP, 2, 2, 4), 0);
         assert_eq!((rest_nanos(25, 2, 0, 2), rest_nanos(25, 4, 4, 8), rest_nanos(100, 2, 9, 2)), (0, 0, 0));
     }
 }

@@ -168,7 +168,7 @@ pub(crate) struct SessionInfo {
     owes_cancel: AtomicU64,
     activity: AtomicU8,
     /// Workers that its statement has beside its own thread.
-    workers: AtomicU32,
+    pub(crate) workers: AtomicU32,
     /// Since when a commit waits for the disk, in the session's own thread or because its answer is held back: nanoseconds of
     /// the monotonic clock, 0 if none does.
     flushes_since: AtomicU64,
@@ -262,14 +262,6 @@ impl SessionInfo {
             self.waits.flush.took(nanos);
             self.member.waits().flush.took(nanos);
         }
-    }
-
-    /// A worker of its statement begins, or ends.
-    pub(crate) fn with_workers(&self, begins: bool) {
-        match begins {
-            true => self.workers.fetch_add(1, Ordering::Relaxed),
-            false => self.workers.fetch_sub(1, Ordering::Relaxed),
-        };
     }
 
     /// A wait for a share of the machine is over.
@@ -532,6 +524,16 @@ impl Registry {
     pub(crate) fn active_alone(&self) -> usize {
         let alone = |session: &SessionInfo| {
             session.activity() == Activity::Active && session.workers.load(Ordering::Relaxed) == 0
+        };
+        self.sessions.lock().values().filter(|session| alone(session)).count()
+    }
+
+    /// How many sessions have run a statement on their own thread alone since a moment, in microseconds since 2000, or run one now.
+    pub(crate) fn alone_since(&self, moment: i64) -> usize {
+        let alone = |session: &SessionInfo| {
+            let lately = || session.changed.load(Ordering::Relaxed) >= moment;
+            session.workers.load(Ordering::Relaxed) == 0
+                && (session.activity() == Activity::Active || lately())
         };
         self.sessions.lock().values().filter(|session| alone(session)).count()
     }

@@ -18,6 +18,7 @@ use crate::ddl::upkeep::{passed_over, system_relation};
 use crate::instance::{Instance, SweepRecord, archive_folder};
 use crate::plans::Job;
 use crate::settings::wal_bytes;
+use crate::shares::WithWorkers;
 use verso_parser::syntax::{Cluster, Name, QualifiedName, Reindex, ReindexTarget, Statement};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -84,7 +85,9 @@ impl Session {
         let info = Arc::clone(&self.services.info);
         let cancel = info.cancel_flag();
         let session = info.number;
-        let options = SweepOptions { table: object, verbose, workers, session, waits: true };
+        // Its own session is none that a sweep gives way to, nor that other reports do.
+        let _with_workers = WithWorkers::new(Arc::clone(&info));
+        let options = SweepOptions { table: object, verbose, workers, session, waits: true, gives_way: true };
         let report = engine.sweep(options, &mut |_| {
             if cancel.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;

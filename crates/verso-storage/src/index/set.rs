@@ -1,7 +1,7 @@
 //! The indexes of a table.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use verso_env::sync::{RwLockReadGuard, StripedRwLock, StripedWriteGuard};
 
@@ -25,6 +25,8 @@ pub struct IndexSet {
     any: AtomicBool,
     list: StripedRwLock<Arc<[Arc<Index>]>, STRIPES>,
     gate: StripedRwLock<Arc<[Arc<Index>]>, STRIPES>,
+    /// How many wait for the gate to close it.
+    closing: AtomicU32,
 }
 
 impl IndexSet {
@@ -47,7 +49,15 @@ impl IndexSet {
 
     /// For who builds, replaces or frees an index.
     pub(crate) fn close(&self) -> ClosedGate<'_> {
-        self.gate.write()
+        self.closing.fetch_add(1, Ordering::Relaxed);
+        let gate = self.gate.write();
+        self.closing.fetch_sub(1, Ordering::Relaxed);
+        gate
+    }
+
+    /// Whether somebody waits for those who have entered.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.closing.load(Ordering::Relaxed) > 0
     }
 
     /// Replaces them.

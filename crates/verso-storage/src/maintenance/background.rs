@@ -46,7 +46,8 @@ pub fn round(shared: &Arc<Shared>, pace: Pace) -> Result<Option<Duration>, Stora
     let swept = markers.oit.0.max(shared.swept_at.load(Ordering::Relaxed));
     if interval > 0 && markers.ost.0.saturating_sub(swept) > interval {
         let go_on = &mut |_| std::ops::ControlFlow::Continue(());
-        match sweep::sweep(shared, &sweep::SweepOptions::default(), go_on) {
+        let options = sweep::SweepOptions { gives_way: true, ..sweep::SweepOptions::default() };
+        match sweep::sweep(shared, &options, go_on) {
             // Somebody has asked for one.
             Err(StorageError::SweepRunning) => {}
             swept => {

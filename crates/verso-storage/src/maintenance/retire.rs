@@ -189,12 +189,12 @@ fn purge_table(
                     let collected =
                         each_entry(&shared, place, |_, entry| collect_keys(&shared, &heap, &mut keys, entry));
                     held_up.unless(place.0, collected)?;
-                    keys.remove(true, &mut || part.go_on())?;
+                    keys.remove(true, &mut || part.step(heap.indexes.is_wanted()))?;
                     job.advance(1);
-                    part.go_on()?;
+                    part.step(heap.indexes.is_wanted())?;
                 }
             }
-            keys.remove(false, &mut || part.go_on())?;
+            keys.remove(false, &mut || part.step(heap.indexes.is_wanted()))?;
             Ok(held_up)
         })?;
         held.into_iter().for_each(|held| held_up.0.extend(held.0));
@@ -213,7 +213,7 @@ fn purge_table(
                 });
                 held_up.unless(place.0, freed)?;
                 job.advance(1);
-                part.go_on()?;
+                part.step(heap.indexes.is_wanted())?;
             }
         }
         Ok(held_up)

@@ -40,6 +40,8 @@ pub struct SweepOptions {
     pub session: u64,
     /// Waits for the end of another sweep, in place of `SweepRunning`.
     pub waits: bool,
+    /// Leaves the processors to sessions that want them (W5).
+    pub gives_way: bool,
 }
 
 /// Between two looks at whether another sweep has ended.
@@ -110,7 +112,7 @@ pub fn sweep(
         "sweep starts"
     );
     let listed = shared.workers.begin("SWEEP", options.session);
-    let crew = shared.workers.gather(listed.job(), options.workers);
+    let crew = shared.workers.gather(listed.job(), options.workers).giving_way(options.gives_way);
     let workers = crew.size() as u32;
     let mut watch = |pages_total| {
         let pages_done = if pages_total == 0 { 0 } else { listed.job().done() };

@@ -14,6 +14,8 @@
 //! W4. A part that fails stops the others at their next page; [`Stop::Behind`] lets parts before it go on, so that of
 //!     several errors the one is told that one worker alone would have met. A part that panics stops all of them; the panic
 //!     goes on in the caller, once all have ended.
+//! W5. Workers of housekeeping give way: between two pages, when they hold no latch, they rest where sessions want the
+//!     processors. They do not rest while somebody waits for the gate of the table that they hold.
 
 mod job;
 mod pool;
@@ -22,7 +24,7 @@ mod ranges;
 mod tests;
 
 pub use job::{Job, JobInfo, Listed};
-pub use pool::{Crew, Part, Stop, Watch, WorkerInfo, WorkerPool};
+pub use pool::{Crew, Part, Rest, Stop, Watch, WorkerInfo, WorkerPool};
 pub use ranges::Ranges;
 
 /// What a job may use.

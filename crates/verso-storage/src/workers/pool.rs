@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use verso_env::sync::{Condvar, Mutex};
@@ -17,6 +17,12 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Asked whether a job is to go on.
 pub type Watch<'w> = &'w mut (dyn FnMut() -> Result<(), StorageError> + 'w);
+
+/// How long one of so many workers of housekeeping is to rest before its next pages, for others want the processors.
+pub type Rest = dyn Fn(u32) -> Duration + Send + Sync;
+
+/// A worker that gives way works so long between two looks at whether others want the processors.
+const TURN_NANOS: u64 = 500_000;
 
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -56,6 +62,8 @@ struct Pool {
     /// Most threads at a time.
     most: AtomicU32,
     idle_millis: AtomicU64,
+    /// Who knows what others want; nobody gives way without.
+    rest: OnceLock<Arc<Rest>>,
 }
 
 /// The threads of a database for jobs of maintenance. They come when a job wants them and go when none has for a while.
@@ -75,6 +83,7 @@ impl WorkerPool {
             called: Condvar::new(),
             most: AtomicU32::new(8),
             idle_millis: AtomicU64::new(60_000),
+            rest: OnceLock::new(),
         };
         WorkerPool { pool: Arc::new(pool), jobs: Arc::default() }
     }
@@ -86,6 +95,11 @@ impl WorkerPool {
         // Those that idle begin to wait anew.
         let _state = self.pool.state.lock();
         self.pool.called.notify_all();
+    }
+
+    /// From now on workers that give way ask this; the first who says so is heard.
+    pub fn rest_by(&self, rest: Arc<Rest>) {
+        let _ = self.pool.rest.set(rest);
     }
 
     /// Lists a job, which begins.
@@ -115,7 +129,7 @@ impl WorkerPool {
     #[must_use]
     pub fn alone(&self) -> Crew {
         let job = Arc::new(Job::new(0, "", 0, 0));
-        Crew { pool: Arc::clone(&self.pool), job, lent: 0 }
+        Crew { pool: Arc::clone(&self.pool), job, lent: 0, gives_way: false }
     }
 
     /// As many workers for a job as it wants and there are, the caller among them.
@@ -126,7 +140,7 @@ impl WorkerPool {
         let lent = if state.closed { 0 } else { wanted.saturating_sub(1).min(free) };
         state.lent += lent;
         job.workers.store(lent + 1, Ordering::Relaxed);
-        Crew { pool: Arc::clone(&self.pool), job: Arc::clone(job), lent }
+        Crew { pool: Arc::clone(&self.pool), job: Arc::clone(job), lent, gives_way: false }
     }
 
     /// As [`WorkerPool::gather`], for the parts of a query, which is not listed among the jobs.
@@ -180,6 +194,7 @@ pub struct Crew {
     pool: Arc<Pool>,
     job: Arc<Job>,
     lent: u32,
+    gives_way: bool,
 }
 
 /// Which parts stop when one has failed.
@@ -197,6 +212,30 @@ pub struct Part<'p> {
     pub number: usize,
     job: &'p Job,
     watch: Option<Watch<'p>>,
+    /// How it gives way, if it does.
+    turns: Option<Turns>,
+}
+
+/// Work and rest of a worker that gives way (W5).
+struct Turns {
+    pool: Arc<Pool>,
+    workers: u32,
+    /// When it looks next.
+    next: u64,
+}
+
+impl Turns {
+    fn between_pages(&mut self) {
+        let now = self.pool.env.clock.monotonic_nanos();
+        if now < self.next {
+            return;
+        }
+        let rest = self.pool.rest.get().map_or(Duration::ZERO, |rest| rest(self.workers));
+        self.next = now + TURN_NANOS + rest.as_nanos() as u64;
+        if !rest.is_zero() {
+            self.pool.env.clock.sleep(rest);
+        }
+    }
 }
 
 impl Part<'_> {
@@ -206,6 +245,20 @@ impl Part<'_> {
     /// `Cancelled` when another part has failed; what the caller's watch says.
     #[inline]
     pub fn go_on(&mut self) -> Result<(), StorageError> {
+        self.step(false)
+    }
+
+    /// As [`Part::go_on`]; in haste it does not rest: it holds what somebody waits for.
+    ///
+    /// # Errors
+    /// As [`Part::go_on`].
+    #[inline]
+    pub fn step(&mut self, in_haste: bool) -> Result<(), StorageError> {
+        if let Some(turns) = &mut self.turns
+            && !in_haste
+        {
+            turns.between_pages();
+        }
         if self.job.stop.load(Ordering::Relaxed) <= self.number {
             return Err(StorageError::Cancelled);
         }
@@ -253,6 +306,19 @@ impl Crew {
         &self.job
     }
 
+    /// Whether its workers give way from now on (W5).
+    #[must_use]
+    pub fn giving_way(mut self, gives_way: bool) -> Crew {
+        self.gives_way = gives_way;
+        self
+    }
+
+    /// The turns of a worker of this crew.
+    fn turns(&self) -> Option<Turns> {
+        let workers = self.lent + 1;
+        self.gives_way.then(|| Turns { pool: Arc::clone(&self.pool), workers, next: 0 })
+    }
+
     /// Does a round: `body` once for each worker, at the same time. `watch` is asked by the caller's part between two pages,
     /// and every few milliseconds while the caller waits for the others.
     ///
@@ -274,8 +340,9 @@ impl Crew {
         let body = Arc::new(body);
         for number in 1..parts {
             let (round, body, job) = (Arc::clone(&round), Arc::clone(&body), Arc::clone(&self.job));
+            let turns = self.turns();
             let work = move || {
-                let outcome = one(&job, number, stop, None, &*body);
+                let outcome = one(Part { number, job: &job, watch: None, turns }, stop, &*body);
                 // Before the round may end: what the job holds goes with the caller.
                 drop(body);
                 round.note(number, outcome);
@@ -289,7 +356,8 @@ impl Crew {
                 refused.get_or_insert_with(|| error.clone());
             })
         };
-        let own = one(&self.job, 0, stop, Some(&mut asked), &*body);
+        let part = Part { number: 0, job: &self.job, watch: Some(&mut asked), turns: self.turns() };
+        let own = one(part, stop, &*body);
         // W2: parts that no thread has begun.
         while let Some(work) = self.take_back() {
             work();
@@ -355,14 +423,13 @@ impl Crew {
 }
 
 /// Does one part. One that fails stops the others it says; one that panics stops all of them, and is waited for like any other.
-fn one<'p, T>(
-    job: &'p Job,
-    number: usize,
+fn one<T>(
+    mut part: Part<'_>,
     stop: Stop,
-    watch: Option<Watch<'p>>,
     body: &impl Fn(&mut Part<'_>) -> Result<T, StorageError>,
 ) -> Outcome<T> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| body(&mut Part { number, job, watch })));
+    let (job, number) = (part.job, part.number);
+    let outcome = catch_unwind(AssertUnwindSafe(|| body(&mut part)));
     if !matches!(outcome, Ok(Ok(_))) {
         let from = if stop == Stop::All || outcome.is_err() { 0 } else { number + 1 };
         job.stop.fetch_min(from, Ordering::Relaxed);

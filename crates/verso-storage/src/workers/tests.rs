@@ -155,3 +155,37 @@ fn threads_without_work_end_after_a_while() {
         pool.close();
     });
 }
+
+/// Workers that give way rest between pages for as long as they are told, others and those in haste do not.
+#[test]
+fn w5_workers_rest_between_pages_where_they_give_way() {
+    let world = verso_sim::World::new(1);
+    world.run(|env: &Env| {
+        let pool = WorkerPool::new(env.clone());
+        let asked = Arc::new(AtomicU64::new(0));
+        let by = Arc::clone(&asked);
+        pool.rest_by(Arc::new(move |workers| {
+            by.fetch_add(u64::from(workers), Ordering::SeqCst);
+            Duration::from_millis(20)
+        }));
+        let took = |gives_way, in_haste| {
+            let listed = pool.begin("TEST", 7);
+            let crew = pool.gather(listed.job(), 1).giving_way(gives_way);
+            let (began, its) = (env.clock.monotonic_nanos(), env.clone());
+            let done = crew.run(Stop::All, &mut go_on(), move |part| {
+                for _ in 0..10 {
+                    its.clock.sleep(Duration::from_millis(1));
+                    part.step(in_haste)?;
+                }
+                Ok(())
+            });
+            assert_eq!(done.unwrap().len(), 1);
+            Duration::from_nanos(env.clock.monotonic_nanos() - began)
+        };
+        assert!(took(false, false) < Duration::from_millis(50));
+        assert!(took(true, true) < Duration::from_millis(50));
+        assert_eq!(asked.load(Ordering::SeqCst), 0);
+        assert!(took(true, false) >= Duration::from_millis(210));
+        assert_eq!(asked.load(Ordering::SeqCst), 10);
+    });
+}
