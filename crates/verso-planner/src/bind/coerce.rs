@@ -10,6 +10,7 @@ use verso_types::{CastKind, SqlType, TimeStyle, Value, cast, cast_kind, parse_te
 
 use super::Binder;
 use super::expr::with_blanks;
+use super::once::once_if_volatile;
 use super::resolve::{common_type, shown};
 use super::steady::is_steady_cast;
 use crate::errors::{SqlError, sqlstate};
@@ -203,9 +204,11 @@ impl Binder<'_> {
             return self.coerce(with_blanks(expr), at, &SqlType::Text, CastKind::Explicit);
         }
         let word = |word: &str| TypedExpr::literal(Value::text(word), SqlType::Text);
-        let not = TypedExpr::new(ExprKind::Not(Box::new(expr.clone())), SqlType::Bool);
-        let branches = vec![(expr, word("t")), (not, word("f"))];
-        Ok(TypedExpr::new(ExprKind::Case { branches, otherwise: None }, SqlType::Text))
+        once_if_volatile((expr, at), |(expr, _)| {
+            let not = TypedExpr::new(ExprKind::Not(Box::new(expr.clone())), SqlType::Bool);
+            let branches = vec![(expr, word("t")), (not, word("f"))];
+            Ok(TypedExpr::new(ExprKind::Case { branches, otherwise: None }, SqlType::Text))
+        })
     }
 
     /// A literal that nothing gave a type becomes text.
