@@ -89,7 +89,7 @@ impl Scan {
     /// BEFORE STATEMENT triggers fire. The statement does not see what they do: its rows are found before.
     fn begin(&mut self, cx: &ExecContext<'_>, triggers: &mut Triggers) -> Result<()> {
         self.gathered = match &mut self.joined {
-            Some((operator, types)) if self.table.partitioned.is_none() && triggers.come_first(cx)? => {
+            Some((operator, types)) if triggers.come_first(cx)? => {
                 Some(Gathered::of(cx, &mut **operator, types, &self.table)?)
             }
             _ => None,

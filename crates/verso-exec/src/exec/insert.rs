@@ -59,8 +59,8 @@ struct Output {
 }
 
 enum Source {
-    /// `VALUES`: the full rows as expressions, without a batch of the source in between.
-    Rows(ListedRows),
+    /// `VALUES`: the full rows as expressions, without a batch of the source in between; whether queries stand in them.
+    Rows(ListedRows, bool),
     /// A query.
     Query { input: Box<dyn Operator>, batch: Batch, values: ExprList, spool: bool, types: Vec<SqlType> },
 }
@@ -81,6 +81,21 @@ fn all_of(
     Ok(rows)
 }
 
+/// All rows of VALUES.
+fn computed(cx: &ExecContext<'_>, lists: &ListedRows, types: &[SqlType]) -> Result<Spool> {
+    let mut rows = Spool::default();
+    let mut batch = Batch::of_types(types);
+    for row in 0..lists.len() {
+        lists.push(row, &cx.eval(), &mut batch)?;
+        if batch.rows == BATCH_ROWS || batch.variable_bytes() >= BATCH_BYTES || row + 1 == lists.len() {
+            cx.check_cancelled()?;
+            let full = std::mem::replace(&mut batch, Batch::of_types(types));
+            rows.push(cx.services.memory, "the rows of an INSERT", full)?;
+        }
+    }
+    Ok(rows)
+}
+
 impl InsertStatement {
     pub fn new(insert: &Insert, executor: Executor) -> Self {
         let types = column_types(&insert.table);
@@ -93,7 +108,11 @@ impl InsertStatement {
         // A row that is there already is no row of the source where that does not read the table.
         let lazily = by_row && !scans(&insert.source, &insert.table);
         let source = match rows {
-            Some(rows) => Source::Rows(ListedRows::new(rows.into_iter().map(Cow::Owned), types.clone())),
+            Some(rows) => {
+                let is_query = |part: &TypedExpr| matches!(part.kind, ExprKind::Subquery { .. });
+                let queries = rows.iter().flatten().any(|expr| expr.any(&mut |part| is_query(part)));
+                Source::Rows(ListedRows::new(rows.into_iter().map(Cow::Owned), types.clone()), queries)
+            }
             None => Source::Query {
                 input: compile(&insert.source, executor),
                 batch: Batch::of_types(&types_of(&insert.source)),
@@ -180,6 +199,9 @@ impl InsertStatement {
                 input.open(cx)?;
                 Some(all_of(cx, &mut **input, batch, types)?)
             }
+            Source::Rows(lists, true) if !self.by_row && triggers.come_first(cx)? => {
+                Some(computed(cx, lists, &self.types)?)
+            }
             _ => None,
         };
         triggers.begin(cx)
@@ -194,7 +216,13 @@ impl InsertStatement {
         let mut target =
             Target { table, types, checks, keys, conflict, triggers, returning, router, count: 0 };
         match source {
-            Source::Rows(lists) => {
+            Source::Rows(..) if let Some(mut ahead) = self.ahead.take() => {
+                while ahead.next(rows)? {
+                    cx.check_cancelled()?;
+                    target.insert(cx, rows, None, sink)?;
+                }
+            }
+            Source::Rows(lists, _) => {
                 rows.recycle(KEEP_BYTES);
                 for row in 0..lists.len() {
                     target.add(cx, lists, row, rows, sink)?;
@@ -274,7 +302,7 @@ impl InsertStatement {
     ) -> Option<Result<u64>> {
         let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, router, .. } =
             self;
-        let Source::Rows(lists) = source else { return None };
+        let Source::Rows(lists, _) = source else { return None };
         if self.reads_own || self.by_row || triggers.is_some() {
             return None;
         }
@@ -322,7 +350,7 @@ impl InsertStatement {
         let direct = self.direct.as_ref()?;
         self.rows.recycle(KEEP_BYTES);
         match &self.source {
-            Source::Rows(list) if !direct.is_given() => {
+            Source::Rows(list, _) if !direct.is_given() => {
                 list.push(0, cx, &mut self.rows).ok().filter(|()| direct.accepts(&self.rows))?;
             }
             _ => direct.push(cx.params, &self.types, &mut self.rows)?,

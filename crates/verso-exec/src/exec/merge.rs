@@ -42,6 +42,8 @@ pub(crate) struct MergeStatement {
     guards: Vec<Option<Guard>>,
     /// Of all actions: each has them while it runs.
     triggers: Option<Box<Triggers>>,
+    /// The rows of the query, read before BEFORE STATEMENT triggers fired (G9).
+    ahead: Option<Spool>,
 }
 
 enum Action {
@@ -66,17 +68,30 @@ impl MergeStatement {
             actions,
             guards: merge.guards.iter().map(|check| Some(Guard::new(check.as_ref()?, executor))).collect(),
             triggers: triggers_of(&merge.actions),
+            ahead: None,
         }
+    }
+
+    /// The triggers of all actions.
+    pub fn triggers_mut(&mut self) -> Option<&mut Triggers> {
+        self.triggers.as_deref_mut()
     }
 
     /// A new execution.
     pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.ahead = None;
+        if self.triggers.as_mut().map_or(Ok(false), |triggers| triggers.come_first(cx))? {
+            self.ahead = Some(self.collect(cx)?);
+        }
         self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
     }
 
     /// Changes the rows; what that means for other tables is only noted.
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let mut rows = self.collect(cx)?;
+        let mut rows = match self.ahead.take() {
+            Some(rows) => rows,
+            None => self.collect(cx)?,
+        };
         let mut seen = Seen { table: self.table, places: HashSet::new(), held: cx.reserve("MERGE") };
         let mut count = 0;
         let mut batch = Batch::of_types(&self.types);

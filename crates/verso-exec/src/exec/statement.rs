@@ -134,6 +134,18 @@ impl Compiled {
         }
     }
 
+    /// BEFORE STATEMENT triggers fire, ahead of the rest of the change.
+    pub(super) fn fire_first(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        let triggers = match &mut self.kind {
+            Kind::Query { .. } | Kind::With(_) => None,
+            Kind::Insert(insert) => insert.triggers_mut(),
+            Kind::Update(update) => update.triggers_mut(),
+            Kind::Delete(delete) => delete.triggers_mut(),
+            Kind::Merge(merge) => merge.triggers_mut(),
+        };
+        triggers.map_or(Ok(()), |triggers| triggers.fire_first(cx))
+    }
+
     /// What the changes mean for other tables.
     pub(super) fn finish_part(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         match &mut self.kind {

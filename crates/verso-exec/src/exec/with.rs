@@ -2,8 +2,10 @@
 //!
 //! 1. What is read of the tables they change is there before the first of them (T2).
 //! 2. They happen one after the other, each to its end; the rows that others read of one are kept.
-//! 3. What they mean for other tables is looked at when all of them are done.
+//! 3. BEFORE STATEMENT triggers of one that reads the rows of another fire before those of that one.
+//! 4. What they mean for other tables is looked at when all of them are done.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_types::Batch;
@@ -29,6 +31,8 @@ struct Part {
     statement: Compiled,
     is_main: bool,
     number: Option<usize>,
+    /// The places, among the parts, of those that read its rows, directly or not: the nearest first.
+    readers: Vec<usize>,
     /// Under which it is measured: the address of its statement.
     place: usize,
 }
@@ -39,15 +43,29 @@ impl WithStatement {
             statement: Compiled::new(&part.statement, executor),
             is_main: part.name.is_none(),
             number: part.number,
+            readers: Vec::new(),
             place: std::ptr::from_ref(&part.statement).addr(),
         };
+        let mut parts: Vec<Part> = with.parts.iter().map(part).collect();
+        // A part stands behind those that it reads.
+        for at in (0..parts.len()).rev() {
+            let Some(number) = with.parts[at].number else { continue };
+            let mut readers = BTreeSet::new();
+            for (reader, part) in with.parts.iter().enumerate().skip(at + 1) {
+                if part.reads.contains(&number) {
+                    readers.insert(reader);
+                    readers.extend(&parts[reader].readers);
+                }
+            }
+            parts[at].readers = readers.into_iter().collect();
+        }
         Self {
             before: with
                 .before
                 .iter()
                 .map(|plan| compile(&Plan::shared(Arc::clone(plan)), executor))
                 .collect(),
-            parts: with.parts.iter().map(part).collect(),
+            parts,
             watched: with.watched,
         }
     }
@@ -63,7 +81,14 @@ impl WithStatement {
             operator.close();
         }
         let mut count = 0;
-        for Part { statement, is_main, number, place } in &mut self.parts {
+        let mut begun = vec![false; self.parts.len()];
+        for at in 0..self.parts.len() {
+            let readers = std::mem::take(&mut self.parts[at].readers);
+            let fired = readers.iter().rev().filter(|reader| !std::mem::replace(&mut begun[**reader], true));
+            let fired = { fired }.try_for_each(|reader| self.parts[*reader].statement.fire_first(cx));
+            let Part { statement, is_main, number, place, readers: kept } = &mut self.parts[at];
+            *kept = readers;
+            fired?;
             if *is_main {
                 count = statement.run_part(cx, sink)?;
                 continue;

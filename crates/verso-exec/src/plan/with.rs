@@ -27,6 +27,8 @@ pub struct WithPart {
     pub statement: Statement,
     /// The number under which its rows are read, by [`Plan::WorkTable`]; none where nothing reads them.
     pub number: Option<usize>,
+    /// The numbers of those whose rows it reads.
+    pub reads: BTreeSet<usize>,
 }
 
 impl With {

@@ -52,7 +52,9 @@ impl Binder<'_> {
             let number = With::FIRST_NUMBER + changes.len();
             let columns = renamed(bound.output(), query)?;
             inside.ctes.push(Cte { name: Arc::clone(&name), rows: CteRows::Changed { number, columns } });
-            changes.push(WithPart { name: Some(name), statement: bound, number: Some(number) });
+            let part =
+                WithPart { name: Some(name), statement: bound, number: Some(number), reads: BTreeSet::new() };
+            changes.push(part);
         }
         let main = match statement {
             syntax::Statement::Query(query) => Statement::Query(inside.query_behind_with(query)?),
@@ -101,9 +103,12 @@ fn ordered(changes: Vec<WithPart>, mut main: Statement) -> Vec<WithPart> {
     let index = |numbers: BTreeSet<usize>| -> BTreeSet<usize> {
         numbers.into_iter().filter_map(|number| number.checked_sub(With::FIRST_NUMBER)).collect()
     };
-    let reads: Vec<BTreeSet<usize>> =
-        changes.iter_mut().map(|change| index(numbers_read(&mut change.statement))).collect();
-    let of_main = index(numbers_read(&mut main));
+    for change in &mut changes {
+        change.reads = numbers_read(&mut change.statement);
+    }
+    let read_by_main = numbers_read(&mut main);
+    let reads: Vec<BTreeSet<usize>> = changes.iter().map(|change| index(change.reads.clone())).collect();
+    let of_main = index(read_by_main.clone());
     for (n, change) in changes.iter_mut().enumerate() {
         if !of_main.contains(&n) && !reads.iter().any(|read| read.contains(&n)) {
             change.number = None;
@@ -126,7 +131,7 @@ fn ordered(changes: Vec<WithPart>, mut main: Statement) -> Vec<WithPart> {
     }
     let mut changes: Vec<Option<WithPart>> = changes.into_iter().map(Some).collect();
     let mut parts: Vec<WithPart> = order.into_iter().filter_map(|n| changes[n].take()).collect();
-    parts.insert(first, WithPart { name: None, statement: main, number: None });
+    parts.insert(first, WithPart { name: None, statement: main, number: None, reads: read_by_main });
     parts
 }
 

@@ -392,6 +392,7 @@ fn runs(
 ) -> Result<impl Iterator<Item = Result<(usize, FoundRows)>> + use<>> {
     let found: Box<dyn Iterator<Item = Result<FoundRows>>> = match (scan.given.take(), &mut scan.joined) {
         (Some(found), _) => Box::new(std::iter::once(Ok(found))),
+        (None, _) if let Some(found) = scan.gathered.take() => Box::new(found),
         (None, Some((operator, types))) => Box::new(Gathered::of(cx, &mut **operator, types, &scan.table)?),
         (None, None) => return Err(malformed()),
     };

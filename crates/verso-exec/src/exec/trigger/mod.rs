@@ -20,7 +20,8 @@
 //!     statement ends. A row that an UPDATE moves is one that it updates.
 //! G8. Statements that go along for foreign keys share the statement triggers of a table (`foreign/rounds.rs`).
 //! G9. A statement does not see what its own BEFORE STATEMENT triggers do: it finds its rows before they fire, and one that they
-//!     have changed meanwhile is an error, as of a row's trigger. Of a partitioned table and MERGE it finds them behind.
+//!     have changed meanwhile is an error, as of a row's trigger. Where it reads the rows
+//!     of a change in WITH, it finds them behind: that change begins later (`exec/with.rs`).
 
 mod call;
 mod condition;
@@ -141,6 +142,8 @@ pub(crate) struct Triggers {
     bound: Option<bool>,
     /// BEFORE STATEMENT triggers have fired for a statement before (G8).
     goes_on: bool,
+    /// They have fired for the execution that is about to begin.
+    fired: bool,
     /// Events whose AFTER STATEMENT triggers another statement fires, by its number (G8).
     passed: Vec<(TriggerEvent, usize)>,
 }
@@ -158,6 +161,8 @@ pub(super) struct EventTriggers {
     all: Vec<Arc<TriggerDef>>,
     /// Of a part of a statement: the rows that it hands up (G7).
     up: Option<HandedUp>,
+    /// BEFORE STATEMENT triggers of the statement that this one is a part of may have changed rows that it has found (G9).
+    found: bool,
     /// INSTEAD OF triggers do the change.
     replaced: bool,
     before_statement: Vec<Bound>,
@@ -201,6 +206,7 @@ impl Triggers {
             noted,
             bound: None,
             goes_on: false,
+            fired: false,
             passed: Vec::new(),
         }))
     }
@@ -223,16 +229,17 @@ impl Triggers {
                 continue;
             };
             let (old, new) = (wanted.wants_old(), wanted.wants_new());
-            if !old && !new {
+            let found = wanted.all.iter().any(|trigger| changes_found(trigger, *event));
+            if !old && !new && !found {
                 continue;
             }
-            let up = Some(HandedUp { event: *event, old, new });
+            let up = (old || new).then_some(HandedUp { event: *event, old, new });
             match sets.iter_mut().find(|set| set.event == *own) {
-                Some(set) => set.up = up,
-                None => sets.push(EventTriggers { up, ..EventTriggers::new(*own, Vec::new()) }),
+                Some(set) => (set.up, set.found) = (up, found),
+                None => sets.push(EventTriggers { up, found, ..EventTriggers::new(*own, Vec::new()) }),
             }
         }
-        sets.retain(|set| !set.all.is_empty() || set.up.is_some());
+        sets.retain(|set| !set.all.is_empty() || set.up.is_some() || set.found);
         Triggers::with_sets(table, sets)
     }
 
@@ -250,8 +257,19 @@ impl Triggers {
         Ok(())
     }
 
+    /// BEFORE STATEMENT triggers fire ahead of the execution, which [`Triggers::begin`] begins.
+    pub fn fire_first(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.fired = false;
+        self.begin(cx)?;
+        self.fired = true;
+        Ok(())
+    }
+
     /// A new execution: BEFORE STATEMENT triggers fire.
     pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if std::mem::replace(&mut self.fired, false) {
+            return Ok(());
+        }
         self.bind(cx)?;
         self.noted.clear();
         self.passed.clear();
@@ -307,15 +325,15 @@ impl Triggers {
         let found = |set: &EventTriggers| {
             set.before_statement.iter().any(|trigger| changes_found(trigger.definition(), event))
         };
-        self.sets
-            .iter()
-            .any(|set| set.event == event && (!set.before_row.is_empty() || set.replaced || found(set)))
+        self.sets.iter().any(|set| {
+            set.event == event && (!set.before_row.is_empty() || set.replaced || set.found || found(set))
+        })
     }
 
     /// Whether BEFORE STATEMENT triggers are about to fire, which change nothing of what the statement sees (G9).
     pub fn come_first(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
         self.bind(cx)?;
-        Ok(!self.goes_on && self.sets.iter().any(|set| !set.before_statement.is_empty()))
+        Ok(!self.goes_on && !self.fired && self.sets.iter().any(|set| !set.before_statement.is_empty()))
     }
 
     /// Whether triggers do the change (G6).
@@ -431,6 +449,7 @@ impl EventTriggers {
             replaced: all.iter().any(|trigger| trigger.kind.is_instead()),
             all,
             up: None,
+            found: false,
             before_statement: Vec::new(),
             before_row: Vec::new(),
             after_row: Vec::new(),
