@@ -56,7 +56,7 @@ impl Binder<'_> {
                     Some(value)
                 }
                 (Value::Text(text), from) if from.is_text() && to.has_times() && heeds_clock(text) => None,
-                (_, from) if self.reads_kept() && !is_steady_cast(from, to) => None,
+                (_, from) if (self.reads_kept() || self.lasts) && !is_steady_cast(from, to) => None,
                 (value, from) if cast_kind(from, to).is_some_and(|weakest| weakest <= kind) => {
                     match cast(value, from, to, kind, self.time_zone) {
                         // What heeds a setting is computed when the statement runs, if it comes to it.

@@ -201,6 +201,8 @@ pub struct Binder<'c> {
     hints: Rc<Hints>,
     /// What rows of tables come with beside their columns.
     numbered: table_number::RowNumbers,
+    /// The plan outlives the settings: what heeds them is computed when it runs, but for literals, whose values stay.
+    lasts: bool,
     /// FLASHBACK: columns that are always generated get the values that they had.
     flashes_back: bool,
 }
@@ -234,6 +236,7 @@ impl<'c> Binder<'c> {
             rules: Rules::ALL,
             hints: Rc::default(),
             numbered: table_number::RowNumbers::default(),
+            lasts: false,
             flashes_back: false,
         }
     }
@@ -269,6 +272,12 @@ impl<'c> Binder<'c> {
     #[must_use]
     pub fn with_values(self, values: &'c [Value]) -> Binder<'c> {
         Binder { values, ..self }
+    }
+
+    /// The same for a plan that is kept when settings change.
+    #[must_use]
+    pub fn lasting(self, lasts: bool) -> Binder<'c> {
+        Binder { lasts, ..self }
     }
 
     /// For statements to be prepared: parameters get the types that their contexts want.

@@ -45,7 +45,8 @@ impl Prepared {
     ) -> Result<Planned, SqlError> {
         let Some(parsed) = &self.parsed else { return Err(SqlError::internal("no statement to plan")) };
         let params = self.params_in(catalog);
-        let binder = Binder::new(catalog, time_zone, &params).with_values(values);
+        let time_zone = &*self.style_for(catalog, time_zone);
+        let binder = Binder::new(catalog, time_zone, &params).with_values(values).lasting(self.lasts);
         let bound = binder.statement(&parsed.statement)?;
         let (ways, steps) = (ways(&bound, catalog), steps(&bound, catalog));
         let mut known = self.for_values.lock();

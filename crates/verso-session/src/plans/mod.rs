@@ -16,6 +16,7 @@
 //! | [`ready`] | statements compiled for a session |
 //! | [`effect`] | what a statement may do, told before it runs |
 //! | [`job`] | one statement to be run, and how it ended |
+//! | [`literals_read`] | the settings under which literals of prepared statements were read |
 
 mod arguments;
 mod cache;
@@ -23,6 +24,7 @@ mod columns;
 mod effect;
 mod for_values;
 mod job;
+mod literals_read;
 mod named;
 mod normal;
 mod prepared;

@@ -3,8 +3,10 @@
 //! Q1. The types of parameters and columns never change: where the catalog would change the columns, executing fails
 //!     (0A000), as in PostgreSQL. The same type may be defined otherwise by then; values are read as it is defined now.
 //! Q2. A plan is used only under the catalog version and the settings it was made for; otherwise the statement is
-//!     bound again. A transaction that has changed the schema itself keeps what it binds to itself.
+//!     bound again. What a session has prepared keeps its plan when the settings change ([`literals_read`](super::literals_read)).
+//!     A transaction that has changed the schema itself keeps what it binds to itself.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -15,6 +17,7 @@ use verso_exec::plan::{ExprKind, Plan, SetColumns, Statement as Bound, TypedExpr
 use verso_types::{SqlType, TimeStyle};
 
 use super::for_values::ForValues;
+use super::literals_read::LiteralsRead;
 use crate::client::OutputColumn;
 use crate::plans::{calls_users, ends_transaction};
 use verso_parser::syntax::{Parsed, Statement};
@@ -39,6 +42,8 @@ pub struct Prepared {
     row: bool,
     /// Of a statement of the cache: the types its literals have. What nobody has seen may change with the catalog.
     literals: Option<Vec<Option<SqlType>>>,
+    /// Its literals are read once, whatever becomes of the settings: it is a session's own.
+    pub(super) lasts: bool,
     /// It stands for texts with any literals.
     pub(super) normal: bool,
     /// Which of them it is may decide about its plan.
@@ -48,6 +53,8 @@ pub struct Prepared {
     /// The catalog has made other types of the parameters.
     stale: AtomicBool,
     plan: Mutex<Option<Arc<Planned>>>,
+    /// Of one that a session has prepared.
+    literals_read: Mutex<Option<LiteralsRead>>,
     /// The values of its parameters may decide about its plan.
     pub(super) varies: AtomicBool,
     /// What plans for values were like.
@@ -148,11 +155,13 @@ impl Prepared {
             only_reads: false,
             row: false,
             literals: None,
+            lasts: true,
             normal: false,
             by_literals: false,
             paths: Vec::new(),
             stale: AtomicBool::new(false),
             plan: Mutex::new(None),
+            literals_read: Mutex::new(None),
             varies: AtomicBool::new(false),
             for_values: Mutex::default(),
             _held: None,
@@ -169,8 +178,8 @@ impl Prepared {
     ) -> Result<Prepared, SqlError> {
         let Some(statement) = self.statement() else { return Ok(self) };
         let inference = Inference::new(types);
-        let binder = Binder::inferring(catalog, time_zone, &inference);
-        let bound = binder.statement(statement)?;
+        let binder = Binder::inferring(catalog, time_zone, &inference).lasting(self.lasts);
+        let mut bound = binder.statement(statement)?;
         let told = binder.told();
         let by_literals = inference.has_fields() || depends_on_literals(&bound, catalog);
         let params = inference.finish()?;
@@ -181,11 +190,17 @@ impl Prepared {
         if !params.is_empty() {
             self.note_any(&bound, catalog);
         }
+        *self.literals_read.lock() = Some(LiteralsRead::new(&mut bound, catalog.key(), time_zone));
         let planned = Planned::new(bound, catalog.key(), time_zone).telling(told);
         let columns = planned.returns.then(|| Arc::clone(&planned.columns));
         let (only_reads, row) = (planned.streams, planned.inserts_row());
         let plan = Mutex::new(keep.then(|| Arc::new(planned)));
         Ok(Prepared { params, columns, plain: true, only_reads, row, by_literals, paths, plan, ..self })
+    }
+
+    /// The same for others: its literals are read under the settings of whoever executes it.
+    pub(crate) fn for_others(self) -> Prepared {
+        Prepared { lasts: false, ..self }
     }
 
     /// The same, with what its session is charged for it.
@@ -296,16 +311,19 @@ impl Prepared {
         let mut plan = self.plan.lock();
         if let Some(plan) = &*plan
             && plan.version == catalog.key()
-            && plan.time_zone == *time_zone
+            && (self.lasts || plan.time_zone == *time_zone)
         {
             return Ok(Arc::clone(plan));
         }
         let Some(parsed) = &self.parsed else { return Err(SqlError::internal("no statement to plan")) };
+        let time_zone = &*self.style_for(catalog, time_zone);
         let (bound, told) = match &self.literals {
             None => {
                 let params = self.params_in(catalog);
-                let binder = Binder::new(catalog, time_zone, &params);
-                (binder.statement(&parsed.statement)?, binder.told())
+                let binder = Binder::new(catalog, time_zone, &params).lasting(self.lasts);
+                let mut bound = binder.statement(&parsed.statement)?;
+                *self.literals_read.lock() = Some(LiteralsRead::new(&mut bound, catalog.key(), time_zone));
+                (bound, binder.told())
             }
             Some(literals) => {
                 let inference = Inference::new(literals);
@@ -330,6 +348,13 @@ impl Prepared {
             *plan = Some(Arc::clone(&planned));
         }
         Ok(planned)
+    }
+
+    /// The settings under which literals are read: those of now, but for one that was prepared under others.
+    pub(super) fn style_for<'s>(&self, catalog: &CatalogSnapshot, now: &'s TimeStyle) -> Cow<'s, TimeStyle> {
+        let known = self.literals_read.lock();
+        let own = known.as_ref().filter(|_| self.lasts);
+        own.and_then(|read| read.style(catalog)).map_or(Cow::Borrowed(now), Cow::Owned)
     }
 
     /// Refuses a plan that yields other columns than the statement did when it was prepared (Q1).

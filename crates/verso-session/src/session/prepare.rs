@@ -70,7 +70,15 @@ impl Session {
         types: &[Option<SqlType>],
         held: Option<Reservation>,
     ) -> Result<Prepared, SqlError> {
-        let nothing = Prepared::unbound(text, parsed, types).holding(held);
+        self.prepare_unbound(Prepared::unbound(text, parsed, types).holding(held), types)
+    }
+
+    /// The same of one that has no plan yet.
+    pub(super) fn prepare_unbound(
+        &mut self,
+        nothing: Prepared,
+        types: &[Option<SqlType>],
+    ) -> Result<Prepared, SqlError> {
         let Some(statement) = nothing.statement() else { return Ok(nothing) };
         if !ends_transaction(statement) {
             self.transaction.check_accepts(statement)?;
@@ -110,7 +118,7 @@ impl Session {
             },
             Statement::Fetch(fetch) if !fetch.moves => match self.columns_of_named(&fetch.name.text) {
                 Some(columns) => Some(columns.into()),
-                None => self.cursors.columns(&fetch.name.text).map(Into::into),
+                None => self.services.cursors.columns(&fetch.name.text).map(Into::into),
             },
             Statement::Explain { options, .. } => Some(explain_columns(options.format).into()),
             Statement::Show(name) => Some(text_columns(&[&name.text]).into()),

@@ -106,7 +106,8 @@ impl Session {
             return None;
         }
         let held = self.services.memory.for_text(&self.services.settings, sql).ok()?;
-        let prepared = self.prepare_parsed(sql.into(), Some(parsed), types, held).ok()?;
+        let nothing = Prepared::unbound(sql.into(), Some(parsed), types).holding(held).for_others();
+        let prepared = self.prepare_unbound(nothing, types).ok()?;
         prepared.is_plain().then_some(prepared)
     }
 }
