@@ -7,7 +7,7 @@ use std::time::Duration;
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, Oid, SystemRows, TableDef, TriggerDef};
 use verso_storage::RecordId;
 use verso_types::snapshot::Snapshot;
-use verso_types::{SqlType, TimeStyle, Value};
+use verso_types::{RowType, SqlType, TimeStyle, Value};
 
 pub use verso_storage::AdvisoryKey;
 pub use verso_storage::workers::Crew;
@@ -15,7 +15,8 @@ pub use verso_storage::workers::Crew;
 use crate::error::{ExecError, Result};
 use crate::memory::Memory;
 use crate::plan::{
-    CommitWrite, PlFunction, Plan, RaiseLevel, RowRules, Statement, SubqueryTest, TransitionTable, TypedExpr,
+    CommitWrite, Movement, PlFunction, Plan, RaiseLevel, RowRules, Statement, SubqueryTest, TransitionTable,
+    TypedExpr,
 };
 
 /// What the session lends a statement: each part by itself, so that whoever needs the time asks for a [`Clock`] only.
@@ -43,8 +44,8 @@ pub struct Services<'a> {
     pub signals: &'a dyn Signals,
     /// Messages for sessions that listen.
     pub notifications: &'a dyn Notifications,
-    /// Where cursors stand.
-    pub cursors: &'a dyn CursorPlaces,
+    /// Where cursors stand, and those that the client has declared.
+    pub cursors: &'a dyn SessionCursors,
     /// Cursors that functions have opened.
     pub portals: &'a crate::plpgsql::Portals,
     /// Rows of the system views.
@@ -191,12 +192,39 @@ pub trait Notifications {
     fn queue_usage(&self) -> f64;
 }
 
-/// Where cursors stand.
-pub trait CursorPlaces {
+/// Cursors of the session: where they stand; and those that its client has declared, by their names.
+pub trait SessionCursors {
     /// The place of the record of a table on which a cursor stands.
     /// # Errors
     /// 34000 where there is no such cursor, 24000 where it is on no row of that table.
     fn cursor_place(&self, cursor: &str, table: &TableDef) -> Result<i64>;
+    /// Whether the client has declared one of that name.
+    fn is_declared(&self, _name: &str) -> bool {
+        false
+    }
+    /// Moves one that the client has declared; none where there is none of that name.
+    /// # Errors
+    /// 55000 for a way back that it does not go; those of reading its rows.
+    fn move_declared(&self, _name: &str, _movement: Movement) -> Result<Option<Moved>> {
+        Ok(None)
+    }
+    /// Closes one that the client has declared; false where there is none of that name.
+    fn close_declared(&self, _name: &str) -> bool {
+        false
+    }
+    /// Closes those declared since so many cursors had been opened: what is behind a savepoint is undone.
+    fn close_declared_since(&self, _opened: u64) {}
+}
+
+/// What a cursor has come to.
+#[derive(Debug)]
+pub struct Moved {
+    /// The row that it stands on, if any.
+    pub row: Option<Vec<Value>>,
+    /// The columns of its rows.
+    pub shape: Arc<RowType>,
+    /// Over how many rows it went.
+    pub over: u64,
 }
 
 /// Functions over the system catalogs, by their names in the registry.

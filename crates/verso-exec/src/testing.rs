@@ -18,9 +18,9 @@ use verso_types::{Batch, SqlType, TimeStyle, Value};
 
 use crate::context::CatalogFunctions;
 use crate::context::{
-    AdvisoryCall, Binding, Clock, Crew, CursorPlaces, Described, EvalContext, HeldSettings, Identity, Known,
-    Notice, NoticeSink, Notifications, Random, Runtime, SequenceState, Services, SettingAccess, Signals,
-    Workers,
+    AdvisoryCall, Binding, Clock, Crew, Described, EvalContext, HeldSettings, Identity, Known, Notice,
+    NoticeSink, Notifications, Random, Runtime, SequenceState, Services, SessionCursors, SettingAccess,
+    Signals, Workers,
 };
 use crate::error::{ExecError, Result};
 use crate::exec::{
@@ -255,7 +255,7 @@ impl Notifications for TestSession {
     }
 }
 
-impl CursorPlaces for TestSession {
+impl SessionCursors for TestSession {
     fn cursor_place(&self, cursor: &str, _: &TableDef) -> Result<i64> {
         Err(ExecError::raised("34000", format!("cursor \"{cursor}\" does not exist")))
     }

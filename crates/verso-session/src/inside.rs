@@ -55,6 +55,7 @@ impl<'f> Inside<'f> {
         }
         services.settings.end_asked(committed && ended.is_ok());
         services.deferred.take();
+        services.cursors.end(committed && ended.is_ok());
         services.portals.clear();
         services.notify.forget();
         services.temporary.forget_touched();

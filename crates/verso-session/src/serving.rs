@@ -1,5 +1,5 @@
 //! Statements that the session runs for a function and that define nothing: SHOW and SET, EXPLAIN, CALL and DO, COPY of
-//! files, CHECKPOINT.
+//! files, CHECKPOINT, DECLARE, FETCH and CLOSE.
 //!
 //! 1. Rows that such a statement yields come back as a query over them: INTO, FOR, RETURN QUERY and cursors take those.
 //! 2. What SET asks for holds at once for the function that says it, and for the session once its statement is done.
@@ -10,6 +10,7 @@ use verso_exec::plan::{OutputColumn as PlanColumn, Plan, Statement as Bound, Typ
 use verso_types::{Batch, SqlType, Value};
 
 use crate::client::{Client, CommandTag, Notice, OutputColumn, Results, StatementSink};
+use crate::cursors::served;
 use crate::explain::explain;
 use crate::failure::Failure;
 use crate::frame::Frame;
@@ -71,6 +72,21 @@ pub(crate) fn serve(
         Statement::Copy(copy) if copy.place == CopyPlace::Client => {
             let text = "cannot COPY to/from client in PL/pgSQL";
             Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into())
+        }
+        Statement::Declare(cursor) => {
+            served::declare(frame, cursor, text, given)?;
+            Ok(Served::default())
+        }
+        Statement::Fetch(fetch) => {
+            let held = Some(services.memory.lend().reserve("rows of FETCH"));
+            let mut gathered = Gathered { held, ..Gathered::default() };
+            let rows = served::fetch(services, fetch, &mut gathered)?;
+            let yields = (!fetch.moves).then(|| values(gathered.columns, gathered.rows));
+            Ok(Served { rows, yields })
+        }
+        Statement::Close(name) => {
+            served::close(services, name.as_ref())?;
+            Ok(Served::default())
         }
         Statement::Explain { .. } | Statement::Call(_) | Statement::Do(_) | Statement::Copy(_) => {
             run(frame, parsed, text, given)
@@ -200,11 +216,16 @@ fn values(columns: Vec<OutputColumn>, rows: Vec<Vec<Value>>) -> Box<Bound> {
     Box::new(Bound::Query(Plan::Values { rows, columns: columns.iter().map(named).collect() }))
 }
 
+/// What a value takes as an expression.
+const VALUE_BYTES: usize = 2 * size_of::<TypedExpr>();
+
 /// Keeps the few rows of such a statement.
 #[derive(Default)]
 struct Gathered {
     columns: Vec<OutputColumn>,
     rows: Vec<Vec<Value>>,
+    /// For them, where there may be many.
+    held: Option<verso_exec::memory::Reservation>,
 }
 
 impl StatementSink for Gathered {
@@ -214,6 +235,10 @@ impl StatementSink for Gathered {
     }
 
     fn batch(&mut self, batch: &Batch) -> Result<(), SqlError> {
+        if let Some(held) = &mut self.held {
+            // As rows of the query that they become.
+            held.add(batch.heap_bytes() as u64 + (batch.rows * batch.columns.len() * VALUE_BYTES) as u64)?;
+        }
         let types: Vec<SqlType> = self.columns.iter().map(|column| column.ty.clone()).collect();
         self.rows.extend((0..batch.rows).map(|row| batch.row(row, &types)));
         Ok(())

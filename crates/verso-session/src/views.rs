@@ -11,7 +11,6 @@ use verso_storage::{
 };
 use verso_types::{Value, format_text};
 
-use crate::cursors::Cursors;
 use crate::instance::SweepRecord;
 use crate::plans::NamedStatements;
 use crate::portal::Portals;
@@ -61,7 +60,6 @@ fn optional(value: Option<i64>) -> Value {
 /// What the rows are made of.
 pub(crate) struct Views<'v> {
     pub(crate) services: &'v Services,
-    pub(crate) cursors: &'v Cursors,
     /// Portals of the protocol, and the transaction that they are asked for.
     pub(crate) portals: (&'v Portals, u64),
     pub(crate) named: &'v NamedStatements,

@@ -10,8 +10,8 @@ use verso_catalog::{
     CatalogSnapshot, ColumnDef, FunctionDef, SystemRowIter, SystemRows, SystemView, TableDef, TriggerDef,
 };
 use verso_exec::context::{
-    AdvisoryCall, Binding, CatalogFunctions, Clock, Crew, CursorPlaces, Described, HeldSettings, Identity,
-    Known, NoticeSink, Notifications, Random, SequenceState, SettingAccess, Signals, Workers,
+    AdvisoryCall, Binding, CatalogFunctions, Clock, Crew, Described, HeldSettings, Identity, Known,
+    NoticeSink, Notifications, Random, SequenceState, SessionCursors, SettingAccess, Signals, Workers,
 };
 use verso_exec::plan::{ExprKind, PlFunction, Plan, RaiseLevel, Statement, SubqueryTest};
 use verso_exec::plan::{RowRules, TypedExpr};
@@ -228,7 +228,7 @@ impl Notifications for Session {
     }
 }
 
-impl CursorPlaces for Session {
+impl SessionCursors for Session {
     fn cursor_place(&self, _: &str, _: &TableDef) -> Result<i64, ExecError> {
         nothing()
     }

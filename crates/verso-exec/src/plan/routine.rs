@@ -442,6 +442,8 @@ pub enum PlStatementKind {
         args: Vec<(usize, TypedExpr)>,
         /// Its query.
         query: Box<Statement>,
+        /// The text of the query.
+        text: Arc<str>,
         /// It moves forward only.
         forward: bool,
     },

@@ -94,6 +94,7 @@ fn run_guarded(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Re
     let Some(handler) = handler else { return Err(error) };
     cx.tables()?.rollback_to(&name)?;
     cx.services.portals.close_since(opened);
+    cx.services.cursors.close_declared_since(opened);
     cx.tables()?.release(&name)?;
     if let Some((state_slot, message_slot)) = block.error_slots {
         frame.slots[state_slot] = Value::Text(sqlstate);

@@ -5,7 +5,8 @@
 //! L8. A position is before the first row, on a row, or behind the last: 0, 1 … n, n + 1.
 //!     Nobody uses the place of a record again on which one may stand: it holds a view from before its rows may go.
 //!     What goes wrong with a row is told when the row is fetched, and not at OPEN.
-//! L9. A variable of type refcursor holds the cursor's name. One that is NULL gets a name that no other has.
+//! L9. A variable of type refcursor holds the cursor's name. One that is NULL gets a name that no other has. The name may also be
+//!     that of a cursor that the client has declared: the session moves and closes those ([`SessionCursors`](crate::context::SessionCursors)).
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -17,6 +18,7 @@ use verso_types::{Batch, RowType, SqlType, Value};
 use super::embedded::{Taken, run_embedded};
 use super::frame::Frame;
 use super::program::Embedded;
+use crate::context::Moved;
 use crate::error::{ExecError, Raised, Result};
 use crate::exec::ExecContext;
 use crate::plan::{Movement, PlCursor, PlTargets};
@@ -74,6 +76,15 @@ impl Portals {
         Ok(Some(standing))
     }
 
+    /// As `pg_cursors` shows them: name, query, whether they scroll, and since when they are open.
+    pub fn rows(&self) -> Vec<(Arc<str>, Arc<str>, bool, i64)> {
+        let open = self.open.borrow();
+        let row = |(name, cursor): (&Arc<str>, &OpenCursor)| {
+            (Arc::clone(name), Arc::clone(&cursor.text), !cursor.forward, cursor.at)
+        };
+        open.iter().map(row).collect()
+    }
+
     /// Closes one; false where there is none of that name.
     pub fn close(&self, name: &str) -> bool {
         self.open.borrow_mut().remove(name).is_some()
@@ -99,20 +110,28 @@ impl Portals {
         Ok(Some(rows))
     }
 
-    pub(super) fn opened(&self) -> u64 {
+    /// How many were ever opened: at a savepoint, for [`Portals::close_since`].
+    pub fn opened(&self) -> u64 {
         self.opened.get()
     }
 
-    pub(super) fn close_since(&self, opened: u64) {
+    /// The number of another cursor that is opened.
+    pub fn number(&self) -> u64 {
+        self.opened.set(self.opened.get() + 1);
+        self.opened.get()
+    }
+
+    /// Closes those that were opened since there were so many: what is behind a savepoint is undone.
+    pub fn close_since(&self, opened: u64) {
         self.open.borrow_mut().retain(|_, cursor| cursor.serial <= opened);
     }
 
     /// A name that no cursor has.
-    fn new_name(&self) -> Arc<str> {
+    fn new_name(&self, cx: &ExecContext<'_>) -> Arc<str> {
         loop {
             self.unnamed.set(self.unnamed.get() + 1);
             let name = format!("<unnamed portal {}>", self.unnamed.get());
-            if !self.has(&name) {
+            if !self.has(&name) && !cx.services.cursors.is_declared(&name) {
                 return name.into();
             }
         }
@@ -152,6 +171,9 @@ struct OpenCursor {
     standing: Standing,
     _places: Option<Box<dyn Any + Send>>,
     shape: Arc<RowType>,
+    /// Its query, and when the client's statement began that opened it.
+    text: Arc<str>,
+    at: i64,
     forward: bool,
     position: i64,
     reader: SpoolReader,
@@ -273,9 +295,8 @@ pub(super) fn open(
     };
     let name = match &frame.slots[cursor.slot] {
         Value::Text(name) => Arc::clone(name),
-        _ => portals.new_name(),
+        _ => portals.new_name(cx),
     };
-    portals.opened.set(portals.opened.get() + 1);
     let open = OpenCursor {
         rows,
         types: query.visible().to_vec(),
@@ -283,12 +304,14 @@ pub(super) fn open(
         standing: Standing::before(query),
         _places: hold_places(query, cx)?,
         shape: Arc::clone(&query.shape),
+        text: query.text.clone().unwrap_or_default(),
+        at: cx.services.clock.statement_timestamp(),
         forward,
         position: 0,
         reader: SpoolReader::default(),
         batch: Batch::of_types(&query.types),
         first: 1,
-        serial: portals.opened.get(),
+        serial: portals.number(),
         failed,
     };
     portals.open.borrow_mut().insert(Arc::clone(&name), open);
@@ -329,7 +352,7 @@ pub(super) fn begin_loop(
     let _places = hold_places(query, cx)?;
     let (name, unnamed) = match &frame.slots[cursor.slot] {
         Value::Text(name) => (Arc::clone(name), false),
-        _ => (portals.new_name(), true),
+        _ => (portals.new_name(cx), true),
     };
     frame.assign(cx, cursor.slot, Value::Text(Arc::clone(&name)))?;
     portals.loops.borrow_mut().insert(Arc::clone(&name), Standing::before(query));
@@ -348,7 +371,8 @@ pub(super) fn end_loop(looping: Looping, cx: &ExecContext<'_>, frame: &mut Frame
 
 fn check_free(cursor: &PlCursor, cx: &ExecContext<'_>, frame: &Frame) -> Result<()> {
     let name = frame.slots[cursor.slot].as_str();
-    let used = frame.looping.contains(&cursor.slot) || name.is_some_and(|name| cx.services.portals.has(name));
+    let is_open = |name: &str| cx.services.portals.has(name) || cx.services.cursors.is_declared(name);
+    let used = frame.looping.contains(&cursor.slot) || name.is_some_and(is_open);
     match used {
         true => {
             let name = name.unwrap_or(&cursor.name);
@@ -368,7 +392,11 @@ pub(super) fn fetch(
 ) -> Result<()> {
     let name = named(cursor, frame)?;
     let mut portals = cx.services.portals.open.borrow_mut();
-    let open = portals.get_mut(&*name).ok_or_else(|| missing(&name))?;
+    let Some(open) = portals.get_mut(&*name) else {
+        drop(portals);
+        let moved = cx.services.cursors.move_declared(&name, movement)?;
+        return take(moved.ok_or_else(|| missing(&name))?, targets, cx, frame);
+    };
     let (number, over) = open.moved(movement)?;
     let Some(targets) = targets else {
         frame.counted(over.unsigned_abs());
@@ -385,10 +413,25 @@ pub(super) fn fetch(
     Ok(())
 }
 
+/// What FETCH or MOVE of a cursor that the client has declared does to its variables.
+fn take(moved: Moved, targets: Option<&PlTargets>, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<()> {
+    let Moved { row, shape, over } = moved;
+    let Some(targets) = targets else {
+        frame.counted(over);
+        return Ok(());
+    };
+    let types: Vec<SqlType> = shape.fields.iter().map(|(_, ty)| ty.clone()).collect();
+    let found = row.is_some();
+    let row = row.unwrap_or_else(|| vec![Value::Null; types.len()]);
+    frame.take_row(cx, targets, row, &types, &shape)?;
+    frame.counted(u64::from(found));
+    Ok(())
+}
+
 /// CLOSE.
 pub(super) fn close(cursor: &PlCursor, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<()> {
     let name = named(cursor, frame)?;
-    match cx.services.portals.close(&name) {
+    match cx.services.portals.close(&name) || cx.services.cursors.close_declared(&name) {
         true => Ok(()),
         false => Err(missing(&name)),
     }

@@ -519,10 +519,10 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             body: steps(body, executor),
         },
         PlStatementKind::ReturnExecute { text } => StepKind::ReturnExecute { text: Dynamic::compile(text) },
-        PlStatementKind::Open { cursor, args, query, forward } => StepKind::Open {
+        PlStatementKind::Open { cursor, args, query, text, forward } => StepKind::Open {
             cursor: cursor.clone(),
             args: args.iter().map(|(slot, value)| (*slot, RowExpr::compile(value))).collect(),
-            query: embedded(query, executor),
+            query: Embedded { text: Some(Arc::clone(text)), ..embedded(query, executor) },
             forward: *forward,
         },
         PlStatementKind::OpenExecute { cursor, text, forward } => {

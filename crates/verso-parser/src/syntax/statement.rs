@@ -333,6 +333,9 @@ impl Statement {
                 | Statement::Copy(_)
                 | Statement::Call(_)
                 | Statement::Do(_)
+                | Statement::Declare(_)
+                | Statement::Fetch(_)
+                | Statement::Close(_)
         ) || self.stands_outside().is_some() && !self.defines()
     }
 

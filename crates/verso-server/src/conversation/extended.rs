@@ -166,11 +166,11 @@ impl Conversation {
             }
             Target::Portal => {
                 let Some(open) = self.prepared.portal(name) else {
-                    // A cursor of DECLARE is a portal, too; its rows come as text.
+                    // A cursor of DECLARE, or of a function, is a portal, too; its rows come as text.
                     let Some(columns) = self.session.cursor_columns(name) else {
                         return Err(self.failed(no_portal(name)));
                     };
-                    self.wire.output.row_description(columns, |_| Format::Text);
+                    self.wire.output.row_description(&columns, |_| Format::Text);
                     return Ok(());
                 };
                 match open.portal.columns() {
@@ -190,7 +190,7 @@ impl Conversation {
                 let mut sink = WireSink::portal(&mut self.wire, &open.formats, time_zone);
                 self.session.run_portal(&mut open.portal, rows_max.into(), last, &mut sink)?
             }
-            // A cursor of DECLARE is a portal, too; its rows come as text.
+            // A cursor of DECLARE, or of a function, is a portal, too; its rows come as text.
             None if self.session.cursor_columns(name).is_some() => {
                 let formats = ResultFormats::Text;
                 let mut sink = WireSink::portal(&mut self.wire, &formats, time_zone);

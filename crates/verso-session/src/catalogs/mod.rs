@@ -125,7 +125,14 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_prepared_xacts" => all(activity::prepared(views)),
         "pg_cursors" => {
             let (portals, transaction) = views.portals;
-            all(views.cursors.rows().into_iter().chain(portals.rows(transaction)).collect())
+            let own = |(name, text, scrolls, at)| {
+                let flags = [false, false, scrolls].map(Value::Bool);
+                let head = [Value::Text(name), Value::Text(text)];
+                head.into_iter().chain(flags).chain([Value::Timestamptz(at)]).collect()
+            };
+            let services = views.services;
+            let declared = services.cursors.rows().into_iter().chain(portals.rows(transaction));
+            all(declared.chain(services.portals.rows().into_iter().map(own)).collect())
         }
         "pg_prepared_statements" => all(views.named.rows()),
         "pg_stat_wal" => all(vec![since(views, "pg_stat_wal", views.pg_stat_wal_row())]),

@@ -3,29 +3,35 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`position`] | where cursors stand, for WHERE CURRENT OF |
+//! | [`within`] | cursors that functions move and close |
+//! | [`served`] | DECLARE, FETCH, MOVE and CLOSE as texts of EXECUTE |
 //!
 //! C1. A cursor reads the state at DECLARE (T2): it is a portal, opened at once. One with SCROLL collects its rows then.
 //! C2. A cursor ends with its transaction, or is held beyond its commit (WITH HOLD).
 //! C3. A position is before the first row, on a row, or behind the last: 0, 1 … n, n + 1.
 
 mod position;
+pub(crate) mod served;
+mod within;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use verso_types::{Batch, Value};
 
-use crate::client::{OutputColumn, StatementSink};
-use crate::portal::Portal;
+use crate::client::{Nowhere, OutputColumn, StatementSink};
+use crate::portal::{Portal, PortalEnd};
 use crate::services::Position;
-use verso_parser::syntax::Direction;
+use verso_exec::plan::Origin;
+use verso_parser::syntax::{Cursor, Direction, Parsed, Statement};
 use verso_planner::errors::{SqlError, sqlstate};
 
 pub(crate) use position::Places;
 
-/// The cursors of a session, by name.
+/// The cursors of a session, by name. One that moves is taken out until it is put back.
 #[derive(Debug, Default)]
 pub(crate) struct Cursors {
-    open: BTreeMap<String, SqlCursor>,
+    open: RefCell<BTreeMap<String, SqlCursor>>,
 }
 
 /// An open cursor.
@@ -47,56 +53,67 @@ pub(crate) struct SqlCursor {
     pub(crate) hold: bool,
     /// The transaction it was declared in, until that has committed.
     pub(crate) transaction: Option<u64>,
-    pub(crate) depth: usize,
+    /// How many cursors of the session were opened before it, and it.
+    pub(crate) serial: u64,
     pub(crate) place: Places,
 }
 
 impl Cursors {
     /// Refuses a name that is taken.
     pub(crate) fn check_free(&self, name: &str) -> Result<(), SqlError> {
-        if self.open.contains_key(name) {
+        if self.has(name) {
             let text = format!("cursor \"{name}\" already exists");
             return Err(SqlError::new(sqlstate::DUPLICATE_CURSOR, text));
         }
         Ok(())
     }
 
+    /// Is there one of that name?
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.open.borrow().contains_key(name)
+    }
+
     /// Adds one, or puts it back.
-    pub(crate) fn keep(&mut self, name: &str, cursor: SqlCursor) {
-        self.open.insert(name.to_string(), cursor);
+    pub(crate) fn keep(&self, name: &str, cursor: SqlCursor) {
+        self.open.borrow_mut().insert(name.to_string(), cursor);
     }
 
     /// Takes one out.
-    pub(crate) fn take(&mut self, name: &str) -> Result<SqlCursor, SqlError> {
-        self.open.remove(name).ok_or_else(|| {
+    pub(crate) fn take(&self, name: &str) -> Result<SqlCursor, SqlError> {
+        self.remove(name).ok_or_else(|| {
             let text = format!("cursor \"{name}\" does not exist");
             SqlError::new(sqlstate::INVALID_CURSOR_NAME, text)
         })
     }
 
+    /// The same; none where there is none of that name.
+    pub(crate) fn remove(&self, name: &str) -> Option<SqlCursor> {
+        self.open.borrow_mut().remove(name)
+    }
+
     /// Forgets all.
-    pub(crate) fn clear(&mut self) {
-        self.open.clear();
+    pub(crate) fn clear(&self) {
+        self.open.borrow_mut().clear();
     }
 
     /// What one yields; none where there is no such cursor.
-    pub(crate) fn columns(&self, name: &str) -> Option<&[OutputColumn]> {
-        self.open.get(name)?.columns()
+    pub(crate) fn columns(&self, name: &str) -> Option<Vec<OutputColumn>> {
+        self.open.borrow().get(name)?.columns().map(<[_]>::to_vec)
     }
 
     /// Where one stands, for WHERE CURRENT OF.
     pub(crate) fn position(&self, name: &str) -> Option<Position> {
-        self.open.get(name).map(|cursor| cursor.place.position(name))
+        self.open.borrow().get(name).map(|cursor| cursor.place.position(name))
     }
 
     /// As `pg_cursors` shows them.
     pub(crate) fn rows(&self) -> Vec<Vec<Value>> {
-        self.open.iter().map(|(name, cursor)| cursor.row(name)).collect()
+        self.open.borrow().iter().map(|(name, cursor)| cursor.row(name)).collect()
     }
 
     /// When a transaction ends, its cursors do, but for those that are held (C2).
-    pub(crate) fn end(&mut self, committed: bool) {
-        self.open.retain(|_, cursor| {
+    pub(crate) fn end(&self, committed: bool) {
+        self.open.borrow_mut().retain(|_, cursor| {
             let keeps = cursor.transaction.is_none() || committed && cursor.hold;
             cursor.transaction = None;
             cursor.place.end();
@@ -106,17 +123,12 @@ impl Cursors {
 
     /// Whether the open transaction has declared a cursor that would outlive it.
     pub(crate) fn declares_held(&self) -> bool {
-        self.open.values().any(|cursor| cursor.hold && cursor.transaction.is_some())
+        self.open.borrow().values().any(|cursor| cursor.hold && cursor.transaction.is_some())
     }
 
-    /// RELEASE hands on those declared behind the savepoint to what is around it.
-    pub(crate) fn keep_at(&mut self, depth: usize) {
-        self.open.values_mut().for_each(|cursor| cursor.depth = cursor.depth.min(depth));
-    }
-
-    /// ROLLBACK TO ends those declared behind the savepoint.
-    pub(crate) fn end_above(&mut self, depth: usize) {
-        self.open.retain(|_, cursor| cursor.transaction.is_none() || cursor.depth <= depth);
+    /// What is behind a savepoint is undone: those end that were declared since so many cursors had been opened.
+    pub(crate) fn end_since(&self, opened: u64) {
+        self.open.borrow_mut().retain(|_, cursor| cursor.transaction.is_none() || cursor.serial <= opened);
     }
 }
 
@@ -134,8 +146,58 @@ impl SqlCursor {
         Some(self.place.visible(self.portal.columns()?))
     }
 
+    /// Moves it and sends the rows that it passes; `advance` runs its portal on, for so many rows (0 means all).
+    pub(crate) fn fetch(
+        &mut self,
+        direction: Direction,
+        sink: &mut dyn StatementSink,
+        advance: Advance<'_>,
+    ) -> Result<u64, SqlError> {
+        match self.rows.take() {
+            Some(rows) => {
+                let count = self.scroll(&rows, direction, sink);
+                self.rows = Some(rows);
+                count
+            }
+            None => self.forward(direction, sink, advance),
+        }
+    }
+
+    /// Without SCROLL: rows ahead only.
+    fn forward(
+        &mut self,
+        direction: Direction,
+        sink: &mut dyn StatementSink,
+        advance: Advance<'_>,
+    ) -> Result<u64, SqlError> {
+        let (skip, take) = match direction {
+            Direction::Forward(None) => (0, 0),
+            Direction::Forward(Some(count)) if count > 0 => (0, count),
+            Direction::Relative(count) if count > 0 => (count - 1, 1),
+            Direction::Absolute(number) if number > self.position => (number - self.position - 1, 1),
+            Direction::Forward(_) | Direction::Relative(_) | Direction::Absolute(_) => return Err(backward()),
+            Direction::Backward(_) => return Err(backward()),
+        };
+        if skip > 0 {
+            let end = advance(&mut self.portal, skip.unsigned_abs(), &mut Nowhere)?;
+            self.position += skip;
+            if end.1 != PortalEnd::Suspended {
+                self.place.leave();
+                sink.begin(self.columns().unwrap_or_default())?;
+                return Ok(0);
+            }
+        }
+        let mut placed = self.place.watch(sink);
+        let (count, _) = advance(&mut self.portal, take.unsigned_abs(), &mut placed)?;
+        if count == 0 || count < take.unsigned_abs() || take == 0 {
+            self.place.leave();
+        }
+        self.position += count.cast_signed();
+        Ok(count)
+    }
+
     /// Moves over the collected rows and sends those passed.
-    pub(crate) fn scroll(
+    fn scroll(
         &mut self,
         rows: &Batch,
         direction: Direction,
@@ -167,6 +229,46 @@ impl SqlCursor {
         }
         Ok(selection.len() as u64)
     }
+}
+
+/// Runs a portal on for so many rows, 0 meaning all: how many there were, and how it ended.
+pub(crate) type Advance<'a> =
+    &'a mut dyn FnMut(&mut Portal, u64, &mut dyn StatementSink) -> Result<(u64, PortalEnd), SqlError>;
+
+/// `55000`
+pub(crate) fn backward() -> SqlError {
+    SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
+        .with_hint("Declare it with SCROLL option to enable backward scan.")
+}
+
+/// What DECLARE refuses of a query.
+pub(crate) fn check_query(cursor: &Cursor) -> Result<(), SqlError> {
+    let Statement::Query(query) = &cursor.query.statement else { return Ok(()) };
+    if query.changes_rows() {
+        let text = "DECLARE CURSOR must not contain data-modifying statements in WITH";
+        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+    }
+    if cursor.hold && !query.locks.is_empty() {
+        let text = "DECLARE CURSOR WITH HOLD ... FOR UPDATE is not supported";
+        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
+            .with_detail("Holdable cursors must be READ ONLY."));
+    }
+    Ok(())
+}
+
+/// The query of DECLARE as it is bound, with the places of its records; whether it locks them.
+pub(crate) fn placed(cursor: &Cursor) -> (Parsed, bool) {
+    let mut parsed = (*cursor.query).clone();
+    let Statement::Query(query) = &mut parsed.statement else { return (parsed, false) };
+    query.places = true;
+    let locks = !query.locks.is_empty();
+    (parsed, locks)
+}
+
+/// The tables of whose records the last columns are the places.
+pub(crate) fn tables_placed(columns: &[OutputColumn]) -> Vec<u32> {
+    let record = |column: &OutputColumn| column.origin.filter(|origin| origin.column == Origin::RECORD);
+    columns.iter().filter_map(record).map(|origin| origin.table).collect()
 }
 
 /// So many steps from `at`: where they lead, and over which rows. Who asks for more rows than there are ends beyond the

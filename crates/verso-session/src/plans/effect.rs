@@ -325,6 +325,10 @@ pub(crate) fn command(statement: &Statement) -> &'static str {
         Statement::Listen(_) => "LISTEN",
         Statement::Notify(..) => "NOTIFY",
         Statement::Unlisten(_) => "UNLISTEN",
+        Statement::Declare(_) => "DECLARE CURSOR",
+        Statement::Fetch(fetch) if fetch.moves => "MOVE",
+        Statement::Fetch(_) => "FETCH",
+        Statement::Close(_) => "CLOSE CURSOR",
         other => changes(other).or_else(|| other.stands_outside()).unwrap_or("this statement"),
     }
 }

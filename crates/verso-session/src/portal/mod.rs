@@ -26,7 +26,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use verso_types::Value;
 
-use crate::client::{CommandTag, OutputColumn};
+use crate::client::{CommandTag, Counted, OutputColumn, StatementSink};
 use crate::plans::Prepared;
 pub(crate) use held::Held;
 pub(crate) use lifetime::{Lives, Portals};
@@ -137,9 +137,44 @@ impl Portal {
         self.prepared.columns()
     }
 
+    /// Hands out up to `max_rows` rows, 0 meaning all, of those that were set aside: how many there were, and how it ended.
+    ///
+    /// # Errors
+    /// 34000 where it is closed, or open: a query of its own would have to go on.
+    pub(crate) fn hand_out(
+        &mut self,
+        max_rows: u64,
+        sink: &mut dyn StatementSink,
+    ) -> Result<(u64, PortalEnd), SqlError> {
+        let shared = self.shared();
+        let state = std::mem::replace(&mut *shared.lock(), State::Closed);
+        match state {
+            State::Held(held) => {
+                let mut counted = Counted { sink, rows: 0 };
+                let end = held.hand_out(&shared, max_rows, &mut counted)?;
+                Ok((counted.rows, end))
+            }
+            State::Ready | State::Done => {
+                *shared.lock() = State::Done;
+                sink.begin(self.columns().unwrap_or_default())?;
+                Ok((0, PortalEnd::Complete(CommandTag { text: "SELECT 0".to_string(), rows: 0 })))
+            }
+            State::Open(_) => {
+                *shared.lock() = state;
+                Err(self.gone())
+            }
+            State::Closed => Err(self.gone()),
+        }
+    }
+
     /// Its parameters' memory, for another one.
     pub fn into_params(self) -> Vec<Value> {
         self.params
+    }
+
+    /// Makes it one whose rows were collected.
+    pub(crate) fn hold(&mut self, rows: Held) {
+        *self.shared().lock() = State::Held(rows);
     }
 
     /// Gives it the name that errors have.

@@ -38,9 +38,9 @@ use std::sync::atomic::Ordering;
 
 use verso_catalog::{CatalogSnapshot, Oid, TableDef};
 use verso_env::Env;
-use verso_exec::context::{CursorPlaces, NoticeSink};
+use verso_exec::context::{Moved, NoticeSink, SessionCursors};
 use verso_exec::error::ExecError;
-use verso_exec::plan::CommitWrite;
+use verso_exec::plan::{CommitWrite, Movement};
 use verso_storage::{LockOwner, ObjectId, Txn};
 use verso_types::names::ObjectNames;
 
@@ -57,6 +57,7 @@ use sequences::SequenceValues;
 use temporary::Temporary;
 
 use crate::catalogs::SessionNames;
+use crate::cursors::Cursors;
 use crate::instance::Instance;
 use crate::marks::Marks;
 use crate::memory::SessionMemory;
@@ -134,8 +135,8 @@ pub(crate) struct Services {
     pub(crate) may_queue: Cell<bool>,
     /// Cursors that functions have opened.
     pub(crate) portals: verso_exec::Portals,
-    /// Where the cursor of WHERE CURRENT OF stands.
-    pub(crate) position: RefCell<Option<Position>>,
+    /// Cursors that DECLARE has opened.
+    pub(crate) cursors: Cursors,
 }
 
 impl Services {
@@ -188,7 +189,7 @@ impl Services {
             creating: RefCell::default(),
             redefined: RefCell::default(),
             portals: verso_exec::Portals::default(),
-            position: RefCell::default(),
+            cursors: Cursors::default(),
         }
     }
 
@@ -285,11 +286,10 @@ impl verso_exec::context::Identity for Services {
     }
 }
 
-impl CursorPlaces for Services {
+impl SessionCursors for Services {
     fn cursor_place(&self, cursor: &str, table: &TableDef) -> verso_exec::error::Result<i64> {
-        let position = self.position.borrow();
-        if let Some(place) = position.as_ref().and_then(|position| position.place(cursor, table)) {
-            return place;
+        if let Some(position) = self.cursors.position(cursor) {
+            return position.record(table);
         }
         // One that a function has opened.
         if let Some(verso_exec::Standing { tables, locks, held, row }) = self.portals.standing(cursor)? {
@@ -297,5 +297,21 @@ impl CursorPlaces for Services {
             return position.record(table);
         }
         Err(ExecError::raised("34000", format!("cursor \"{cursor}\" does not exist")))
+    }
+
+    fn is_declared(&self, name: &str) -> bool {
+        self.cursors.has(name)
+    }
+
+    fn move_declared(&self, name: &str, movement: Movement) -> verso_exec::error::Result<Option<Moved>> {
+        self.cursors.advance(name, movement)
+    }
+
+    fn close_declared(&self, name: &str) -> bool {
+        self.cursors.remove(name).is_some()
+    }
+
+    fn close_declared_since(&self, opened: u64) {
+        self.cursors.end_since(opened);
     }
 }

@@ -15,11 +15,6 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// The place of the record of a table, if this is the cursor.
-    pub(crate) fn place(&self, cursor: &str, table: &TableDef) -> Option<ExecResult<i64>> {
-        (self.cursor == cursor).then(|| self.record(table))
-    }
-
     /// The place of the record of a table.
     pub(super) fn record(&self, table: &TableDef) -> ExecResult<i64> {
         let Position { cursor, tables, locks, held, row } = self;

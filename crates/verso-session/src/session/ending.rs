@@ -122,7 +122,7 @@ impl Session {
             let text = format!("transaction identifier \"{gid}\" is too long");
             return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
         }
-        if self.cursors.declares_held() {
+        if self.services.cursors.declares_held() {
             self.end(active, Ending::Rollback)?;
             let text = "cannot PREPARE a transaction that has created a cursor WITH HOLD";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
@@ -186,11 +186,12 @@ impl Session {
             let _ = active.txn.get_mut().rollback_to(&last.name);
             self.services.deferred.borrow_mut().go_back(last.events);
             self.portals.close_above(depth);
-            self.cursors.end_above(depth);
+            self.services.portals.close_since(last.opened);
+            self.services.cursors.end_since(last.opened);
             return;
         }
         self.portals.close();
-        self.cursors.end(false);
+        self.services.cursors.end(false);
         self.services.portals.clear();
         self.services.deferred.take();
         self.services.notify.forget();
@@ -216,7 +217,7 @@ impl Session {
         if !commit {
             self.portals.close();
         }
-        self.cursors.end(commit);
+        self.services.cursors.end(commit);
         self.services.portals.clear();
         // Asked before what SET LOCAL has changed is taken back: it counts for this commit.
         let written = match ending {

@@ -58,7 +58,6 @@ use std::sync::Arc;
 use verso_types::{SqlType, TimeStyle, Value};
 
 use crate::client::{StatementSink, StatementStatistics};
-use crate::cursors::Cursors;
 use crate::instance::Instance;
 use crate::notify::{Notification, Wake};
 use crate::plans::{Job, Places, Plans, Prepared, arguments, ends_transaction, takes};
@@ -79,7 +78,6 @@ pub struct Session {
     transaction: Transaction,
     plans: Plans,
     portals: Portals,
-    cursors: Cursors,
     services: Services,
     measures: Measures,
     /// The text that others are shown.
@@ -117,7 +115,6 @@ impl Session {
             transaction: Transaction::default(),
             plans: Plans::default(),
             portals: Portals::default(),
-            cursors: Cursors::default(),
             services: Services::new(instance),
             measures: Measures::default(),
             shown: "".into(),

@@ -136,7 +136,7 @@ impl Session {
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
         self.services.unlisten_all();
-        self.cursors.clear();
+        self.services.cursors.clear();
         self.plans.named.clear();
         self.services.sequences.forget();
         self.services.instance.engine.advisory_unlock_all(&self.services.owner);
@@ -171,9 +171,9 @@ impl Session {
         }))
     }
 
-    /// What a cursor of DECLARE yields; none where there is no such cursor.
-    pub fn cursor_columns(&self, name: &str) -> Option<&[OutputColumn]> {
-        self.cursors.columns(name)
+    /// What a cursor yields that DECLARE or a function has opened; none where there is no such cursor.
+    pub fn cursor_columns(&self, name: &str) -> Option<Vec<OutputColumn>> {
+        self.services.cursors.columns(name).or_else(|| self.columns_of_portal(name))
     }
 }
 

@@ -40,7 +40,7 @@ impl Session {
     /// # Errors
     /// 42P03 for a name that a cursor has.
     pub fn name_portal(&mut self, portal: &mut Portal, name: &str) -> Result<(), SqlError> {
-        let taken = self.cursors.check_free(name).err();
+        let taken = self.services.cursors.check_free(name).err();
         let taken = taken.or_else(|| self.services.portals.has(name).then(|| cursor_exists(name)));
         if let Some(error) = taken {
             self.fail_transaction();
@@ -73,9 +73,11 @@ impl Session {
         })
     }
 
-    /// Closes a cursor of DECLARE as a portal of the protocol; there need be none of that name.
+    /// Closes a cursor as a portal of the protocol; there need be none of that name.
     pub fn forget_cursor(&mut self, name: &str) {
-        drop(self.cursors.take(name));
+        if !self.services.portals.close(name) {
+            drop(self.services.cursors.remove(name));
+        }
     }
 
     /// A statement that yields what a cursor or another prepared statement does: with the columns that these have by now.
@@ -189,22 +191,15 @@ impl Session {
     ) -> Result<(u64, PortalEnd), SqlError> {
         let prepared = Arc::clone(portal.prepared());
         let shared = portal.shared();
+        if !matches!(*shared.lock(), State::Open(_)) {
+            return portal.hand_out(max_rows, sink);
+        }
         let Some(job) = Job::prepared(&prepared, portal.params()) else { return Ok((0, PortalEnd::Empty)) };
-        let state = std::mem::replace(&mut *shared.lock(), State::Closed);
-        let mut counted = Counted { sink, rows: 0 };
-        let end = match state {
-            State::Open(open) => {
-                let open = Some(open);
-                self.pull_within(&job, &shared, open, Some(max_rows), false, &mut counted)?
-            }
-            State::Held(held) => held.hand_out(&shared, max_rows, &mut counted)?,
-            State::Ready | State::Done => {
-                *shared.lock() = State::Done;
-                counted.sink.begin(prepared.columns().unwrap_or_default())?;
-                PortalEnd::Complete(CommandTag { text: "SELECT 0".to_string(), rows: 0 })
-            }
-            State::Closed => return Err(portal.gone()),
+        let State::Open(open) = std::mem::replace(&mut *shared.lock(), State::Closed) else {
+            return Err(portal.gone());
         };
+        let mut counted = Counted { sink, rows: 0 };
+        let end = self.pull_within(&job, &shared, Some(open), Some(max_rows), false, &mut counted)?;
         Ok((counted.rows, end))
     }
 

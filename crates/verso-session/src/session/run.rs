@@ -65,7 +65,6 @@ impl Session {
         }
         state.changed_schema |= changes_schema(job.statement);
         self.set_aside_for(job)?;
-        self.note_position(job.statement);
         let types: Vec<SqlType> = match job.prepared {
             Some(prepared) if prepared.is_plain() => Vec::new(),
             Some(prepared) => prepared.params().to_vec(),
@@ -231,7 +230,6 @@ impl Session {
         self.services.lend_names(catalog);
         let views = Views {
             services: &self.services,
-            cursors: &self.cursors,
             portals: (&self.portals, active.state.serial),
             named: &self.plans.named,
             totals: self.measures.totals(),

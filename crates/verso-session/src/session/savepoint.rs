@@ -18,6 +18,7 @@ impl Session {
         let constraints = self.services.deferred.borrow().modes.clone();
         let events = self.services.deferred.borrow().place();
         let said = self.services.notify.mark();
+        let opened = self.services.portals.opened();
         let active = self.block_with_savepoints("SAVEPOINT")?;
         if active.state.condition != Condition::Good {
             return Err(in_failed_transaction());
@@ -32,6 +33,7 @@ impl Session {
             constraints,
             events,
             said,
+            opened,
         });
         Ok(tag("SAVEPOINT"))
     }
@@ -43,7 +45,7 @@ impl Session {
         active.txn.get_mut().rollback_to(&name.text)?;
         active.state.return_to(found);
         let savepoint = &active.state.savepoints[found];
-        let settings = Arc::clone(&savepoint.settings);
+        let (settings, opened) = (Arc::clone(&savepoint.settings), savepoint.opened);
         let (constraints, events, said) = (savepoint.constraints.clone(), savepoint.events, savepoint.said);
         active.set_read_only(savepoint.read_only);
         let shown = active.state.modes.shown();
@@ -55,7 +57,8 @@ impl Session {
             self.settings_changed();
         }
         self.portals.close_above(found);
-        self.cursors.end_above(found);
+        self.services.portals.close_since(opened);
+        self.services.cursors.end_since(opened);
         Ok(tag("ROLLBACK"))
     }
 
@@ -77,7 +80,6 @@ impl Session {
         let shown = active.state.modes.shown();
         self.services.transaction.set(Some(shown));
         self.portals.keep_at(found);
-        self.cursors.keep_at(found);
         Ok(tag("RELEASE"))
     }
 

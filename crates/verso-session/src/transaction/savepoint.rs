@@ -22,4 +22,6 @@ pub(crate) struct Savepoint {
     pub(crate) events: crate::tables::Place,
     /// What had been said to sessions that listen.
     pub(crate) said: Mark,
+    /// How many cursors functions had opened.
+    pub(crate) opened: u64,
 }

@@ -162,6 +162,7 @@ mod tests {
             constraints: ConstraintModes::default(),
             events: crate::tables::Place::default(),
             said: Mark::default(),
+            opened: 0,
         });
     }
 

@@ -16,8 +16,8 @@ use verso_catalog::{
 use verso_types::{SqlType, TimeStyle, Value};
 
 use crate::context::{
-    Binding, CatalogFunctions, Clock, CursorPlaces, Described, GivesWay, HeldSettings, Identity, Known,
-    Notice, NoticeSink, Notifications, Random, SequenceState, Services, SettingAccess, Signals, Workers,
+    Binding, CatalogFunctions, Clock, Described, GivesWay, HeldSettings, Identity, Known, Notice, NoticeSink,
+    Notifications, Random, SequenceState, Services, SessionCursors, SettingAccess, Signals, Workers,
 };
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
@@ -266,7 +266,7 @@ impl Notifications for Elsewhere {
     }
 }
 
-impl CursorPlaces for Elsewhere {
+impl SessionCursors for Elsewhere {
     fn cursor_place(&self, _: &str, _: &TableDef) -> Result<i64> {
         refused("look at cursors")
     }

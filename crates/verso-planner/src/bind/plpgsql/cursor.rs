@@ -81,7 +81,7 @@ impl Body<'_> {
         let query = Box::new(self.binder.statement(&placed(statement))?);
         refuse_change(&query)?;
         self.note_query(&query, text);
-        Ok(PlStatementKind::Open { cursor, args: Vec::new(), query, forward })
+        Ok(PlStatementKind::Open { cursor, args: Vec::new(), query, text: text.into(), forward })
     }
 
     /// `OPEN cursor FOR EXECUTE text`.
@@ -222,7 +222,8 @@ impl Body<'_> {
         let declared = self.declared(cursor, false)?;
         let (args, query) = self.opened(&declared, cursor, args)?;
         let forward = declared.cursor.forward;
-        Ok(PlStatementKind::Open { cursor: declared.plan(), args, query, forward })
+        let text = declared.cursor.text.as_str().into();
+        Ok(PlStatementKind::Open { cursor: declared.plan(), args, query, text, forward })
     }
 
     /// FETCH, MOVE.

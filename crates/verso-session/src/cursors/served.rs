@@ -1,0 +1,158 @@
+//! DECLARE, FETCH, MOVE and CLOSE as texts of EXECUTE.
+//!
+//! A cursor that is declared so collects its rows at once: what the function does next may change them.
+
+use std::sync::Arc;
+
+use verso_exec::context::Given;
+use verso_exec::plan::Movement;
+use verso_types::{Batch, SqlType};
+
+use super::{Places, SqlCursor, check_query, placed, tables_placed};
+use crate::client::{Client, Kept, Nowhere, OutputColumn, Results, StatementSink};
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::plans::Prepared;
+use crate::portal::{Held, Lives, Portal};
+use crate::services::Services;
+use verso_parser::syntax::{Cursor, Direction, Fetch, Name};
+use verso_planner::errors::{SqlError, sqlstate};
+
+/// DECLARE.
+pub(crate) fn declare(
+    frame: &Frame<'_>,
+    cursor: &Cursor,
+    text: &str,
+    given: Given<'_>,
+) -> Result<(), Failure> {
+    let services = frame.services;
+    let name = &cursor.name.text;
+    check_query(cursor)?;
+    check_free(services, name)?;
+    let (parsed, locks) = placed(cursor);
+    let types: Vec<Option<SqlType>> = given.types.iter().cloned().map(Some).collect();
+    let style = &services.settings.time_zone;
+    let prepared = Prepared::unbound(text.into(), Some(parsed), &types);
+    let prepared = Arc::new(prepared.bind(frame.catalog, style, &types, false)?);
+    let mut nowhere = Nowhere;
+    let mut kept = Kept::new(&mut nowhere, services.memory.keep());
+    frame.inside(|frame| {
+        let planned = prepared.plan(frame.catalog, style, false)?;
+        let client = Client::new(&mut kept);
+        let mut results = Results::aside(&client, services.memory.lend());
+        results.streams = true;
+        results.begin(&planned.columns)?;
+        frame.execute(&planned.bound, given.params, &mut results)?;
+        Ok(results.finish()?)
+    })?;
+    let columns = kept.columns.take().unwrap_or_default();
+    let (mut spool, tables) = (std::mem::take(&mut kept.rows), tables_placed(&columns));
+    let view = match tables.is_empty() {
+        true => None,
+        false => {
+            let mut txn = frame.txn.borrow_mut();
+            txn.begin_statement()?;
+            Some(txn.end_statement_holding()?)
+        }
+    };
+    let (mut rows, mut held) = (None, None);
+    if cursor.scroll {
+        let types: Vec<SqlType> = columns.iter().map(|column| column.ty.clone()).collect();
+        let mut reserved = services.memory.keep().lend().reserve("a cursor with SCROLL");
+        let (mut all, mut batch) = (Batch::of_types(&types), Batch::default());
+        while spool.next(&mut batch)? {
+            all.append(&batch);
+            reserved.resize(all.heap_bytes() as u64)?;
+        }
+        (rows, held) = (Some(all), Some(reserved));
+    }
+    let mut portal = Portal::new(prepared, given.params.to_vec());
+    portal.set_name(name);
+    let lives = Lives { transaction: None, depth: 0, hold: cursor.hold };
+    portal.hold(Held::new(columns, (None, spool), None, lives));
+    let open = SqlCursor {
+        _kept: services.memory.for_kept(&services.settings, text)?,
+        text: text.into(),
+        at: services.clocks.statement_started(),
+        portal,
+        binary: cursor.binary,
+        rows,
+        held,
+        position: 0,
+        hold: cursor.hold,
+        // As long as it is not none it ends with the transaction.
+        transaction: Some(0),
+        serial: services.portals.number(),
+        place: Places::new(tables, locks, view),
+    };
+    services.cursors.keep(name, open);
+    Ok(())
+}
+
+/// FETCH, MOVE: over how many rows.
+pub(crate) fn fetch(
+    services: &Services,
+    fetch: &Fetch,
+    sink: &mut dyn StatementSink,
+) -> Result<u64, SqlError> {
+    let name = &fetch.name.text;
+    if let Some(count) = fetch_opened(services, fetch, sink)? {
+        return Ok(count);
+    }
+    services.cursors.fetch(name, fetch.direction, sink).unwrap_or_else(|| Err(missing(name)))
+}
+
+/// The same of a cursor that a function has opened; none where there is none of that name.
+pub(crate) fn fetch_opened(
+    services: &Services,
+    fetch: &Fetch,
+    sink: &mut dyn StatementSink,
+) -> Result<Option<u64>, SqlError> {
+    let name = &fetch.name.text;
+    let Some(columns) = columns_of_opened(services, name) else { return Ok(None) };
+    let movement = match fetch.direction {
+        Direction::Forward(count) => Movement::Forward(count),
+        Direction::Backward(count) => Movement::Backward(count),
+        Direction::Absolute(number) => Movement::Absolute(number),
+        Direction::Relative(count) => Movement::Relative(count),
+    };
+    let rows = services.portals.fetch(name, movement)?.unwrap_or_default();
+    sink.begin(&columns)?;
+    if rows.rows > 0 {
+        sink.batch(&rows)?;
+    }
+    Ok(Some(rows.rows as u64))
+}
+
+/// The columns of a cursor that a function has opened.
+pub(crate) fn columns_of_opened(services: &Services, name: &str) -> Option<Vec<OutputColumn>> {
+    let shape = services.portals.columns(name)?;
+    let column = |(name, ty): &(Arc<str>, SqlType)| OutputColumn::new(Arc::clone(name), ty.clone());
+    Some(shape.fields.iter().map(column).collect())
+}
+
+/// CLOSE.
+pub(crate) fn close(services: &Services, name: Option<&Name>) -> Result<(), SqlError> {
+    let Some(Name { text: name, .. }) = name else {
+        services.cursors.clear();
+        services.portals.clear();
+        return Ok(());
+    };
+    match services.portals.close(name) || services.cursors.remove(name).is_some() {
+        true => Ok(()),
+        false => Err(missing(name)),
+    }
+}
+
+/// Refuses the name of another cursor.
+pub(crate) fn check_free(services: &Services, name: &str) -> Result<(), SqlError> {
+    services.cursors.check_free(name)?;
+    match services.portals.has(name) {
+        true => Err(SqlError::new(sqlstate::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists"))),
+        false => Ok(()),
+    }
+}
+
+fn missing(name: &str) -> SqlError {
+    SqlError::new(sqlstate::INVALID_CURSOR_NAME, format!("cursor \"{name}\" does not exist"))
+}
