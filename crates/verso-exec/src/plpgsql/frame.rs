@@ -362,11 +362,13 @@ impl Frame {
             PlTargets::Row { slot, .. } => (*slot, false),
             PlTargets::Record { slot } => (*slot, true),
             PlTargets::Places(_) => return Err(ExecError::raised("XX000", "a row for several variables")),
-            PlTargets::TriggerRow { types, .. } => {
-                let row = match value {
-                    Value::Record(row) => row.to_vec(),
-                    _ => vec![Value::Null; types.len()],
+            PlTargets::TriggerRow { first, types } => {
+                let Value::Record(row) = value else {
+                    // NEW and OLD are records: NULL leaves them as they are before they are assigned.
+                    (0..types.len()).try_for_each(|n| self.assign(cx, first + n, Value::Null))?;
+                    return self.assign(cx, first + types.len(), Value::Bool(false));
                 };
+                let row = row.to_vec();
                 return self.take_row(cx, &assignment.target, row, &assignment.types, &assignment.shape);
             }
         };

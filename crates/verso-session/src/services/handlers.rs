@@ -11,18 +11,30 @@ use crate::settings::Asked;
 pub(crate) struct BlockBegin {
     asked: Option<Asked>,
     read_only: bool,
+    /// How many statements of the schema had run.
+    defined: u32,
 }
 
 impl Services {
     /// A block with handlers begins; `name` is its savepoint.
     pub(crate) fn begin_block(&self, name: &str, txn: &Txn) {
-        let begin = BlockBegin { asked: self.settings.asked_by_now(), read_only: txn.is_read_only() };
+        let begin = BlockBegin {
+            asked: self.settings.asked_by_now(),
+            read_only: txn.is_read_only(),
+            defined: self.defined.get(),
+        };
         self.blocks.borrow_mut().set(name, begin);
     }
 
     /// A handler of the block has caught an error.
     pub(crate) fn undo_block(&self, name: &str, txn: &mut Txn) {
-        let Some(BlockBegin { asked, read_only }) = self.blocks.borrow_mut().return_to(name) else { return };
+        let Some(BlockBegin { asked, read_only, defined }) = self.blocks.borrow_mut().return_to(name) else {
+            return;
+        };
+        if self.defined.get() != defined {
+            // What was defined is gone again: the function goes on with the catalog as it is now.
+            self.defined.set(self.defined.get() + 1);
+        }
         if self.settings.return_to(asked) {
             // The function goes on with what follows from them.
             self.asked.set(self.asked.get() + 1);

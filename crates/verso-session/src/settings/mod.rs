@@ -525,7 +525,12 @@ impl Settings {
                 let fixed = zone::fixed(value).map_err(|detail| invalid(value).with_detail(detail))?;
                 let name = fixed.unwrap_or_else(|| value.to_string());
                 self.time_zone.zone = time_zone(&name).ok_or_else(|| invalid(value))?;
-                self.time_zone_name = name;
+                // Shown as the list of zones writes it.
+                self.time_zone_name = match self.time_zone.zone.iana_name() {
+                    Some(known) if known.eq_ignore_ascii_case(&name) => known.to_string(),
+                    Some(_) => name,
+                    None => name.to_ascii_uppercase(),
+                };
             }
             ("executor", value) => {
                 self.executor = match value.map(str::to_ascii_lowercase).as_deref() {
