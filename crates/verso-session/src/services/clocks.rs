@@ -45,7 +45,10 @@ impl Clocks {
 
     /// Literals or parameters are read outside of a transaction.
     pub(crate) fn read_outside(&self) {
-        self.transaction_started.store(self.now_rough(), Ordering::Relaxed);
+        // Where the statement is foreseen that they belong to, they mean its beginning.
+        if self.foreseen.get().is_none() {
+            self.transaction_started.store(self.now_rough(), Ordering::Relaxed);
+        }
     }
 
     /// When the transaction began.
