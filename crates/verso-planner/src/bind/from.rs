@@ -853,7 +853,7 @@ pub(crate) fn place_of(item: &FromItem) -> u32 {
 }
 
 /// Lets the rows of each item be told from those that an outer join makes up: by a column that has no NULL, or by one more.
-fn mark_rows(input: &mut Input) {
+pub(super) fn mark_rows(input: &mut Input) {
     let known = |column: &usize| {
         let ty = input.scope.columns[*column].1.clone();
         !may_be_null(&input.plan, &TypedExpr::column(*column, ty))
