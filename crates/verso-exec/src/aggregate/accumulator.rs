@@ -1,6 +1,5 @@
 //! The state of one aggregate of one group.
 
-use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 
 use verso_types::error::sqlstate;
@@ -13,6 +12,7 @@ use super::FloatSum;
 use super::moments::{ExactMoments, FloatMoments};
 use super::ordered::OrderedRows;
 use super::places::Places;
+use super::seen::Seen;
 use crate::error::Result;
 use crate::functions::{self, AggregateKind};
 use crate::memory::{VALUE_BYTES_MAX, check_length};
@@ -23,7 +23,7 @@ use crate::plan::AggregateCall;
 pub(crate) struct Accumulator {
     pub(super) state: State,
     /// Values seen already, for DISTINCT.
-    distinct: Option<HashSet<Key>>,
+    distinct: Option<Box<Seen>>,
     /// Rows kept until their order is known.
     rows: Option<Box<OrderedRows>>,
     /// The direct arguments, of the first row.
@@ -265,7 +265,7 @@ impl Accumulator {
             kind => State::Moments { moments: Box::default(), kind },
         };
         let rows = OrderedRows::of(call).map(Box::new);
-        let distinct = (call.distinct && rows.is_none()).then(HashSet::new);
+        let distinct = (call.distinct && rows.is_none()).then(Box::default);
         Self { state, distinct, rows, direct: None, payload: 0 }
     }
 
@@ -327,7 +327,7 @@ impl Accumulator {
     /// Those of [`Accumulator::add`].
     pub fn merge(&mut self, other: Accumulator) -> Result<()> {
         if let Some(seen) = other.distinct {
-            return seen.into_iter().try_for_each(|key| self.add(std::slice::from_ref(&key.0)));
+            return seen.into_values().try_for_each(|value| self.add(std::slice::from_ref(&value)));
         }
         if let (State::Numeric { sum, count, average }, State::Big { .. }) = (&self.state, &other.state) {
             self.state = State::Big { sum: Number::from(*sum), count: *count, average: *average };
@@ -421,11 +421,10 @@ impl Accumulator {
         if first.is_null() && !matches!(self.state, State::Array { .. }) {
             return Ok(());
         }
-        if let Some(seen) = &mut self.distinct {
-            if !seen.insert(Key(first.clone())) {
-                return Ok(());
-            }
-            self.payload += payload(first);
+        if let Some(seen) = &mut self.distinct
+            && !seen.insert(first)
+        {
+            return Ok(());
         }
         if let State::Numeric { sum, count, average } = self.state
             && outgrows(&sum, first)
@@ -544,6 +543,16 @@ impl Accumulator {
         self.distinct.is_none() && self.rows.is_none() && self.direct.is_none()
     }
 
+    /// Takes a text, given by its bytes. False where only [`add`](Self::add) can do it: nothing was taken then.
+    pub fn add_text(&mut self, text: &[u8]) -> bool {
+        let (State::Count(count), Some(seen), None) = (&mut self.state, &mut self.distinct, &self.rows)
+        else {
+            return false;
+        };
+        *count += i64::from(seen.insert_text(text));
+        true
+    }
+
     /// Counts rows of `count(*)`.
     pub fn add_rows(&mut self, rows: usize) {
         if let State::Count(count) = &mut self.state {
@@ -660,7 +669,7 @@ impl Accumulator {
     pub fn sort_repeats(&mut self, call: &AggregateCall) {
         if let Some(seen) = self.distinct.take() {
             let mut rows = OrderedRows::any(call);
-            rows.set_values(seen.into_iter().map(|key| key.0).collect());
+            rows.set_values(seen.into_values().collect());
             *self = Self { rows: Some(Box::new(rows)), distinct: None, ..Self::new(call) };
         }
     }
@@ -713,8 +722,7 @@ impl Accumulator {
             _ => 0,
         };
         let kept = kept + self.rows.as_ref().map_or(0, |rows| rows.heap_bytes());
-        kept + self.payload
-            + self.distinct.as_ref().map_or(0, |seen| seen.capacity() * (size_of::<Key>() + 8))
+        kept + self.payload + self.distinct.as_ref().map_or(0, |seen| size_of::<Seen>() + seen.heap_bytes())
     }
 
     /// All of the state, to be put aside: [`Accumulator::load`] of the same call goes on from there.
@@ -749,7 +757,7 @@ impl Accumulator {
             saved.push(Value::Array(direct.into_vec().into()));
         }
         if let Some(seen) = self.distinct {
-            saved.push(Value::Array(seen.into_iter().map(|key| key.0).collect()));
+            saved.push(Value::Array(seen.into_values().collect()));
         }
         saved
     }
@@ -834,8 +842,9 @@ impl Accumulator {
         if let Some(seen) = &mut new.distinct
             && let Value::Array(saved) = next()
         {
-            new.payload += saved.iter().map(payload).sum::<usize>();
-            seen.extend(saved.iter().cloned().map(Key));
+            saved.iter().for_each(|value| {
+                seen.insert(value);
+            });
         }
         Ok(new)
     }

@@ -11,6 +11,7 @@ mod float_sum;
 mod moments;
 mod ordered;
 mod places;
+mod seen;
 mod states;
 
 pub(crate) use accumulator::{Accumulator, payload};

@@ -9,6 +9,7 @@ use crate::aggregate::{Accumulator, GroupStates, OrderedRows};
 use crate::context::EvalContext;
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, Predicate, RowExpr};
+use crate::functions::AggregateKind;
 use crate::memory::Reservation;
 use crate::plan::{AggregateCall, ExprKind, TypedExpr};
 
@@ -47,6 +48,8 @@ pub(super) struct Call {
     filter: Option<Predicate>,
     selection: Vec<u32>,
     shareable: bool,
+    /// The different ones of a column of texts are counted by their bytes.
+    tells_texts: bool,
     keeps_rows: bool,
 }
 
@@ -187,6 +190,9 @@ impl Call {
             direct: call.direct.len(),
             filter: call.filter.as_ref().map(|filter| Predicate::compile(filter, executor)),
             selection: Vec::new(),
+            tells_texts: call.distinct
+                && call.function.kind == AggregateKind::Count
+                && matches!(call.args.as_slice(), [arg] if matches!(arg.ty, SqlType::Text | SqlType::Varchar(_))),
             keeps_rows: call.distinct || OrderedRows::of(call).is_some(),
             shareable: Accumulator::merges(call) && call.exprs().all(TypedExpr::is_parallel_safe),
         }
@@ -311,6 +317,12 @@ impl Call {
     /// Feeds one row of the input batch.
     pub fn add_row(&self, accumulator: &mut Accumulator, batch: &Batch, row: usize) -> Result<()> {
         if let Some(index) = self.column {
+            let column = &batch.columns[index];
+            if let (true, Some(texts)) = (self.tells_texts, column.data.bytes())
+                && (column.is_null(row) || accumulator.add_text(texts.get(row)))
+            {
+                return Ok(());
+            }
             return accumulator.add(&[batch.columns[index].value(row, &self.call.args[0].ty)]);
         }
         // computed arguments have a row for each row that counts

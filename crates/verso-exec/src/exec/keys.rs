@@ -51,7 +51,7 @@ const TWO: u64 = 0xe703_7ed1_a0b4_28db;
 
 /// The hash of a key: sixteen bytes at a time through a product of twice the width.
 #[inline]
-pub(super) fn hash(key: &[u8]) -> u64 {
+pub(crate) fn hash(key: &[u8]) -> u64 {
     #[cfg(test)]
     if ZERO_HASHES.get() {
         return 0;

@@ -26,6 +26,7 @@ mod context;
 mod current;
 mod direct;
 mod distinct;
+mod drawing;
 mod drawn;
 mod filter;
 mod foreign;
@@ -79,6 +80,8 @@ pub use foreign::{
     rules_over, set_generated,
 };
 pub use found::FoundRecords;
+pub(crate) use keys::hash as hash_of_bytes;
+pub(crate) use lock::record_of;
 pub use permitted::check_rights;
 pub use probe::{Measured, Probes};
 pub use prune::prune;

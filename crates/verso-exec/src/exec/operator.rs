@@ -12,6 +12,7 @@ use super::apply::ApplyOperator;
 use super::combine::{RecursiveOperator, SharedOperator, WorkOperator};
 use super::current::CurrentOperator;
 use super::distinct::{DistinctOperator, RowOrder};
+use super::drawing::Drawing;
 use super::filter::{KeyFilter, Reach};
 use super::gate::GateOperator;
 use super::group::{GroupOperator, SortedGroupOperator, computed_once};
@@ -143,10 +144,11 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
     match plan {
         Plan::Values { rows, columns } => Box::new(ValuesOperator::new(rows, columns, executor)),
         Plan::TableScan { table, columns, filter } => gated(filter.as_ref(), executor, |filter| {
+            let (drawing, filter) = Drawing::of(columns, filter);
             let scan = |filter: Option<&TypedExpr>| -> Box<dyn Operator> {
-                Box::new(ScanOperator::new(table, columns, None, filter, executor))
+                Box::new(ScanOperator::new(table, columns, None, filter, executor).of_sample(drawing))
             };
-            stepwise(plan, filter, scan, executor)
+            stepwise(plan, filter.as_ref(), scan, executor)
         }),
         Plan::IndexScan { table, columns, access, filter } => gated(filter.as_ref(), executor, |filter| {
             let scan = |filter: Option<&TypedExpr>| -> Box<dyn Operator> {

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_catalog::{IndexDef, TableDef};
-use verso_storage::heap::Condition;
+use verso_storage::heap::{Condition, Draw};
 use verso_storage::index::KeyRange;
 use verso_storage::work;
 use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, Physical, SqlType, Value, cast};
 
 use super::access::{Access, Found, is_much};
+use super::drawing::{Drawing, drawn};
 use super::filter::{KeyFilter, Reach, ScanFilters};
 use super::late::{Late, Trial};
 use super::lock::record_number;
@@ -144,6 +145,10 @@ pub(crate) struct ScanOperator {
     table: Arc<TableDef>,
     columns: Vec<usize>,
     access: Option<Access>,
+    /// It reads a sample of the table.
+    drawing: Option<Drawing>,
+    /// What of the sample the cursor leaves to be drawn.
+    draw: Option<Draw>,
     /// What its condition says of places: these pages are read.
     pages: Option<Pages>,
     /// The range as a condition, for when the table is read whole.
@@ -192,6 +197,8 @@ impl ScanOperator {
             columns: columns.iter().copied().filter(|column| *column != RECORD_COLUMN).collect(),
             records: columns.contains(&RECORD_COLUMN),
             access: access.map(|access| Access::compile(table, access)),
+            drawing: None,
+            draw: None,
             pages: if access.is_none() { Pages::of(columns, filter) } else { None },
             instead: access
                 .and_then(|access| access.instead.as_ref())
@@ -223,6 +230,13 @@ impl ScanOperator {
             trial: Trial::default(),
             held: None,
         }
+    }
+}
+
+impl ScanOperator {
+    /// The same of a sample of the table.
+    pub fn of_sample(self, drawing: Option<Drawing>) -> Self {
+        Self { drawing, ..self }
     }
 }
 
@@ -376,6 +390,9 @@ impl Operator for ScanOperator {
             if let Some(pages) = &self.pages {
                 scan.keep_pages(pages.ranges(&cx.eval())?);
             }
+            if let Some(drawing) = &self.drawing {
+                self.draw = drawing.begin(&cx.eval(), &mut *scan)?;
+            }
             *cursor = Some(scan);
             self.ask(cx);
             self.sift(cx);
@@ -454,6 +471,10 @@ impl Operator for ScanOperator {
             return self.next_late(cx, bound, out);
         }
         let Some(cursor) = &mut self.cursor else { return Ok(false) };
+        if let (Some(rows), None) = (bound, &self.filter) {
+            // Each of them counts.
+            cursor.expect(rows);
+        }
         loop {
             cx.check_cancelled()?;
             let records = match self.records {
@@ -470,6 +491,10 @@ impl Operator for ScanOperator {
                 out.columns.push(Column { data: ColumnData::I64(places), nulls: NullMask::default() });
             }
             let seen = out.rows;
+            if let Some(draw) = self.draw {
+                drawn(draw, cursor.records(), &mut self.selection);
+                out.filter(&self.selection);
+            }
             self.filters.apply(out);
             let instead = self.instead.as_mut().filter(|_| self.whole);
             let mut left = out.rows > 0;
@@ -514,7 +539,8 @@ impl Operator for ScanOperator {
     }
 
     fn shareable(&self) -> Option<u64> {
-        self.cursor.as_ref().filter(|_| self.is_safe && !self.point && self.late.is_none())?.pages_left()
+        let is_simple = self.is_safe && !self.point && self.late.is_none() && self.draw.is_none();
+        self.cursor.as_ref().filter(|_| is_simple)?.pages_left()
     }
 
     fn split(&mut self, _: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
@@ -523,6 +549,8 @@ impl Operator for ScanOperator {
             table: Arc::clone(&self.table),
             columns: self.columns.clone(),
             access: None,
+            drawing: None,
+            draw: None,
             pages: None,
             instead: self.instead.clone(),
             whole: self.whole,
@@ -562,6 +590,8 @@ impl Operator for ScanOperator {
             table: Arc::clone(&self.table),
             columns: self.columns.clone(),
             access: self.access.clone(),
+            drawing: self.drawing.clone(),
+            draw: None,
             pages: self.pages.clone(),
             instead: None,
             whole: false,
@@ -627,7 +657,13 @@ impl FunctionRows {
                     && column.data.bytes().is_none_or(|bytes| bytes.bytes.len() < BATCH_BYTES)
                     && let Some(value) = values.next()
                 {
-                    column.push_value(&value, ty)?;
+                    match &value {
+                        // Its row is of one column.
+                        Value::Record(fields) if fields.len() == 1 && !ty.is_row() => {
+                            column.push_value(&fields[0], ty)?;
+                        }
+                        value => column.push_value(value, ty)?,
+                    }
                     out.rows += 1;
                 }
                 Ok(out.rows > 0)

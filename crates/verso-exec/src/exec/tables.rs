@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
-use verso_storage::heap::Condition;
+use verso_storage::heap::{Condition, Draw};
 use verso_storage::index::KeyRange;
 use verso_storage::{HeldView, RecordId, RecordLockMode, WaitPolicy};
 use verso_types::snapshot::Snapshot;
@@ -334,6 +334,16 @@ pub trait TableCursor: Send {
     /// Reads the rows of these pages only, which ascend; of a cursor of a whole table that has read nothing yet.
     fn keep_pages(&mut self, pages: Vec<Range<u32>>) {
         let _ = pages;
+    }
+    /// So many rows may be all that is wanted: a hint to a cursor that has read nothing yet, which reads no more at first.
+    fn expect(&mut self, rows: u64) {
+        let _ = rows;
+    }
+    /// Reads only the rows that are drawn, of a cursor of a whole table that has read nothing yet. False, and nothing has changed,
+    /// where it cannot.
+    fn draw(&mut self, draw: Draw) -> bool {
+        let _ = draw;
+        false
     }
     /// How many pages are still to be read, if several threads can share them.
     fn pages_left(&self) -> Option<u64> {

@@ -35,12 +35,8 @@ pub(crate) struct LikePattern {
 impl LikePattern {
     /// Compiles a pattern; an empty `escape` means there is none.
     pub fn new(pattern: &str, escape: &str, fold: bool) -> Result<Self, TypeError> {
-        let mut marks = escape.chars();
-        let mark = marks.next();
-        if marks.next().is_some() {
-            return Err(TypeError::new("22025", "invalid escape string")
-                .with_hint("Escape string must be empty or one character."));
-        }
+        escape_mark(escape)?;
+        let mark = escape.chars().next();
         let folded = if fold { lower(pattern) } else { pattern.to_owned() };
         let mut steps: Vec<Step> = Vec::new();
         let mut chars = folded.chars();
@@ -106,6 +102,115 @@ impl LikePattern {
         } else {
             fits(&self.steps, text, work)
         }
+    }
+}
+
+/// Whether a text fits a pattern that is for this text only: as [`LikePattern::matches`], without compiling it. `mark` are the bytes
+/// of the escape character, none where there is none.
+///
+/// # Errors
+/// Those of `work`; 22025.
+pub(crate) fn fits_given<E: From<TypeError>>(
+    pattern: &[u8],
+    mark: &[u8],
+    text: &[u8],
+    work: &mut Work<'_, E>,
+) -> Result<bool, E> {
+    let is_mark = |at: usize| !mark.is_empty() && pattern[at..].starts_with(mark);
+    let (mut step, mut at) = (0, 0);
+    // Behind the last `%` seen, and where in the text what follows it was tried.
+    let mut retry: Option<(usize, usize)> = None;
+    loop {
+        let advanced = match pattern.get(step) {
+            None if at == text.len() => return Ok(true),
+            None => false,
+            Some(_) if is_mark(step) => {
+                let literal = step + mark.len();
+                if literal == pattern.len() {
+                    if at < text.len() {
+                        let message = "LIKE pattern must not end with escape character";
+                        return Err(TypeError::new("22025", message).into());
+                    }
+                    false
+                } else {
+                    let length = char_len(&pattern[literal..]);
+                    let here = text[at..].starts_with(&pattern[literal..literal + length]);
+                    if here {
+                        (step, at) = (literal + length, at + length);
+                    }
+                    here
+                }
+            }
+            Some(b'%') => {
+                step += 1;
+                // `%_` is `_%`, as characters that are counted once need not be counted at each place.
+                while let Some(byte) = pattern.get(step).filter(|_| !is_mark(step)) {
+                    match byte {
+                        b'%' => {}
+                        b'_' if at < text.len() => at += char_len(&text[at..]),
+                        b'_' => return Ok(false),
+                        _ => break,
+                    }
+                    step += 1;
+                }
+                if step == pattern.len() {
+                    return Ok(true);
+                }
+                retry = Some((step, at));
+                true
+            }
+            Some(b'_') => {
+                let here = at < text.len();
+                if here {
+                    (step, at) = (step + 1, at + char_len(&text[at..]));
+                }
+                here
+            }
+            Some(byte) => {
+                let here = text.get(at) == Some(byte);
+                if here {
+                    (step, at) = (step + 1, at + 1);
+                }
+                here
+            }
+        };
+        if advanced {
+            continue;
+        }
+        let Some((after, from)) = retry else { return Ok(false) };
+        work.add(at.saturating_sub(from) + 1)?;
+        if from >= text.len() {
+            return Ok(false);
+        }
+        let mut next = from + char_len(&text[from..]);
+        // Where the byte is that has to come first.
+        let first = if is_mark(after) { after + mark.len() } else { after };
+        if let Some(byte) = pattern.get(first) {
+            match text[next..].iter().position(|one| one == byte) {
+                Some(skipped) => {
+                    work.add(skipped)?;
+                    next += skipped;
+                }
+                None => {
+                    work.add(text.len() - next)?;
+                    return Ok(false);
+                }
+            }
+        }
+        (step, at) = (after, next);
+        retry = Some((after, next));
+    }
+}
+
+/// The bytes of an escape character, of which there may be none.
+///
+/// # Errors
+/// 22025 for several.
+pub(crate) fn escape_mark(escape: &str) -> Result<&[u8], TypeError> {
+    match escape.chars().nth(1) {
+        None => Ok(escape.as_bytes()),
+        Some(_) => Err(TypeError::new("22025", "invalid escape string")
+            .with_hint("Escape string must be empty or one character.")),
     }
 }
 
@@ -264,6 +369,35 @@ mod tests {
         }
         assert!(matches(&LikePattern::new("ab", "", true).unwrap(), "AB"));
         assert!(matches(&LikePattern::new("a#%", "#", false).unwrap(), "a%"));
+    }
+
+    #[test]
+    fn a_pattern_that_is_not_compiled_means_the_same() {
+        let parts = ["a", "b", "ä", "%", "_", "\\", "ab", "c"];
+        let mut seed = 7_u64;
+        let mut draw = |most: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % most
+        };
+        for _ in 0..20_000 {
+            let mut made = |parts: &[&str], most: u64| -> String {
+                (0..draw(most)).map(|_| parts[draw(parts.len() as u64) as usize]).collect()
+            };
+            let (pattern, text) = (made(&parts, 7), made(&["a", "b", "ä", "c", "%"], 9));
+            for escape in ["\\", "", "b", "ä"] {
+                let mut go_on = || Ok(());
+                let mut work: Work<'_, TypeError> = Work::new(&mut go_on);
+                let compiled = LikePattern::new(&pattern, escape, false).unwrap();
+                let wanted = compiled.matches(text.as_bytes(), &mut work).map_err(|error| error.sqlstate);
+                let mark = escape_mark(escape).unwrap();
+                let found = fits_given(pattern.as_bytes(), mark, text.as_bytes(), &mut work);
+                assert_eq!(
+                    found.map_err(|error| error.sqlstate),
+                    wanted,
+                    "{text} LIKE {pattern} ESCAPE {escape}"
+                );
+            }
+        }
     }
 
     #[test]

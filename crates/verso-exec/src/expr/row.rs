@@ -8,7 +8,7 @@ use verso_types::{
     cast_machine_number, cmp_sql, eq_sql,
 };
 
-use super::like::{LikePattern, Work};
+use super::like::{LikePattern, Work, escape_mark, fits_given};
 use super::repeated::{Repeated, has_parts};
 use crate::context::EvalContext;
 use crate::error::{DomainViolation, ExecError, Result};
@@ -647,8 +647,12 @@ fn like(expr: &TypedExpr) -> Closure {
         let (Some(text), Some(pattern), Some(escape)) = (text.as_str(), pattern.as_str(), escape) else {
             return Ok(Value::Null);
         };
-        let compiled = LikePattern::new(pattern, escape, fold)?;
         let mut go_on = || cx.runtime.check_cancelled();
-        Ok(Value::Bool(compiled.matches(text.as_bytes(), &mut Work::new(&mut go_on))? != negated))
+        let work = &mut Work::new(&mut go_on);
+        let fits = match fold {
+            true => LikePattern::new(pattern, escape, fold)?.matches(text.as_bytes(), work)?,
+            false => fits_given(pattern.as_bytes(), escape_mark(escape)?, text.as_bytes(), work)?,
+        };
+        Ok(Value::Bool(fits != negated))
     })
 }

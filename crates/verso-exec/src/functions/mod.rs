@@ -46,7 +46,7 @@ mod quoting;
 mod ranges;
 pub mod records;
 mod registry;
-mod samples;
+pub(crate) mod samples;
 mod sends;
 mod session;
 mod sets;

@@ -1,6 +1,8 @@
 //! Regular expressions: `~`, `~*`, `!~`, `!~*`, the functions `regexp_…`, `substring(text from pattern)`.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 
 use verso_types::{SqlType, TypeError, Value};
@@ -13,8 +15,10 @@ use crate::error::Result;
 use crate::memory::Bytes;
 use crate::regexp::{Match, Options, Regexp};
 
-/// Compiled patterns kept per thread; a statement rarely has more than one.
-const CACHED: usize = 8;
+/// Compiled patterns kept per thread: a column of patterns rarely has more.
+const CACHED: usize = 128;
+/// Steps of all of their automata, of which the memory is a multiple; the last one may have more.
+const STEPS_CACHED: usize = 50_000;
 /// Matches between two looks at the flag that cancels.
 const TICK_MATCHES: usize = 4096;
 
@@ -50,23 +54,60 @@ impl Flags {
     }
 }
 
-thread_local! {
-    static CACHE: RefCell<Vec<(String, Options, Rc<Regexp>)>> = const { RefCell::new(Vec::new()) };
+fn compiled(pattern: &str, flags: Flags) -> Result<Rc<Regexp>> {
+    CACHE.with_borrow_mut(|cache| cache.get(pattern, flags.options))
 }
 
-fn compiled(pattern: &str, flags: Flags) -> Result<Rc<Regexp>> {
-    CACHE.with_borrow_mut(|cache| {
-        let is_it = |(text, options, _): &(String, Options, _)| *options == flags.options && text == pattern;
-        if let Some(at) = cache.iter().position(is_it) {
-            return Ok(Rc::clone(&cache[at].2));
+thread_local! {
+    static CACHE: RefCell<Compiled> = RefCell::default();
+}
+
+/// Compiled patterns, as many as [`CACHED`] and [`STEPS_CACHED`] allow; those used last stay.
+#[derive(Default)]
+struct Compiled {
+    /// By a hash of pattern and options.
+    known: HashMap<u64, Known>,
+    hasher: RandomState,
+    /// The steps of all of them.
+    steps: usize,
+    uses: u64,
+}
+
+struct Known {
+    pattern: Box<str>,
+    options: Options,
+    regexp: Rc<Regexp>,
+    used: u64,
+}
+
+impl Compiled {
+    fn get(&mut self, pattern: &str, options: Options) -> Result<Rc<Regexp>> {
+        let hash = self.hasher.hash_one((pattern, options));
+        self.uses += 1;
+        if let Some(known) = self.known.get_mut(&hash)
+            && known.options == options
+            && *known.pattern == *pattern
+        {
+            known.used = self.uses;
+            return Ok(Rc::clone(&known.regexp));
         }
-        let regexp = Rc::new(Regexp::new(pattern, flags.options)?);
-        if cache.len() == CACHED {
-            cache.remove(0);
+        let regexp = Rc::new(Regexp::new(pattern, options)?);
+        self.forget(hash);
+        self.steps += regexp.steps();
+        while !self.known.is_empty() && (self.known.len() >= CACHED || self.steps > STEPS_CACHED) {
+            let oldest = self.known.iter().min_by_key(|(_, known)| known.used).map(|(hash, _)| *hash);
+            oldest.into_iter().for_each(|hash| self.forget(hash));
         }
-        cache.push((pattern.to_owned(), flags.options, Rc::clone(&regexp)));
+        let known = Known { pattern: pattern.into(), options, regexp: Rc::clone(&regexp), used: self.uses };
+        self.known.insert(hash, known);
         Ok(regexp)
-    })
+    }
+
+    fn forget(&mut self, hash: u64) {
+        if let Some(known) = self.known.remove(&hash) {
+            self.steps -= known.regexp.steps();
+        }
+    }
 }
 
 fn is_match(cx: &EvalContext<'_>, text: &str, pattern: &str, fold: bool, negated: bool) -> Result<Value> {

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use verso_types::{SqlType, Value, cmp_sql};
 
+use super::collected::Rows;
 use super::define::unexpected;
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
+use crate::plpgsql::check_row;
 
 /// `(row).field`: a row and the number of the field, from 0. The binder writes it, and knows the type.
 pub static FIELD: BuiltinFunction = BuiltinFunction {
@@ -19,6 +21,19 @@ pub static FIELD: BuiltinFunction = BuiltinFunction {
     strict: true,
     volatility: Volatility::Immutable,
     body: Body::Scalar(field),
+    kernel: None,
+};
+
+/// `unnest(array) AS (a int, …)`: the elements of an array of rows whose fields the query says.
+pub static UNNEST_ROWS: BuiltinFunction = BuiltinFunction {
+    name: "unnest",
+    operator: None,
+    args: &[ArgType::AnyArray],
+    variadic: false,
+    result: ResultType::Fixed(SqlType::Record),
+    strict: true,
+    volatility: Volatility::Immutable,
+    body: Body::TypedSet(unnest_rows),
     kernel: None,
 };
 
@@ -213,6 +228,23 @@ fn type_of(value: &Value) -> String {
         Value::Opaque(value) => return value.kind().plain_type().pg_name(),
     };
     name.to_owned()
+}
+
+fn unnest_rows(_: &EvalContext<'_>, args: &[Value], _: &[SqlType], types: &[SqlType]) -> Result<Rows> {
+    let [Value::Array(values)] = args else { return Err(unexpected("unnest", args)) };
+    // Before the first is taken: what is not of these fields is no row of them.
+    for value in values.iter() {
+        if let Value::Record(fields) = value {
+            check_row(fields, types)?;
+        }
+    }
+    let (count, values, single) = (values.len(), values.clone(), types.len() == 1);
+    let one = move |n: usize| match &values[n] {
+        // Of one column: a value by itself.
+        Value::Record(fields) if single => fields.first().cloned().unwrap_or(Value::Null),
+        value => value.clone(),
+    };
+    Ok(Box::new((0..count).map(one)))
 }
 
 fn set_field(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {

@@ -1,13 +1,19 @@
 //! Whether a row is in a sample of its table (TABLESAMPLE); as operators whose names nobody can write.
 
+use verso_storage::heap::Draw;
 use verso_types::{SqlType, TypeError, Value};
 
 use super::define::unexpected;
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::error::Result;
+use crate::exec::record_of;
+use crate::plan::{ExprKind, TypedExpr};
 
-/// Whether a unit, a row or a page, is in the sample of so many percent.
-fn chosen(unit: u64, percent: &Value, seed: &Value) -> Result<Value> {
+/// The sample of so many percent of the rows of a table, or of its pages.
+///
+/// # Errors
+/// For a percentage that is none, and NULLs.
+pub(crate) fn draw(pages: bool, percent: &Value, seed: &Value) -> Result<Draw> {
     let percent = match percent {
         Value::Float8(percent) if (0.0..=100.0).contains(percent) => *percent,
         Value::Float8(_) => {
@@ -18,22 +24,29 @@ fn chosen(unit: u64, percent: &Value, seed: &Value) -> Result<Value> {
     let Value::Float8(seed) = seed else {
         return Err(TypeError::new("2202G", "TABLESAMPLE REPEATABLE parameter cannot be null").into());
     };
-    let mixed = mix(mix(seed.to_bits()).wrapping_add(unit));
-    // The upper 53 bits as a fraction.
-    Ok(Value::Bool(((mixed >> 11) as f64) < percent / 100.0 * (1u64 << 53) as f64))
+    Ok(Draw::new(pages, percent / 100.0, *seed))
 }
 
-/// The finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
+/// What a condition draws: of pages or of rows, the percentage and the seed, over the place of a row in that column.
+pub(crate) fn drawn(condition: &TypedExpr, column: usize) -> Option<(bool, &TypedExpr, &TypedExpr)> {
+    let ExprKind::Call { function, args } = &condition.kind else { return None };
+    let pages = match function.operator? {
+        ROWS => false,
+        PAGES => true,
+        _ => return None,
+    };
+    match args.as_slice() {
+        [place, percent, seed] if place.as_column() == Some(column) => Some((pages, percent, seed)),
+        _ => None,
+    }
 }
 
-/// An entry; `$unit` makes a number of a record's place.
+const ROWS: &str = "sample rows";
+const PAGES: &str = "sample pages";
+
+/// An entry; of whole pages, or of rows.
 macro_rules! sample {
-    ($name:literal, $unit:expr) => {
+    ($name:expr, $pages:literal) => {
         BuiltinFunction {
             name: "",
             operator: Some($name),
@@ -48,7 +61,9 @@ macro_rules! sample {
             // Judged where the places of rows are known: no rewrite moves it.
             volatility: Volatility::Volatile,
             body: Body::Scalar(|_, args| match args {
-                [Value::Int8(place), percent, seed] => chosen($unit(*place as u64), percent, seed),
+                [Value::Int8(place), percent, seed] => {
+                    Ok(Value::Bool(draw($pages, percent, seed)?.has(record_of(*place))))
+                }
                 _ => Err(unexpected("TABLESAMPLE", args)),
             }),
             kernel: None,
@@ -57,5 +72,4 @@ macro_rules! sample {
 }
 
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 1] =
-    [&[sample!("sample rows", |place: u64| place), sample!("sample pages", |place: u64| place >> 16)]];
+pub(super) static TABLES: [&[BuiltinFunction]; 1] = [&[sample!(ROWS, false), sample!(PAGES, true)]];

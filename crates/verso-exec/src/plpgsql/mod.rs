@@ -109,7 +109,7 @@ fn check_record(shape: Option<&RowType>, types: &[SqlType]) -> Result<()> {
 }
 
 /// Whether the row that a function in SQL has made has the columns that the query wants: its body may say ROW.
-fn check_row(values: &[Value], types: &[SqlType]) -> Result<()> {
+pub(crate) fn check_row(values: &[Value], types: &[SqlType]) -> Result<()> {
     let mismatch = |detail: String| {
         Err(ExecError::Raised(Box::new(Raised {
             sqlstate: "42804".into(),

@@ -18,8 +18,11 @@ pub(super) struct Fast {
 pub(super) fn fast_of(node: &Node) -> Option<Fast> {
     let (mut text, mut exact) = (String::new(), true);
     write(node, &mut text, &mut exact)?;
-    Some(Fast { regex: RegexBuilder::new(&text).build().ok()?, exact })
+    Some(Fast { regex: RegexBuilder::new(&text).dfa_size_limit(STATES_BYTES).build().ok()?, exact })
 }
+
+/// What the states that an expression meets in texts may take: many expressions are kept.
+const STATES_BYTES: usize = 256 << 10;
 
 fn write(node: &Node, out: &mut String, exact: &mut bool) -> Option<()> {
     stack::check().ok()?;

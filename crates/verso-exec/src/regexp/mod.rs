@@ -47,7 +47,7 @@ fn invalid(flaw: &str) -> TypeError {
 }
 
 /// What the letters of options ask for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Options {
     /// Whatever the case.
     pub fold: bool,
@@ -93,6 +93,7 @@ pub(crate) struct Regexp {
     tree: Tree,
     groups: usize,
     fast: Option<Fast>,
+    steps: usize,
 }
 
 /// A match: the whole, then its groups, as places in the text.
@@ -135,11 +136,14 @@ impl Regexp {
     /// 2201B for one that is wrong, or too large.
     pub fn new(pattern: &str, options: Options) -> Result<Regexp, TypeError> {
         let (node, groups, options) = parse::parse(pattern, options)?;
-        Ok(Regexp {
-            tree: Tree::of(&node, options.fold, &mut Budget::default())?,
-            groups,
-            fast: fast_of(&node),
-        })
+        let mut budget = Budget::default();
+        let tree = Tree::of(&node, options.fold, &mut budget)?;
+        Ok(Regexp { tree, groups, fast: fast_of(&node), steps: budget.used() })
+    }
+
+    /// How many steps its automata have.
+    pub fn steps(&self) -> usize {
+        self.steps
     }
 
     /// Does any part of a text match?

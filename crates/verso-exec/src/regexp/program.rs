@@ -19,6 +19,13 @@ impl Default for Budget {
     }
 }
 
+impl Budget {
+    /// How many they have.
+    pub(super) fn used(&self) -> usize {
+        STEPS_MAX - self.0
+    }
+}
+
 /// A step of a program.
 #[derive(Clone, Debug)]
 pub(super) enum Step {

@@ -33,7 +33,7 @@ use super::table_number::RowNumbers;
 use super::walk::{columns_of, map_columns, prune};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax;
-use verso_types::SqlType;
+use verso_types::{SqlType, Value};
 
 impl Binder<'_> {
     /// UPDATE.
@@ -325,6 +325,7 @@ fn updated(assigned: &[usize], new: usize) -> impl FnMut(Returned, &SqlType) -> 
                 assigned.iter().position(|assigned| *assigned == column).map_or(column, |n| new + n)
             }
             Returned::Other(column) | Returned::Old(column) => column,
+            Returned::WasThere | Returned::IsThere => return is_there(),
             Returned::Action => return TypedExpr::null(ty.clone()),
         };
         TypedExpr::column(column, ty.clone())
@@ -340,6 +341,7 @@ pub(super) fn stored(
         let column = match returned {
             Returned::Own(column) | Returned::New(column) => new(column),
             Returned::Other(column) | Returned::Old(column) => found + column,
+            Returned::WasThere | Returned::IsThere => return is_there(),
             Returned::Action => return TypedExpr::null(ty.clone()),
         };
         TypedExpr::column(column, ty.clone())
@@ -361,8 +363,14 @@ fn removed(returned: Returned, ty: &SqlType) -> TypedExpr {
         Returned::Own(column) | Returned::Other(column) | Returned::Old(column) => {
             TypedExpr::column(column, ty.clone())
         }
-        Returned::New(_) | Returned::Action => TypedExpr::null(ty.clone()),
+        Returned::WasThere => is_there(),
+        Returned::New(_) | Returned::IsThere | Returned::Action => TypedExpr::null(ty.clone()),
     }
+}
+
+/// What stands for the mark of a row that is there.
+pub(super) fn is_there() -> TypedExpr {
+    TypedExpr::literal(Value::Bool(true), SqlType::Bool)
 }
 
 /// The expressions of RETURNING, to be computed with the rows; it then only reads them, from column `first` on.

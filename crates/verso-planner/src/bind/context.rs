@@ -1,6 +1,7 @@
 //! Where an expression stands, and what is around it.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use verso_exec::plan::{AggregateCall, ExprKind as K, SetColumns, TypedExpr};
 use verso_parser::syntax::{Name, WindowSpec};
@@ -155,6 +156,8 @@ pub struct Context<'s> {
     pub(super) inside: Inside,
     /// Columns used outside of aggregates, where and under which name.
     pub(super) plain_columns: Vec<(usize, u32, String)>,
+    /// What the columns of scalar subqueries are called, by where these begin.
+    pub(super) queries: Vec<(u32, Arc<str>)>,
 }
 
 impl<'s> Context<'s> {
@@ -170,6 +173,7 @@ impl<'s> Context<'s> {
             sets_of_windows: Vec::new(),
             inside: Inside::Nothing,
             plain_columns: Vec::new(),
+            queries: Vec::new(),
         }
     }
 

@@ -11,6 +11,7 @@ use verso_exec::plan::{
 use verso_types::{CastKind, SqlType, cast_kind};
 
 use super::Binder;
+use super::change::is_there;
 use super::context::{Clause, Context};
 use super::generated::filled_text;
 use super::partition::share_rows;
@@ -102,7 +103,9 @@ impl Binder<'_> {
         let own = table.columns.len();
         let returning = bound.map(|bound| {
             bound.over(&mut |returned, ty| match returned {
-                Returned::Old(_) if !returns_old => TypedExpr::null(ty.clone()),
+                Returned::Old(_) | Returned::WasThere if !returns_old => TypedExpr::null(ty.clone()),
+                Returned::WasThere => was_there(&table),
+                Returned::IsThere => is_there(),
                 Returned::Old(column) => TypedExpr::column(own + column, ty.clone()),
                 Returned::Own(column) | Returned::New(column) => TypedExpr::column(column, ty.clone()),
                 Returned::Other(_) => {
@@ -652,4 +655,20 @@ pub(super) fn reads(plan: &Plan, table: &TableDef) -> bool {
         Plan::Values { rows, .. } => rows.len() > 1 && calls(part), // a single row is there before it is written
         _ => calls(part),
     })
+}
+
+/// NULL where an INSERT has met no row, whose columns are those behind the table's own: a row that was there has a value in one of
+/// them.
+fn was_there(table: &TableDef) -> TypedExpr {
+    let own = table.columns.len();
+    let stored = || table.columns.iter().enumerate().filter(|(_, column)| !column.is_virtual);
+    let always = stored().find(|(_, column)| column.not_null);
+    let looked_at: Vec<_> = always.map_or_else(|| stored().collect(), |column| vec![column]);
+    let is_null = |(at, column): (usize, &ColumnDef)| {
+        let arg = Box::new(TypedExpr::column(own + at, column.seen()));
+        TypedExpr::new(K::IsNull { arg, negated: false }, SqlType::Bool)
+    };
+    let absent = TypedExpr::new(K::And(looked_at.into_iter().map(is_null).collect()), SqlType::Bool);
+    let branches = vec![(absent, TypedExpr::null(SqlType::Bool))];
+    TypedExpr::new(K::Case { branches, otherwise: Some(Box::new(is_there())) }, SqlType::Bool)
 }

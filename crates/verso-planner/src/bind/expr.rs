@@ -135,6 +135,23 @@ impl Binder<'_> {
                 Ok(TypedExpr::new(kind, SqlType::Bool))
             }
             ExprKind::InList { arg, list, negated } => self.in_list(arg, list, *negated, expr.point, cx),
+            // Pair by pair, as each of the two comparisons is by itself.
+            ExprKind::Between { arg, low, high, negated } if let ExprKind::Row(parts) = &arg.kind => {
+                let parts = self.spread_all(parts, cx.scope);
+                let (below, above) = if *negated { ("<", ">") } else { (">=", "<=") };
+                let mut tests = Vec::with_capacity(2);
+                for (op, bound) in [(below, low), (above, high)] {
+                    tests.push(match self.row_operator(op, &parts, bound, expr.point, cx)? {
+                        Some(test) => test,
+                        None => {
+                            let row = (self.expr(arg, cx)?, arg.at.start);
+                            let bound = (self.expr(bound, cx)?, bound.at.start);
+                            self.operator(op, vec![row, bound], expr.point)?
+                        }
+                    });
+                }
+                Ok(TypedExpr::new(if *negated { K::Or(tests) } else { K::And(tests) }, SqlType::Bool))
+            }
             ExprKind::Between { arg, low, high, negated } => {
                 let value = (self.expr(arg, cx)?, arg.at.start);
                 let low = (self.expr(low, cx)?, low.at.start);

@@ -16,8 +16,9 @@ use verso_catalog::{
 };
 use verso_env::recursion;
 use verso_exec::functions::ArgType;
+use verso_exec::functions::records::UNNEST_ROWS;
 use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SetColumns, TypedExpr, With};
-use verso_types::{CastKind, SqlType, Value};
+use verso_types::{CastKind, RowType, SqlType, Value};
 
 use super::Binder;
 use super::aggregate::replace_outer;
@@ -233,6 +234,19 @@ impl Binder<'_> {
             }
             FromSource::Function(call, _) if item.ordinality || unnests_several(call) => {
                 let own = call.name.name.text.as_str();
+                if let Some((name, _)) = item.definitions.first() {
+                    let text = match item.ordinality {
+                        true => "WITH ORDINALITY cannot be used with a column definition list",
+                        false => "UNNEST() with multiple arguments cannot have a column definition list",
+                    };
+                    let error = SqlError::syntax(text).at(name.at.start);
+                    return Err(match item.ordinality {
+                        true => error.with_hint("Put the column definition list inside ROWS FROM()."),
+                        false => error.with_hint(
+                            "Use separate UNNEST() calls inside ROWS FROM(), and attach a column definition list to each one.",
+                        ),
+                    });
+                }
                 let (plan, single) = self.rows_from(&[(call.clone(), Vec::new())], item.ordinality)?;
                 if let Some(wanted) = wanted(Some(own)) {
                     wanted.refuse_named("a function")?;
@@ -706,6 +720,12 @@ impl Binder<'_> {
                 let (function, args) = searching(function, args)?;
                 let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
                 let ty = result_type(&function.result, &types);
+                // Of rows without a type the query says the fields, whatever is known of them.
+                let is_open = |row: &RowType| function.name == "unnest" && row.of.is_none();
+                let ty = match ty {
+                    SqlType::Row(row) if is_open(&row) => SqlType::Record,
+                    ty => ty,
+                };
                 let (columns, single) = match &ty {
                     SqlType::Row(row) => {
                         let column = |(name, ty): &(Arc<str>, SqlType)| {
@@ -751,7 +771,9 @@ fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> Result<Plan,
         };
     };
     let open = function.result == verso_exec::functions::ResultType::Fixed(SqlType::Record);
-    match (open, definitions.first()) {
+    // What it yields are rows of which nothing says what their fields are.
+    let yields_rows = matches!(columns.as_slice(), [OutputColumn { ty: SqlType::Record, .. }]);
+    match (open || yields_rows, definitions.first()) {
         (true, None) => {
             let text = "a column definition list is required for functions returning \"record\"";
             return Err(SqlError::syntax(text).at(at));
@@ -771,10 +793,22 @@ fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> Result<Plan,
         }
         (true, Some(_)) => {}
     }
-    let names: Vec<Value> = definitions.iter().map(|(name, _)| Value::text(&name.text)).collect();
-    args.push(TypedExpr::literal(Value::Array(names.into()), SqlType::Array(Box::new(SqlType::Text))));
     let columns =
         definitions.iter().map(|(name, ty)| OutputColumn::new(name.text.as_str(), ty.clone())).collect();
+    if !open {
+        if function.name == "unnest" {
+            let function = &UNNEST_ROWS;
+            return Ok(Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns });
+        }
+        // `json_populate_record(NULL::record, …)`: the definitions say what is to be populated.
+        let fields = definitions.iter().map(|(name, ty)| (name.text.as_str().into(), ty.clone())).collect();
+        if let Some(row) = args.first_mut().filter(|row| row.ty == SqlType::Record) {
+            row.ty = SqlType::Row(Arc::new(RowType { of: None, fields }));
+        }
+        return Ok(Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns });
+    }
+    let names: Vec<Value> = definitions.iter().map(|(name, _)| Value::text(&name.text)).collect();
+    args.push(TypedExpr::literal(Value::Array(names.into()), SqlType::Array(Box::new(SqlType::Text))));
     Ok(Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns })
 }
 
@@ -853,7 +887,7 @@ pub(crate) fn place_of(item: &FromItem) -> u32 {
 }
 
 /// Lets the rows of each item be told from those that an outer join makes up: by a column that has no NULL, or by one more.
-fn mark_rows(input: &mut Input) {
+pub(super) fn mark_rows(input: &mut Input) {
     let known = |column: &usize| {
         let ty = input.scope.columns[*column].1.clone();
         !may_be_null(&input.plan, &TypedExpr::column(*column, ty))

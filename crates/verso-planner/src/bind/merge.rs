@@ -27,7 +27,7 @@ use verso_types::{SqlType, Value};
 use super::Binder;
 use super::change::{depends, shifted, stored};
 use super::context::{Clause, Context};
-use super::from::both;
+use super::from::{both, mark_rows};
 use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
 use super::shown::{Change, Changed};
@@ -50,7 +50,10 @@ impl Binder<'_> {
             true => Some(self.secured_merge(&merge.table, &mut changed)?),
         };
         let table = Arc::clone(&changed.table);
-        let source = self.items_beside(&target, &merge.source)?;
+        let mut source = self.items_beside(&target, &merge.source)?;
+        if merge.clauses.iter().any(|clause| clause.rows == MergeRows::NotMatchedBySource) {
+            mark_rows(&mut source);
+        }
         let named = target.tables.iter().filter_map(|item| item.name.as_deref());
         if let Some(name) = named.into_iter().find(|name| source.scope.table(name).is_some()) {
             let text = format!("name \"{name}\" specified more than once");
@@ -339,7 +342,9 @@ fn output_of(bound: &BoundReturning, table: &Arc<TableDef>) -> Vec<OutputColumn>
         Returned::Own(column) | Returned::Old(column) | Returned::New(column) => {
             TypedExpr::column(column, ty.clone())
         }
-        Returned::Other(_) | Returned::Action => TypedExpr::null(ty.clone()),
+        Returned::Other(_) | Returned::WasThere | Returned::IsThere | Returned::Action => {
+            TypedExpr::null(ty.clone())
+        }
     });
     let columns = (0..table.columns.len()).collect();
     let input = Box::new(Plan::TableScan { table: Arc::clone(table).into(), columns, filter: None });

@@ -268,7 +268,10 @@ pub fn common_type<'t>(types: impl Iterator<Item = &'t SqlType>) -> Result<SqlTy
         if so_far == ty {
             continue;
         }
-        if so_far.same_base(ty) {
+        if so_far.is_row() && ty.is_row() && so_far.same_base(ty) {
+            // Rows without a type, whose fields differ: what they are is known of each by itself.
+            common = Some(if so_far.composite().is_some() { ty.clone() } else { SqlType::Record });
+        } else if so_far.same_base(ty) {
             common = Some(ty.without_modifiers());
         } else if category(so_far) != category(ty) {
             return Err((so_far.clone(), ty.clone()));

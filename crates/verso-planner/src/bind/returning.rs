@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! scope of the change: table │ others
-//! scope of RETURNING : table │ others │ old │ new │ merge_action()
+//! scope of RETURNING : table │ others │ old │ new │ whether there is an old row │ a new one │ merge_action()
 //! ```
 //!
 //! Bound once over this scope; each change says which of its columns stands where ([`Returned`]).
@@ -34,6 +34,10 @@ pub(super) enum Returned {
     Old(usize),
     /// Of the table, as it is now.
     New(usize),
+    /// NULL where there was no row before, and true otherwise.
+    WasThere,
+    /// NULL where there is no row any more, and true otherwise.
+    IsThere,
     /// What MERGE has done.
     Action,
 }
@@ -61,6 +65,8 @@ impl BoundReturning {
                     _ if column < width => Returned::Other(column),
                     _ if column < width + own => Returned::Old(column - width),
                     _ if column < width + 2 * own => Returned::New(column - width - own),
+                    _ if column == width + 2 * own => Returned::WasThere,
+                    _ if column == width + 2 * own + 1 => Returned::IsThere,
                     _ => Returned::Action,
                 };
                 self.placed(returned, ty, place)
@@ -80,7 +86,9 @@ impl BoundReturning {
             Returned::Own(column) => (column, Returned::Own),
             Returned::Old(column) => (column, Returned::Old),
             Returned::New(column) => (column, Returned::New),
-            Returned::Other(_) | Returned::Action => return place(returned, ty),
+            Returned::Other(_) | Returned::WasThere | Returned::IsThere | Returned::Action => {
+                return place(returned, ty);
+            }
         };
         let stored = place(returned, ty);
         let computed = self.computed.iter().find(|known| known.column == column);
@@ -96,8 +104,9 @@ impl BoundReturning {
 
     /// Whether it asks for the row as it was.
     pub(super) fn uses_old(&self) -> bool {
-        let old = self.width..self.width + self.own;
-        self.returning.exprs.iter().any(|expr| super::walk::columns_of(expr).iter().any(|c| old.contains(c)))
+        let (old, was_there) = (self.width..self.width + self.own, self.width + 2 * self.own);
+        let is_old = |column: &usize| old.contains(column) || *column == was_there;
+        self.returning.exprs.iter().any(|expr| super::walk::columns_of(expr).iter().any(is_old))
     }
 
     /// Its expressions.
@@ -120,8 +129,10 @@ impl Binder<'_> {
         }
         let (own, width) = (table.columns.len(), scope.columns.len());
         let mut scope = Scope { repeats: Some(width), ..scope.clone() };
-        add(&mut scope, table, returning.old.as_ref(), "old")?;
-        add(&mut scope, table, returning.new.as_ref(), "new")?;
+        let there = width + 2 * own;
+        add(&mut scope, table, returning.old.as_ref(), "old", there)?;
+        add(&mut scope, table, returning.new.as_ref(), "new", there + 1)?;
+        scope.columns.extend([("\0was there".into(), SqlType::Bool), ("\0is there".into(), SqlType::Bool)]);
         if merge {
             let at = scope.columns.len();
             scope.columns.push((MERGE_ACTION.into(), SqlType::Text));
@@ -165,8 +176,15 @@ impl Binder<'_> {
     }
 }
 
-/// Adds the table's columns once more, as those of OLD or NEW, unless something else has that name.
-fn add(scope: &mut Scope, table: &TableDef, alias: Option<&Name>, word: &str) -> Result<(), SqlError> {
+/// Adds the table's columns once more, as those of OLD or NEW, unless something else has that name; column `there` says whether
+/// there is such a row.
+fn add(
+    scope: &mut Scope,
+    table: &TableDef,
+    alias: Option<&Name>,
+    word: &str,
+    there: usize,
+) -> Result<(), SqlError> {
     let name: Option<Arc<str>> = match alias {
         Some(alias) if scope.table(&alias.text).is_some() => {
             let text = format!("table name \"{}\" specified more than once", alias.text);
@@ -181,8 +199,6 @@ fn add(scope: &mut Scope, table: &TableDef, alias: Option<&Name>, word: &str) ->
     scope.note_again(table.columns.len(), first);
     if name.is_some() {
         let columns = first..scope.columns.len();
-        // Of a row that was not there, or is not any more, all columns are NULL.
-        let always = table.columns.iter().position(|column| column.not_null && !column.is_virtual);
         scope.tables.push(ScopeTable {
             name,
             hidden: None,
@@ -190,7 +206,7 @@ fn add(scope: &mut Scope, table: &TableDef, alias: Option<&Name>, word: &str) ->
             place: 0,
             relation: Some(table.oid.0),
             scalar: false,
-            there: always.map(|at| first + at),
+            there: Some(there),
             merged: Vec::new(),
         });
     }

@@ -101,22 +101,10 @@ impl Binder<'_> {
         let parts = &self.spread_all(parts, cx.scope);
         // What has no type yet gets that of a field where the row becomes one of a composite type.
         let parts: Vec<TypedExpr> = self.located(parts, cx)?.into_iter().map(|(part, _)| part).collect();
+        let row = TypedExpr::new(K::Row(parts), SqlType::Record);
+        let K::Row(parts) = &row.kind else { return Ok(row) };
         // Only its type says what the labels of an enum are, and how many blanks a char(n) ends with.
-        let ty = match parts.iter().any(|part| is_named(&part.ty)) {
-            true => {
-                let known = |ty: &SqlType| match ty {
-                    SqlType::Unknown => SqlType::Text,
-                    known => known.clone(),
-                };
-                let field = |(part, n): (&TypedExpr, u32)| (format!("f{n}").into(), known(&part.ty));
-                SqlType::Row(Arc::new(RowType {
-                    of: None,
-                    fields: parts.iter().zip(1u32..).map(field).collect(),
-                }))
-            }
-            false => SqlType::Record,
-        };
-        Ok(TypedExpr::new(K::Row(parts), ty))
+        Ok(if parts.iter().any(|part| is_named(&part.ty)) { with_fields(row) } else { row })
     }
 
     /// A FROM item named like a column: its row.
@@ -638,6 +626,22 @@ impl Binder<'_> {
         let test = self.compare_rows(op, ours, theirs, point)?;
         Ok((plan, outer, test))
     }
+}
+
+/// A row that is written as such, with a type that says what its fields are; what it is named by and read from later, as a column
+/// of a subquery, has no more than that type.
+pub(super) fn with_fields(row: TypedExpr) -> TypedExpr {
+    let K::Row(parts) = &row.kind else { return row };
+    if row.ty != SqlType::Record {
+        return row;
+    }
+    let known = |ty: &SqlType| match ty {
+        SqlType::Unknown => SqlType::Text,
+        known => known.clone(),
+    };
+    let field = |(part, n): (&TypedExpr, u32)| (format!("f{n}").into(), known(&part.ty));
+    let fields = parts.iter().zip(1u32..).map(field).collect();
+    TypedExpr { ty: SqlType::Row(Arc::new(RowType { of: None, fields })), ..row }
 }
 
 /// An aggregate of the registry with so many arguments.

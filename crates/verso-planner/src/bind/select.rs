@@ -12,8 +12,9 @@ use super::context::{Clause, Context, SET_BASE, WINDOW_BASE};
 use super::from::Input;
 use super::grouping::{Above, Grouping, Keys};
 use super::lock::{self, Locking, Mark};
-use super::names::output_name;
+use super::names::{first_column, output_name_with};
 use super::order::{Output, SortColumn};
+use super::row::with_fields;
 use super::scope::Scope;
 use super::walk::{columns_of, map_columns, same};
 use super::window::Windows;
@@ -180,7 +181,7 @@ impl Binder<'_> {
                 Some(target) if expr.ty == SqlType::Unknown => {
                     self.coerce(expr, item.at, target, CastKind::Assignment)?
                 }
-                _ => self.settle(expr, item.at)?,
+                _ => with_fields(self.settle(expr, item.at)?),
             };
             if let Some(trace) = self.traced {
                 trace.output(item.at, &item.expr.ty);
@@ -195,11 +196,16 @@ impl Binder<'_> {
         for item in items {
             match item {
                 SelectItem::Expr { expr, alias } => {
-                    let name = match alias {
-                        Some(alias) => alias.text.clone(),
-                        None => output_name(expr),
+                    let bound = self.expr(expr, cx)?;
+                    let name: Arc<str> = match alias {
+                        Some(alias) => alias.text.as_str().into(),
+                        None => output_name_with(expr, &|query| {
+                            let known = cx.queries.iter().find(|(at, _)| *at == query.at.start);
+                            known.map_or_else(|| first_column(query), |(_, name)| Some(name.to_string()))
+                        })
+                        .into(),
                     };
-                    all.push(Item { expr: self.expr(expr, cx)?, name: name.into(), at: expr.at.start });
+                    all.push(Item { expr: bound, name, at: expr.at.start });
                 }
                 SelectItem::Fields { expr, at } => {
                     let row = self.expr(expr, cx)?;

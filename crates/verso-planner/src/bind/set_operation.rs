@@ -1,6 +1,8 @@
 //! UNION, INTERSECT, EXCEPT: both sides in common types.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+
 use verso_exec::plan::{Plan, SetOperation, TypedExpr};
 
 use verso_types::{CastKind, Derivation, SqlType};
@@ -13,7 +15,7 @@ use super::parameter::Inference;
 use super::resolve::{common_type, shown};
 use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Query, QueryBody, SetOperator};
+use verso_parser::syntax::{ExprKind, GroupItem, Literal, Query, QueryBody, SelectItem, SetOperator};
 
 impl Binder<'_> {
     /// UNION, INTERSECT, EXCEPT: both sides in common types, under the names of the left one. A chain of them, as long as
@@ -59,7 +61,7 @@ impl Binder<'_> {
         // Literals without a type take the one of the other side, not its length.
         let bare = |types: &[SqlType]| types.iter().map(SqlType::without_modifiers).collect::<Vec<_>>();
         let wanted = if targets.is_empty() { bare(&ours) } else { targets.to_vec() };
-        let mut second = self.query_for(right, untyped(right, &wanted))?;
+        let mut second = self.query_for(right, &untyped(right, &wanted))?;
         let theirs = types(&second);
         if ours.len() != theirs.len() {
             let text = format!("each {word} query must have the same number of columns");
@@ -75,14 +77,14 @@ impl Binder<'_> {
             if let (Some(inference), Some(known)) = (self.inference, known) {
                 let found = inference.known();
                 inference.go_back(known.clone());
-                first = self.query_for(left, untyped(left, &bare(&theirs)))?;
+                first = self.query_for(left, &untyped(left, &bare(&theirs)))?;
                 inference.go_on(&found);
                 if inference.known() != found {
                     // It may have them, too.
-                    second = self.query_for(right, untyped(right, &bare(&types(&first))))?;
+                    second = self.query_for(right, &untyped(right, &bare(&types(&first))))?;
                 }
             } else {
-                first = self.query_for(left, untyped(left, &bare(&theirs)))?;
+                first = self.query_for(left, &untyped(left, &bare(&theirs)))?;
             }
         }
         let mut common = Vec::with_capacity(theirs.len());
@@ -211,11 +213,43 @@ fn explicit(plan: &Plan, column: usize) -> bool {
     }
 }
 
-/// The types that literals of a side take from the other one: none where DISTINCT has compared them before, as texts.
-fn untyped<'t>(query: &Query, types: &'t [SqlType]) -> &'t [SqlType] {
-    match &query.body {
-        QueryBody::Select(select) if select.distinct || !select.distinct_on.is_empty() => &[],
-        QueryBody::Nested(inner) => untyped(inner, types),
-        _ => types,
+/// The types that literals of a side take from the other one: of a SELECT, whose output they are; those of VALUES, and of several
+/// queries put together, have been given one before, and so have those that rows are told apart, grouped or ordered by.
+fn untyped<'t>(query: &Query, types: &'t [SqlType]) -> Cow<'t, [SqlType]> {
+    let select = match &query.body {
+        QueryBody::Select(select) if !select.distinct && select.distinct_on.is_empty() => select,
+        QueryBody::Nested(inner) if query.order_by.is_empty() => return untyped(inner, types),
+        _ => return Cow::default(),
+    };
+    let ordered = query.order_by.iter().map(|item| Some(&item.expr));
+    let grouped = select.group_by.iter().map(|item| match item {
+        GroupItem::Expr(expr) => Some(expr),
+        _ => None,
+    });
+    let mut types = Cow::Borrowed(types);
+    for key in ordered.chain(grouped) {
+        match key.map(|key| &key.kind) {
+            // The number of a column.
+            Some(ExprKind::Literal(Literal::Number(number))) => {
+                let column = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+                if let Some(ty) = column.and_then(|column| types.to_mut().get_mut(column)) {
+                    *ty = SqlType::Text;
+                }
+            }
+            // Perhaps its name.
+            Some(ExprKind::Column(parts)) => {
+                for (n, item) in select.items.iter().enumerate() {
+                    if let SelectItem::Expr { alias: Some(alias), .. } = item
+                        && matches!(parts.as_slice(), [name] if name.text == alias.text)
+                        && let Some(ty) = types.to_mut().get_mut(n)
+                    {
+                        *ty = SqlType::Text;
+                    }
+                }
+            }
+            Some(_) => {}
+            None => return Cow::default(),
+        }
     }
+    types
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use verso_exec::plan::{ExprKind as K, Plan, SubqueryTest, TypedExpr};
+use verso_exec::plan::{ExprKind as K, OutputColumn, Plan, SubqueryTest, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::Binder;
@@ -77,7 +77,8 @@ impl Binder<'_> {
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
         let (plan, outer) = self.correlated(query, cx)?;
-        let ty = only_column(&plan, at)?;
+        let OutputColumn { name, ty, .. } = only_column(&plan, at)?;
+        cx.queries.push((query.at.start, name));
         Ok(subquery(plan, outer, SubqueryTest::Scalar, Vec::new(), ty))
     }
 
@@ -95,7 +96,7 @@ impl Binder<'_> {
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
         let (plan, outer) = self.correlated(query, cx)?;
-        let ty = array_over(only_column(&plan, at)?);
+        let ty = array_over(only_column(&plan, at)?.ty);
         Ok(subquery(plan, outer, SubqueryTest::Array, Vec::new(), ty))
     }
 
@@ -185,11 +186,11 @@ fn without_columns(plan: Plan, counted: bool) -> Plan {
     }
 }
 
-/// The type of a query's one column.
-fn only_column(plan: &Plan, at: u32) -> Result<SqlType, SqlError> {
+/// A query's one column, with the type that its values are seen as.
+fn only_column(plan: &Plan, at: u32) -> Result<OutputColumn, SqlError> {
     let mut output = plan.output();
     match (output.pop(), output.is_empty()) {
-        (Some(column), true) => Ok(column.seen()),
+        (Some(column), true) => Ok(OutputColumn { ty: column.seen(), ..column }),
         _ => Err(SqlError::syntax("subquery must return only one column").at(at)),
     }
 }

@@ -144,7 +144,8 @@ fn groups_of_rows(plan: &mut Plan, groups: impl FnOnce(Box<Plan>, Vec<TypedExpr>
     *plan = Plan::Project { input: Box::new(groups), exprs, names };
 }
 
-/// Whether the rows of windows come in this order already: in that in which their windows want them, or by their number.
+/// Whether the rows of windows come in this order already: in that in which their windows want them, by their number, or by what
+/// only grows within a partition.
 pub(super) fn is_in_order_of_window(plan: &Plan, keys: &[SortKey]) -> bool {
     match plan {
         Plan::Project { input, exprs, .. } => is_in_order_of_window(input, &beneath(keys, exprs)),
@@ -163,6 +164,14 @@ pub(super) fn is_in_order_of_window(plan: &Plan, keys: &[SortKey]) -> bool {
             if keys.first().is_some_and(is_number) {
                 return true;
             }
+            if let Plan::Sort { keys: own, .. } = &**input
+                && follows(keys, own, partition_by, |key| {
+                    let ExprKind::Column(at) = key.expr.kind else { return None };
+                    at.checked_sub(width).and_then(|call| calls.get(call))
+                })
+            {
+                return true;
+            }
             if keys.iter().any(|key| columns_of(&key.expr).iter().any(|column| *column >= width)) {
                 return false;
             }
@@ -175,6 +184,29 @@ pub(super) fn is_in_order_of_window(plan: &Plan, keys: &[SortKey]) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether rows that are sorted by `own` and divided by the first of these keys are in an order that asks for functions over them,
+/// too: within a partition what only grows changes nothing, and behind the number of a row there is nothing left to be sorted.
+fn follows<'c>(
+    keys: &[SortKey],
+    own: &[SortKey],
+    partition_by: &[TypedExpr],
+    call: impl Fn(&SortKey) -> Option<&'c WindowCall>,
+) -> bool {
+    let mut next = 0;
+    for key in keys {
+        let is_within =
+            || partition_by.iter().all(|part| own[..next].iter().any(|key| same(&key.expr, part)));
+        match call(key) {
+            Some(call) if key.descending || !only_grows(call) || !is_within() => return false,
+            Some(call) if matches!(call.function, WindowFunction::Own(WindowKind::RowNumber)) => return true,
+            Some(_) => {}
+            None if own.get(next).is_some_and(|own| is_same(key, own)) => next += 1,
+            None => return false,
+        }
+    }
+    true
 }
 
 fn is_same(a: &SortKey, b: &SortKey) -> bool {

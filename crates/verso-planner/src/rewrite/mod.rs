@@ -20,6 +20,7 @@
 //! | [`graph`] | a tree of inner joins taken apart and put together |
 //! | [`order`] | which of them are joined first, and how |
 //! | [`unnest`], [`members`] | queries in conditions that become joins |
+//! | [`alternatives`] | semi-joins by one of several equalities |
 //! | [`attach`], [`dependent`] | queries in expressions, and those that use the row for more than equalities |
 //! | [`postpone`] | what costs much, computed above the sort of which only the first rows are wanted |
 //! | [`sets`] | INTERSECT and EXCEPT as such queries |
@@ -27,6 +28,7 @@
 //! | [`narrow`] | columns that nothing uses, left out |
 //! | [`rules`] | rules by name, to be switched off in tests |
 
+mod alternatives;
 mod attach;
 pub(crate) mod called;
 mod dependent;

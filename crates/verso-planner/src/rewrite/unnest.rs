@@ -24,9 +24,9 @@ use verso_catalog::TableDef;
 use verso_exec::plan::{AggregateCall, ExprKind as K, JoinKind, Plan, SubqueryTest, TypedExpr};
 use verso_types::SqlType;
 
-use super::Rewriter;
 use super::graph::{is_equality, key_type, pair};
 use super::push::keep;
+use super::{Rewriter, alternatives};
 use crate::bind::{columns_of, exactly, map_columns};
 use crate::errors::SqlError;
 use crate::estimate::{BUILD, FETCH, LOOKUP, PROBE, SCAN};
@@ -194,6 +194,11 @@ impl Join {
                 Ok(pair) => equal.push(pair),
                 Err(condition) => rest.push(condition),
             }
+        }
+        if equal.is_empty()
+            && let Some(alternatives) = alternatives::of(&rest, width, anti)
+        {
+            return alternatives::joined(left, &right, alternatives, anti);
         }
         let (left, right) = (Box::new(left), Box::new(right));
         Plan::Semi { left, right, equal, filter: TypedExpr::conjunction(rest), anti }

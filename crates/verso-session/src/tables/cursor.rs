@@ -7,7 +7,7 @@ use verso_catalog::packs::{Pack, Unpack, Wanted, stored_ids};
 use verso_catalog::{ColumnDef, IndexDef, TableDef};
 use verso_exec::error::Result;
 use verso_exec::exec::{ChangeCursor, FoundRecords, Gathering, TableCursor};
-use verso_storage::heap::{Condition, Heap, HeapScan, ScanBatch, ScanSpec};
+use verso_storage::heap::{Condition, Draw, Heap, HeapScan, ScanBatch, ScanSpec};
 use verso_storage::index::{CandidateScan, Index, IndexScan, IndexScanSpec, KeyRange};
 use verso_storage::{RecordId, SnapshotReader, StorageError, Txn};
 use verso_types::{Batch, Physical, SqlType, Value};
@@ -284,6 +284,18 @@ impl TableCursor for Reader {
         if let Rows::Heap(scanned) = &mut self.scan {
             scanned.scan.keep_pages(pages);
         }
+    }
+
+    fn expect(&mut self, rows: u64) {
+        if let Rows::Index(Ranges { current: Some(scan), .. }) = &mut self.scan {
+            scan.expect(rows);
+        }
+    }
+
+    fn draw(&mut self, draw: Draw) -> bool {
+        let Rows::Heap(scanned) = &mut self.scan else { return false };
+        scanned.scan.draw(draw);
+        true
     }
 
     fn pages_left(&self) -> Option<u64> {

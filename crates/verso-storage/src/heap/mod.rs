@@ -13,6 +13,7 @@ pub mod change;
 mod changed;
 pub mod companion;
 mod directory;
+mod draw;
 pub(crate) mod image;
 pub mod insert;
 mod keep_room;
@@ -41,6 +42,7 @@ pub mod unused;
 pub mod value_slot;
 
 pub use changed::{ChangedRows, ReadCounts, ReadTotals, RowCounts, RowTotals};
+pub use draw::Draw;
 pub use layout::ColumnSpec;
 pub use packed::{Packing, Trained};
 pub use read::{HeapScan, ScanBatch, ScanSpec};

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use smallvec::SmallVec;
 use verso_types::{Batch, Column, Physical};
 
+use super::draw::Draw;
 use super::layout::{ColumnPlace, FLAG_ALIKE, MAX_WRITER, PageLayout, SLOT_HIGH};
 use super::packed::Image;
 use super::restore::{self, Chosen, Restore, RowRun};
@@ -92,6 +93,8 @@ pub struct HeapScan {
     pub(crate) has_begun: bool,
     /// What records must fulfil.
     pub(crate) sieve: Option<Sieve>,
+    /// It reads a sample of the records.
+    pub(crate) draw: Option<Draw>,
     /// Is told how many pages it has read.
     pub(crate) watched: Option<Arc<Job>>,
 }
@@ -159,6 +162,7 @@ impl HeapScan {
             part: 0..0,
             has_begun: false,
             sieve: self.sieve.as_ref().map(Sieve::of_part),
+            draw: self.draw,
             watched: self.watched.clone(),
         };
         let mut scans: Vec<HeapScan> = (0..parts).map(part).collect();
@@ -184,6 +188,11 @@ impl HeapScan {
         let sieve = self.sieve.get_or_insert_default();
         conditions.iter().for_each(|condition| sieve.add(condition.clone()));
         true
+    }
+
+    /// Reads only the records that are drawn, and no page that has none of them; of a scan that has read nothing yet.
+    pub fn draw(&mut self, draw: Draw) {
+        self.draw = Some(draw);
     }
 
     /// Reads these columns from now on, those of its [conditions](HeapScan::sift) among them.
@@ -283,16 +292,24 @@ impl HeapScan {
             if self.cancel.load(Ordering::Relaxed) {
                 return Err(StorageError::Cancelled);
             }
-            if self.part.is_empty() && self.has_nothing() {
+            let is_out = self.draw.is_some_and(|draw| !draw.has_page(self.next));
+            if self.part.is_empty() && (is_out || self.has_nothing()) {
                 work::passed_over();
                 self.next += 1;
                 passed += 1;
                 self.refill();
                 continue;
             }
-            self.read_ahead();
             let slot = [self.part.start];
-            let wanted = if self.part.is_empty() { Wanted::Short } else { Wanted::Slots(&slot) };
+            let drawn = self.draw;
+            let wanted = match (&drawn, self.part.is_empty()) {
+                (_, false) => Wanted::Slots(&slot),
+                (Some(draw), true) if draw.draws_records() => Wanted::Drawn(draw),
+                (_, true) => Wanted::Short,
+            };
+            if drawn.is_none_or(|draw| draw.draws_records()) {
+                self.read_ahead();
+            }
             let Self { shared, heap, view, columns, sieve, .. } = self;
             let long = match sieve {
                 None => read_page(shared, heap, view, self.next, wanted, columns, out)?,
@@ -302,6 +319,12 @@ impl HeapScan {
                 self.part = long;
             } else {
                 self.part.start += 1;
+            }
+            if let Some(draw) = drawn {
+                let page_index = self.next;
+                while !self.part.is_empty() && !draw.has(RecordId { page_index, slot: self.part.start }) {
+                    self.part.start += 1;
+                }
             }
             if self.part.is_empty() {
                 self.next += 1;
@@ -404,6 +427,8 @@ pub(crate) enum Wanted<'s> {
     /// All, unless several of the values wanted stand in chains of pages of their own: all of them at once might be
     /// gigabytes.
     Short,
+    /// As `Short`, of the records that are drawn.
+    Drawn(&'s Draw),
     /// Those of these slots, ascending.
     Slots(&'s [u16]),
 }
@@ -465,7 +490,7 @@ fn read_page_of(
     if let (Wanted::Slots(slots), Some(reader)) = (wanted, view.reader()) {
         slots.iter().for_each(|slot| reader.reads_record(heap.object, page_index, *slot));
     }
-    let is_scan = matches!(wanted, Wanted::Short);
+    let is_scan = !matches!(wanted, Wanted::Slots(_));
     let Some(home) = heap.home(&shared.core().pool, page_index, is_scan)? else { return Ok(0..0) };
     let id = home.id();
     let corrupt = |flaw: Flaw| StorageError::corrupt(id, heap.object, flaw);
@@ -478,7 +503,7 @@ fn read_page_of(
     };
     let high = u16_at(page, SLOT_HIGH).min(layout.capacity as u16);
     let range = 0..high;
-    if matches!(wanted, Wanted::Short) && has_long(page, layout, high, columns) {
+    if is_scan && has_long(page, layout, high, columns) {
         return Ok(range);
     }
     slots.clear();
@@ -486,7 +511,7 @@ fn read_page_of(
     let copier = Copier { shared, heap, view, page_index, page, id };
     let same = match wanted {
         Wanted::Short => alike(view, page, layout, &range),
-        Wanted::Slots(_) => Alike::No,
+        Wanted::Drawn(_) | Wanted::Slots(_) => Alike::No,
     };
     let set = match same {
         Alike::Visible if all_set(&page[layout.live..], range.start.into(), range.len()) => {
@@ -509,6 +534,10 @@ fn read_page_of(
         Alike::No => {
             match wanted {
                 Wanted::Short => select(view, page, layout, range, slots, older),
+                Wanted::Drawn(draw) => {
+                    let asked = range.filter(|slot| draw.has(RecordId { page_index, slot: *slot }));
+                    select(view, page, layout, asked, slots, older);
+                }
                 Wanted::Slots(only) => {
                     let asked = only.iter().copied().filter(|slot| *slot < high);
                     select(view, page, layout, asked, slots, older);

@@ -311,6 +311,7 @@ impl Heap {
             part: 0..0,
             has_begun: false,
             sieve: None,
+            draw: None,
             watched: watched.filter(|(object, _)| *object == self.object).map(|(_, job)| job),
         }
     }

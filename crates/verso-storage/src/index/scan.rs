@@ -77,6 +77,7 @@ pub struct IndexScan {
     end: Option<Vec<u8>>,
     position: Position,
     most: usize,
+    has_begun: bool,
     /// The entries at hand, one behind the other, and where each ends.
     entries: Vec<u8>,
     ends: Vec<u32>,
@@ -94,6 +95,7 @@ impl IndexScan {
                 return Err(StorageError::Cancelled);
             }
             prepare(&self.heap, &self.columns[..self.wanted], out);
+            self.has_begun = true;
             self.collect()?;
             self.resolve(out)?;
             // Long values make batches of few records.
@@ -108,6 +110,14 @@ impl IndexScan {
             if matches!(self.position, Position::End) {
                 return Ok(false);
             }
+        }
+    }
+
+    /// So many records may be all that is wanted: the first batch is of no more, if nothing was read yet.
+    pub fn expect(&mut self, records: u64) {
+        if !self.has_begun {
+            self.most =
+                usize::try_from(records).map_or(FIRST_ENTRIES, |records| records.clamp(1, FIRST_ENTRIES));
         }
     }
 
@@ -394,6 +404,7 @@ impl Heap {
             end,
             position,
             most: FIRST_ENTRIES,
+            has_begun: false,
             entries: Vec::new(),
             ends: Vec::new(),
             rows: ScanBatch::default(),

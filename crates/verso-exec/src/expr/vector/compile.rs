@@ -112,6 +112,9 @@ fn with_kernel(expr: &TypedExpr) -> Option<(Node, Repr)> {
                     let fold = *case_insensitive;
                     boolean(Node::LikeGiven { arg: of_text, pattern, escape, fold, negated })
                 }
+                None if escape.is_none() && !*case_insensitive => {
+                    boolean(Node::LikeEach { args: Box::new([*of_text, compile(pattern).0]), negated })
+                }
                 None => None,
             }
         }

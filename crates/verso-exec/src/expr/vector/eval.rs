@@ -92,6 +92,11 @@ impl Node {
                     text::like(&args[0].operand(), &pattern, *negated, rows, out)
                 })
             }
+            Node::LikeEach { args, negated } => {
+                strict(&args[..], Physical::Bool, over, scratch, |args, nulls, rows, out| {
+                    text::like_each(&args[0].operand(), &args[1].operand(), *negated, nulls, rows, out)
+                })
+            }
             Node::Member { arg, among, negated } => {
                 strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, _, rows, out| {
                     let column = match &args[0] {

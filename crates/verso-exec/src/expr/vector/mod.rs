@@ -112,6 +112,8 @@ enum Node {
     Like { arg: Box<Node>, pattern: LikePattern, negated: bool },
     /// LIKE with a pattern that is the same for a batch.
     LikeGiven { arg: Box<Node>, pattern: RowExpr, escape: Option<RowExpr>, fold: bool, negated: bool },
+    /// LIKE with a pattern of each row's own: the text, and the pattern.
+    LikeEach { args: Box<[Node; 2]>, negated: bool },
     /// Whether a value is among many that are the same for a batch.
     Member { arg: Box<Node>, among: member::Members, negated: bool },
     /// An element of an array that is the same for a batch, by its subscript.
@@ -310,6 +312,7 @@ pub(crate) fn census(expr: &TypedExpr) -> (usize, usize) {
             | Node::Member { arg, .. } => {
                 vec![&**arg]
             }
+            Node::LikeEach { args, .. } => args.iter().collect(),
         };
         let own = usize::from(matches!(node, Node::Rows { .. }));
         children.into_iter().map(count).fold((1, own), |a, b| (a.0 + b.0, a.1 + b.1))

@@ -1,8 +1,8 @@
 //! Kernels of texts.
 
-use verso_types::{BytesColumn, ColumnData};
+use verso_types::{BytesColumn, ColumnData, NullMask};
 
-use crate::expr::like::{LikePattern, Work};
+use crate::expr::like::{LikePattern, Work, fits_given};
 use crate::expr::list::VECTOR_BYTES;
 use crate::functions::kernel::{Operand, Trap};
 
@@ -105,4 +105,33 @@ pub(super) fn like(
         Operand::Constant(data) => out.resize(rows, test(data.bytes().ok_or(Trap)?.get(0))?),
     }
     Ok(())
+}
+
+/// LIKE of every row's own pattern, whose escape character is the backslash.
+pub(super) fn like_each(
+    arg: &Operand<'_>,
+    pattern: &Operand<'_>,
+    negated: bool,
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+) -> Result<(), Trap> {
+    let out = out.bools_mut().ok_or(Trap)?;
+    let mut go_on = || Err(Trap);
+    let mut work = Work::new(&mut go_on);
+    for row in 0..rows {
+        // No error for a pattern that nobody asks.
+        let fits = !nulls.is_null(row)
+            && fits_given(value(pattern, row)?, b"\\", value(arg, row)?, &mut work)? != negated;
+        out.push(u8::from(fits));
+    }
+    Ok(())
+}
+
+/// The text of a row.
+fn value<'o>(operand: &'o Operand<'_>, row: usize) -> Result<&'o [u8], Trap> {
+    match operand {
+        Operand::Column(data) => Ok(data.bytes().ok_or(Trap)?.get(row)),
+        Operand::Constant(data) => Ok(data.bytes().ok_or(Trap)?.get(0)),
+    }
 }

@@ -9,6 +9,7 @@ use verso_types::{SqlType, Value};
 
 use super::{ByAction, Secured};
 use crate::bind::Binder;
+use crate::bind::change::is_there;
 use crate::bind::context::{Clause, Context};
 use crate::bind::dml::{names_of, refuse_generated, refuse_identity};
 use crate::bind::partition::StoredReturning;
@@ -103,9 +104,9 @@ impl Action {
         match (returned, &self.kind) {
             (Returned::Action, _) => TypedExpr::literal(Value::text(self.name()), SqlType::Text),
             (Returned::Other(at), _) => column(at),
-            (Returned::Old(_), Kind::Insert(_)) | (Returned::New(_), Kind::Delete) => {
-                TypedExpr::null(ty.clone())
-            }
+            (Returned::Old(_) | Returned::WasThere, Kind::Insert(_))
+            | (Returned::New(_) | Returned::IsThere, Kind::Delete) => TypedExpr::null(ty.clone()),
+            (Returned::WasThere | Returned::IsThere, _) => is_there(),
             (Returned::Old(at), _) | (Returned::Own(at), Kind::Delete) => column(at),
             (Returned::Own(at) | Returned::New(at), Kind::Update(targets)) => {
                 column(targets.iter().position(|target| *target == at).map_or(at, |n| self.first + n))
