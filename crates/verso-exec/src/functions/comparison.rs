@@ -87,7 +87,7 @@ static UNSIGNED: &[BuiltinFunction] = unsigned!(
 /// How values of a type are ordered.
 pub(crate) fn order_of(ty: &SqlType) -> fn(&Value, &Value) -> Ordering {
     match ty {
-        SqlType::Char(None) => cmp_padded,
+        SqlType::Char(_) => cmp_padded,
         SqlType::System(SystemType::Xid8) => cmp_unsigned,
         _ => cmp_sql,
     }

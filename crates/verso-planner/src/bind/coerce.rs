@@ -119,7 +119,7 @@ impl Binder<'_> {
         if let SqlType::Interval(Some(_)) = to {
             return parse_text(to, text, style); // its fields say what a number without a unit is
         }
-        if *to == SqlType::Char(None) && kind != CastKind::Assignment {
+        if *to == SqlType::Char(None) && kind == CastKind::Explicit {
             return Ok(Value::text(text)); // with its blanks, which no table keeps
         }
         let plain = to.without_modifiers();
@@ -276,7 +276,10 @@ impl Binder<'_> {
         let is_compared = matches!(what, "IN" | "ARRAY") && common == SqlType::Char(None);
         let casts = exprs.into_iter().map(|(expr, at)| match expr.ty {
             SqlType::Char(Some(_)) if is_compared => Ok(expr),
-            _ => self.coerce(expr, at, &common, CastKind::Implicit),
+            _ => self.coerce(expr, at, &common, CastKind::Implicit).map(|expr| match what {
+                "IN" => without_blanks(expr),
+                _ => expr,
+            }),
         });
         Ok((casts.collect::<Result<_, _>>()?, common))
     }

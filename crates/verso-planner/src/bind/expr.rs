@@ -610,7 +610,8 @@ impl Binder<'_> {
     ) -> Result<(TypedExpr, TypedExpr), SqlError> {
         let mut args = self.sides(operands, "a comparison here", point)?.into_iter();
         match (args.next(), args.next()) {
-            (Some(left), Some(right)) => Ok((left, right)),
+            // What compares them looks at bytes.
+            (Some(left), Some(right)) => Ok((without_blanks(left), without_blanks(right))),
             _ => Err(SqlError::internal("a comparison without two operands")),
         }
     }
