@@ -4,11 +4,12 @@
 //! session knows, which makes them when a query asks.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use verso_types::SqlType;
 
-use crate::definition::Oid;
+use crate::definition::{Oid, TypeDef};
+use crate::row_type::{relation_of, row_type};
 use crate::snapshot::PG_CATALOG;
 
 /// The schema of the SQL standard's views.
@@ -102,6 +103,22 @@ impl SystemRelation {
         let oids = OIDS
             .get_or_init(|| SystemRelation::all().iter().map(|relation| (relation.oid, relation)).collect());
         oids.get(&oid).copied()
+    }
+
+    /// The relation whose row type, or the array of it, has this number.
+    pub fn of_rows(oid: Oid) -> Option<&'static SystemRelation> {
+        static TYPES: OnceLock<HashMap<Oid, &'static SystemRelation>> = OnceLock::new();
+        let types = TYPES.get_or_init(|| {
+            let known = SystemRelation::all().iter().filter(|relation| relation.row_type.0 != 0);
+            known.map(|relation| (relation.row_type, relation)).collect()
+        });
+        types.get(&relation_of(oid)).copied()
+    }
+
+    /// The type of its rows.
+    pub fn rows(&self) -> TypeDef {
+        let fields = self.columns.iter().map(|column| (Arc::from(column.name), column.ty.clone()));
+        row_type(self.row_type, (&self.schema.into(), &self.name.into()), fields.collect())
     }
 
     /// Whether the session finds the rows that have a value in this column without making others.

@@ -30,7 +30,7 @@ use crate::kept::number_of;
 use crate::operator::{CastDef, OperatorDef};
 use crate::parts::Owners;
 use crate::path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
-use crate::relations::{INFORMATION_SCHEMA, RelationId};
+use crate::relations::{INFORMATION_SCHEMA, RelationId, SystemRelation};
 use crate::rights::{Object, Rights};
 use crate::row_type::relation_of;
 use crate::shared_map::SharedMap;
@@ -478,16 +478,21 @@ impl CatalogSnapshot {
         if let Some(oid) = number_of(schema) {
             return self.type_or_row_by_oid(oid);
         }
-        self.path(schema).find_map(|schema| match schema.types.get(name) {
+        let found = self.path(schema).find_map(|schema| match schema.types.get(name) {
             Some(known) => Some(Arc::clone(known)),
             None => schema.relations.get(name).and_then(Relation::row_type).map(Arc::new),
+        });
+        found.or_else(|| {
+            let system = RelationId::find(schema.unwrap_or(PG_CATALOG), name)?;
+            Some(Arc::new(system.get().rows()))
         })
     }
 
     /// The type with that row in `pg_type`, or whose array has it: one that a user has made, or that of a relation's rows.
     pub fn type_or_row_by_oid(&self, oid: Oid) -> Option<Arc<TypeDef>> {
         let row = || self.relation_by_oid(relation_of(oid))?.row_type().map(Arc::new);
-        self.user_type(oid).cloned().or_else(row)
+        let system = || Some(Arc::new(SystemRelation::of_rows(oid)?.rows()));
+        self.user_type(oid).cloned().or_else(row).or_else(system)
     }
 
     /// The user's type with that row in `pg_type`, or whose array has it.

@@ -83,6 +83,10 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         (T::Name, T::Varchar(_) | T::Char(_)) => Assignment,
         (from, to) if from.is_text() && to.is_text() => Implicit,
         // element by element
+        // No array becomes a vector.
+        (T::Array(_), T::Array(to)) if matches!(**to, T::System(ty) if ty.is_vector_element()) => {
+            return None;
+        }
         (T::Array(from), T::Array(to)) => return cast_kind(from, to),
         // json and jsonb through text, and scalars out of a jsonb
         (T::Json, T::Jsonb) | (T::Jsonb, T::Json) => Assignment,
@@ -123,6 +127,7 @@ fn system_cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         | (T::System(S::Regoperator), T::System(S::Regoper)) => Implicit,
         (T::Text | T::Varchar(_), T::System(S::Regclass)) => Implicit,
         (T::System(S::Char), T::Int4) | (T::Int4, T::System(S::Char)) => Explicit,
+        (T::Text | T::Varchar(_) | T::Char(_), T::System(S::Char)) => Assignment,
         (T::System(S::Xid8), T::System(S::Xid)) => Explicit,
         (T::System(S::Char), T::Text) | (T::System(S::NodeTree), T::Text) => Implicit,
         (T::System(S::Cidr), T::System(S::Inet)) => Implicit,
@@ -132,11 +137,16 @@ fn system_cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         }
         (T::System(S::Money), T::Numeric(_)) => Assignment,
         (T::Int4 | T::Int8 | T::Numeric(_), T::System(S::Money)) => Assignment,
-        (_, to) if to.is_text() => Assignment,
-        (from, T::System(_)) if from.is_text() => Explicit,
-        (T::System(from), _) if from.is_text() => Explicit,
+        // Through text go strings only, not all types whose values are texts here.
+        (_, to) if is_string(to) => Assignment,
+        (from, T::System(_)) if is_string(from) => Explicit,
         _ => return None,
     })
+}
+
+/// Whether a type is in the category of strings.
+fn is_string(ty: &SqlType) -> bool {
+    ty.is_text() && !matches!(ty, SqlType::System(_))
 }
 
 /// Casts a value. `kind` says how it came about: an explicit cast to varchar(n) cuts where an assignment refuses.
@@ -220,20 +230,27 @@ fn cast_whole(
         }
         // the same labels, or those from before one was added
         (Value::Int8(_), SqlType::Enum(_)) => Ok(value.clone()),
-        (Value::Text(text), to) if to.is_text() => cast_text(value, text, to, kind),
-        (Value::Bool(v), to) if to.is_text() => {
+        (Value::Text(text), to) if to.is_text() => cast_text(value, text, from, to, kind),
+        (Value::Bool(v), to) if to.is_text() && *to != SqlType::Name => {
             let text: &str = if *v { "true" } else { "false" };
             Ok(Value::text(limit_text(text, to, kind == CastKind::Explicit)?))
         }
-        // Fields say how a literal is read; a text that is cast is read without them and then cut.
-        (Value::Text(text), SqlType::Interval(Some(_))) if from.is_text() => {
-            parse_text(&SqlType::Interval(None), text, tz)
+        // What is read of a char(n) has its blanks, whatever it is.
+        (Value::Text(text), to) if matches!(from, SqlType::Char(Some(_))) && !is_char_cast(to) => {
+            let mut shown = String::with_capacity(text.len());
+            format_text(value, from, tz, &mut shown);
+            match shown.len() == text.len() {
+                true => read_text(text, to, kind, tz),
+                false => read_text(&shown, to, kind, tz),
+            }
         }
-        (Value::Text(text), _) if from.is_text() => parse_text(to, text, tz),
+        (Value::Text(text), _) if from.is_text() => read_text(text, to, kind, tz),
         (_, to) if to.is_text() => {
             let mut text = String::new();
             match value {
-                Value::Opaque(v) if v.kind() == OpaqueKind::Inet => text = Network::of(v).shown(),
+                Value::Opaque(v) if v.kind() == OpaqueKind::Inet && *to != SqlType::Name => {
+                    text = Network::of(v).shown()
+                }
                 _ => format_text(value, from, tz, &mut text),
             }
             Ok(Value::text(limit_text(&text, to, kind == CastKind::Explicit)?))
@@ -292,6 +309,28 @@ fn cast_whole(
             cast => cast,
         },
     }
+}
+
+/// A text as the input function of a type reads it.
+fn read_text(text: &str, to: &SqlType, kind: CastKind, tz: &TimeStyle) -> Result<Value, TypeError> {
+    match to {
+        // Fields say how a literal is read; a text that is cast is read without them and then cut.
+        SqlType::Interval(Some(_)) => parse_text(&SqlType::Interval(None), text, tz),
+        SqlType::Bit(Some(_)) | SqlType::Varbit(Some(_)) => {
+            match parse_text(&to.without_modifiers(), text, tz)? {
+                Value::Opaque(bits) => {
+                    cast_opaque(&bits, to, kind).unwrap_or_else(|| Ok(Value::Opaque(bits)))
+                }
+                other => Ok(other),
+            }
+        }
+        _ => parse_text(to, text, tz),
+    }
+}
+
+/// Whether a char becomes one by a cast of its own, which does not look at its blanks.
+fn is_char_cast(to: &SqlType) -> bool {
+    is_string(to) || *to == SqlType::System(SystemType::Char)
 }
 
 /// The integer whose bytes these are, the highest first; fewer than it has are those of a number that is not negative.
@@ -420,8 +459,30 @@ fn no_cast(from: &SqlType, to: &SqlType) -> TypeError {
 }
 
 /// Between the character types; the value is shared where nothing is cut.
-fn cast_text(value: &Value, text: &str, to: &SqlType, kind: CastKind) -> Result<Value, TypeError> {
-    let limited = limit_text(text, to, kind == CastKind::Explicit)?;
+fn cast_text(
+    value: &Value,
+    text: &str,
+    from: &SqlType,
+    to: &SqlType,
+    kind: CastKind,
+) -> Result<Value, TypeError> {
+    match (from, to) {
+        // The length leaves the type, so its blanks go into the value.
+        (SqlType::Char(Some(length)), SqlType::Char(None)) if kind != CastKind::Assignment => {
+            let missing = (*length as usize).saturating_sub(text.chars().count());
+            return Ok(match missing {
+                0 => value.clone(),
+                _ => Value::text(&format!("{text}{}", " ".repeat(missing))),
+            });
+        }
+        (SqlType::Char(None), SqlType::Char(None)) => return Ok(value.clone()),
+        (_, SqlType::Char(None)) if is_string(from) && kind != CastKind::Assignment => {
+            return Ok(value.clone());
+        }
+        _ => {}
+    }
+    let seen = trim_char(text, from);
+    let limited = limit_text(seen, to, kind == CastKind::Explicit)?;
     Ok(if limited == text { value.clone() } else { Value::text(limited) })
 }
 
@@ -487,6 +548,12 @@ pub(crate) fn constrain_long(value: Value, spec: LongSpec) -> Result<Value, Type
 /// Trailing blanks of char(n) mean nothing and are not stored.
 fn trim_char<'a>(text: &'a str, ty: &SqlType) -> &'a str {
     if matches!(ty, SqlType::Char(_)) { text.trim_end_matches(' ') } else { text }
+}
+
+/// A char as it is compared: blanks at its end do not count.
+pub fn without_blanks(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
+    &text[..end]
 }
 
 /// Integers to numbers, oid and boolean; `None` where there is no cast.

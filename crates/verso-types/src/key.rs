@@ -90,6 +90,8 @@ pub enum KeyType {
     Nested = 20,
     /// Of an inverted index: lexemes of text search.
     Lexemes = 21,
+    /// Transaction numbers of 64 bits, without sign.
+    U64 = 22,
 }
 
 impl KeyType {
@@ -120,6 +122,7 @@ impl KeyType {
             KeyType::Collated(_) => KeyType::COLLATED,
             KeyType::Nested => KeyType::NESTED,
             KeyType::Lexemes => KeyType::LEXEMES,
+            KeyType::U64 => KeyType::UNSIGNED,
             other => (1..).zip(KeyType::ALL).find(|(_, ty)| *ty == other).map_or(0, |(code, _)| code),
         }
     }
@@ -128,12 +131,14 @@ impl KeyType {
     pub const COLLATED: u8 = 19;
     const NESTED: u8 = 20;
     const LEXEMES: u8 = 21;
+    const UNSIGNED: u8 = 22;
 
     /// The type with this number on disk, [`KeyType::COLLATED`] without.
     pub fn from_code(code: u8) -> Option<KeyType> {
         match code {
             KeyType::NESTED => Some(KeyType::Nested),
             KeyType::LEXEMES => Some(KeyType::Lexemes),
+            KeyType::UNSIGNED => Some(KeyType::U64),
             code => KeyType::ALL.get(usize::from(code).checked_sub(1)?).copied(),
         }
     }
@@ -155,6 +160,7 @@ impl KeyType {
             SqlType::Void | SqlType::Unknown | SqlType::Record => return None,
             SqlType::Json | SqlType::Named(_) => return None,
             SqlType::System(SystemType::JsonPath) => return None,
+            SqlType::System(SystemType::Xid8) => KeyType::U64,
             SqlType::Domain(domain) => return KeyType::of(&domain.base),
             SqlType::Collated(collated) => {
                 return KeyType::of(&collated.base)?.collated(collated.collation.collator);
@@ -187,7 +193,7 @@ impl KeyType {
             KeyType::Bool => Physical::Bool,
             KeyType::I16 => Physical::I16,
             KeyType::I32 => Physical::I32,
-            KeyType::I64 => Physical::I64,
+            KeyType::I64 | KeyType::U64 => Physical::I64,
             KeyType::I128 | KeyType::Interval | KeyType::Uuid => Physical::I128,
             KeyType::F32 => Physical::F32,
             KeyType::F64 => Physical::F64,
@@ -281,6 +287,8 @@ impl KeyOrder {
             KeyType::I64 => out.extend_from_slice(
                 &(u64::from_le_bytes(raw.try_into().map_err(|_| corrupt())?) ^ 1 << 63).to_be_bytes(),
             ),
+            KeyType::U64 => out
+                .extend_from_slice(&u64::from_le_bytes(raw.try_into().map_err(|_| corrupt())?).to_be_bytes()),
             KeyType::I128 => out.extend_from_slice(
                 &(u128::from_le_bytes(raw.try_into().map_err(|_| corrupt())?) ^ 1 << 127).to_be_bytes(),
             ),

@@ -65,10 +65,10 @@ pub fn parse_reference(ty: SystemType, text: &str) -> Result<i64, TypeError> {
 /// Where the text is no name.
 pub fn find_reference(ty: SystemType, text: &str) -> Result<Option<i64>, TypeError> {
     let trimmed = text.trim();
-    if trimmed == "-" && ty != SystemType::Regoper {
+    if text == "-" && ty != SystemType::Regoper {
         return Ok(Some(0));
     }
-    if !trimmed.is_empty() && trimmed.bytes().all(|byte| byte.is_ascii_digit()) {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return crate::text::parse_oid(trimmed, "oid").map(Some);
     }
     match current() {

@@ -9,6 +9,7 @@
 //!
 //! Source: the `*send` and `*recv` functions of PostgreSQL.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::TimeStyle;
@@ -59,6 +60,11 @@ pub fn format_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
         Value::Big(v) => v.put_binary(out),
         // One byte, be it 0.
         Value::Text(v) if *ty == SqlType::System(SystemType::Char) => out.push(byte_of_char(v)),
+        Value::Text(v)
+            if matches!(ty, SqlType::System(SystemType::PgSnapshot | SystemType::TxidSnapshot)) =>
+        {
+            put_snapshot(v, out);
+        }
         Value::Text(v) => {
             out.extend_from_slice(v.as_bytes());
             pad(v, ty, out);
@@ -108,6 +114,17 @@ fn pad(text: &str, ty: &SqlType, out: &mut Vec<u8>) {
         let missing = (*length as usize).saturating_sub(text.chars().count());
         out.extend(std::iter::repeat_n(b' ', missing));
     }
+}
+
+/// A snapshot of transactions.
+fn put_snapshot(text: &str, out: &mut Vec<u8>) {
+    let mut parts = text.splitn(3, ':');
+    let mut number = || parts.next().and_then(|part| part.parse::<i64>().ok()).unwrap_or_default();
+    let (first, end) = (number(), number());
+    let running: Vec<i64> =
+        parts.next().unwrap_or_default().split(',').filter_map(|part| part.parse().ok()).collect();
+    out.extend_from_slice(&(running.len() as i32).to_be_bytes());
+    [first, end].iter().chain(&running).for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
 }
 
 /// A value with its length in front; NULL has length -1.
@@ -220,6 +237,17 @@ pub(crate) fn insufficient() -> TypeError {
     TypeError::new(sqlstate::PROTOCOL_VIOLATION, "insufficient data left in message")
 }
 
+/// Bytes of a name at most.
+const NAME_BYTES_MAX: usize = 63;
+/// Transactions of a snapshot at most, as in PostgreSQL.
+const SNAPSHOT_RUNNING_MAX: i32 = ((1 << 30) - 24) / 8;
+
+/// PostgreSQL's words for what is left behind a value within another.
+#[cold]
+pub(crate) fn left_over() -> TypeError {
+    TypeError::new(sqlstate::PROTOCOL_VIOLATION, "invalid message format")
+}
+
 /// For what behind a value belongs to nothing: who knows whose value it is may add that.
 pub const SURPLUS: &str = "incorrect binary data format";
 
@@ -274,6 +302,10 @@ impl<'b> Reader<'b> {
             SqlType::Float4 => Value::Float4(self.array().map(f32::from_be_bytes)?),
             SqlType::Float8 => Value::Float8(self.array().map(f64::from_be_bytes)?),
             SqlType::Numeric(_) | SqlType::LongNumeric(_) => self.numeric()?,
+            SqlType::Name if self.rest.len() > NAME_BYTES_MAX => {
+                let error = TypeError::new("42622", "identifier too long");
+                return Err(error.with_detail("Identifier must be less than 64 characters."));
+            }
             SqlType::Text | SqlType::Varchar(_) | SqlType::Name | SqlType::Unknown => self.text()?,
             SqlType::Char(_) => self.text()?,
             SqlType::Void => Value::text(""),
@@ -314,6 +346,10 @@ impl<'b> Reader<'b> {
             SqlType::Array(element) => self.elements(element, depth)?,
             SqlType::System(system) => self.system(*system)?,
             SqlType::Row(row) if row.of.is_some() => self.composite(&row.fields, depth)?,
+            SqlType::Record | SqlType::Row(_) if depth == 0 => {
+                let text = "input of anonymous composite types is not implemented";
+                return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+            }
             SqlType::Record | SqlType::Row(_) => self.record(depth)?,
             SqlType::Json => {
                 let text = utf8(std::mem::take(&mut self.rest))?;
@@ -340,7 +376,12 @@ impl<'b> Reader<'b> {
                 let [byte] = self.array()?;
                 Value::text(char_of_byte(byte))
             }
-            SystemType::NodeTree => self.text()?,
+            SystemType::NodeTree | SystemType::Refcursor => self.text()?,
+            SystemType::PgSnapshot | SystemType::TxidSnapshot => self.snapshot()?,
+            SystemType::AclItem => {
+                let text = "no binary input function available for type aclitem";
+                return Err(TypeError::new("42883", text));
+            }
             _ => {
                 let text = format!("binary input of type {}", ty.name());
                 return Err(TypeError::new(
@@ -349,6 +390,31 @@ impl<'b> Reader<'b> {
                 ));
             }
         })
+    }
+
+    /// A snapshot of transactions: how many are running, the first one, the one behind the last, and those that run.
+    fn snapshot(&mut self) -> Result<Value, TypeError> {
+        let wrong = || malformed("invalid external pg_snapshot data");
+        let count = self.i32()?;
+        if !(0..=SNAPSHOT_RUNNING_MAX).contains(&count) {
+            return Err(wrong());
+        }
+        let (first, end) = (self.i64()?, self.i64()?);
+        if first <= 0 || end < first {
+            return Err(wrong());
+        }
+        let (mut text, mut last) = (format!("{first}:{end}:"), 0);
+        for _ in 0..count {
+            let running = self.i64()?;
+            if running < last || running < first || running > end {
+                return Err(wrong());
+            }
+            if running > last {
+                let _ = write!(text, "{}{running}", if last > 0 { "," } else { "" });
+            }
+            last = running;
+        }
+        Ok(Value::text(&text))
     }
 
     fn timestamp(&mut self) -> Result<i64, TypeError> {
@@ -364,7 +430,8 @@ impl<'b> Reader<'b> {
         match self.i32()? {
             -1 => Ok(Value::Null),
             length => {
-                let length = usize::try_from(length).map_err(|_| malformed("invalid length of a value"))?;
+                let length = usize::try_from(length).ok().filter(|length| *length <= self.rest.len());
+                let length = length.ok_or_else(|| malformed("insufficient data left in message"))?;
                 let mut inner = Reader { rest: self.bytes(length)? };
                 let value = inner.value(ty, depth + 1)?;
                 inner.finish()?;
@@ -377,7 +444,15 @@ impl<'b> Reader<'b> {
         if depth > DEPTH_MAX {
             return Err(malformed("arrays are nested too deeply"));
         }
-        let (dimensions, flags, oid) = (self.i32()?, self.i32()?, self.i32()?.cast_unsigned());
+        let dimensions = self.i32()?;
+        if dimensions < 0 {
+            return Err(malformed("invalid number of dimensions"));
+        }
+        if dimensions > 6 {
+            let text = format!("number of array dimensions ({dimensions}) exceeds the maximum allowed (6)");
+            return Err(TypeError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, text));
+        }
+        let (flags, oid) = (self.i32()?, self.i32()?.cast_unsigned());
         if !(0..=1).contains(&flags) {
             return Err(malformed("invalid array flags"));
         }
@@ -389,30 +464,35 @@ impl<'b> Reader<'b> {
                 format!("binary data has array element type {found} instead of expected {}", name(element));
             return Err(TypeError::new("42804", text));
         }
-        match dimensions {
-            0 => return Ok(Value::Array([].into())),
-            1..=6 => {}
-            7.. => {
-                let text =
-                    format!("number of array dimensions ({dimensions}) exceeds the maximum allowed (6)");
-                return Err(TypeError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, text));
-            }
-            _ => return Err(malformed("invalid number of dimensions")),
+        let vector = match element {
+            SqlType::System(SystemType::VectorInt2) => Some("int2vector"),
+            SqlType::System(SystemType::VectorOid) => Some("oidvector"),
+            _ => None,
+        };
+        match (dimensions, vector) {
+            (0, None) => return Ok(Value::Array([].into())),
+            (0, Some(name)) => return Err(malformed(&format!("invalid {name} data"))),
+            _ => {}
         }
         let mut shape = Vec::new();
         for _ in 0..dimensions {
             let dimension = Dimension { length: self.i32()?, lower: self.i32()? };
             if dimension.length < 0 {
-                return Err(malformed("invalid number of array elements"));
+                let text = "array size exceeds the maximum allowed (134217727)";
+                return Err(TypeError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, text));
             }
             shape.push(dimension);
         }
         let count = element_count(&shape)?;
-        if count > self.rest.len() / 4 {
-            return Err(insufficient());
-        }
         let values: Result<Vec<Value>, TypeError> = (0..count).map(|_| self.item(element, depth)).collect();
-        Ok(Value::Array(Array::shaped(values?, &shape)?))
+        let values = values?;
+        if let Some(name) = vector {
+            let is_plain = matches!(shape[..], [Dimension { length: 1.., lower: 0 }]);
+            if !is_plain || values.iter().any(Value::is_null) {
+                return Err(malformed(&format!("invalid {name} data")));
+            }
+        }
+        Ok(Value::Array(Array::shaped(values, &shape)?))
     }
 
     fn record(&mut self, depth: u32) -> Result<Value, TypeError> {
@@ -471,9 +551,6 @@ impl<'b> Reader<'b> {
             0xF000 => Some(Number::NegativeInfinity),
             _ => return Err(malformed("invalid sign in external \"numeric\" value")),
         };
-        if let Some(special) = special {
-            return special.value();
-        }
         if usize::from(scale) > crate::number::SCALE_MAX {
             return Err(malformed("invalid scale in external \"numeric\" value"));
         }
@@ -484,6 +561,9 @@ impl<'b> Reader<'b> {
                 return Err(malformed("invalid digit in external \"numeric\" value"));
             }
             digits.push(digit);
+        }
+        if let Some(special) = special {
+            return special.value();
         }
         Number::of_base_digits(&digits, weight, sign == NUMERIC_NEGATIVE, usize::from(scale)).value()
     }

@@ -14,6 +14,7 @@ use super::ordered::OrderedRows;
 use super::places::Places;
 use super::seen::Seen;
 use crate::error::Result;
+use crate::functions::support::chosen;
 use crate::functions::{self, AggregateKind};
 use crate::memory::{VALUE_BYTES_MAX, check_length};
 use crate::plan::AggregateCall;
@@ -206,6 +207,17 @@ impl State {
     }
 }
 
+/// Numbers without sign, whose order is not that of the integers that hold them.
+const XID8: SqlType = SqlType::System(SystemType::Xid8);
+
+fn smaller_xid8(a: &Value, b: &Value) -> Result<Value> {
+    chosen(&[a.clone(), b.clone()], &[XID8], false)
+}
+
+fn larger_xid8(a: &Value, b: &Value) -> Result<Value> {
+    chosen(&[a.clone(), b.clone()], &[XID8], true)
+}
+
 impl Accumulator {
     /// The same sum of numerics as a sum, or as an average.
     pub fn averaging(mut self, wanted: bool) -> Accumulator {
@@ -234,6 +246,8 @@ impl Accumulator {
                 }
                 _ => State::Float { sum: FloatSum::default(), average },
             },
+            AggregateKind::Min if arg == XID8 => State::Folded { value: Value::Null, with: smaller_xid8 },
+            AggregateKind::Max if arg == XID8 => State::Folded { value: Value::Null, with: larger_xid8 },
             AggregateKind::Min => State::Extreme { best: Value::Null, largest: false },
             AggregateKind::Max => State::Extreme { best: Value::Null, largest: true },
             AggregateKind::BoolAnd => State::Bool { value: None, all: true },

@@ -5,7 +5,7 @@ use verso_types::json::{self, JsonRef};
 use verso_types::value::hash_bits_f64;
 use verso_types::{
     Batch, Collator, Column, ColumnData, Decimal, Interval, SqlType, TypeError, Value, encode_row,
-    encode_row_of_decimal, range,
+    encode_row_of_decimal, range, without_blanks,
 };
 
 /// Appends the key of one row.
@@ -79,6 +79,7 @@ pub(super) fn is_plain(column: &Column, ty: &SqlType) -> bool {
             | SqlType::Range(_)
             | SqlType::Multirange(_)
             | SqlType::Row(_)
+            | SqlType::Char(None)
     );
     !by_value || !matches!(column.data, ColumnData::Bytes(_))
 }
@@ -165,7 +166,11 @@ fn encode_value(column: &Column, ty: &SqlType, row: usize, out: &mut Vec<u8>) {
                 put_length(out, start);
             }
             _ => {
-                let value = bytes.get(row);
+                // One that came from char(n) has its blanks, which do not count.
+                let value = match ty {
+                    SqlType::Char(None) => without_blanks(bytes.get(row)),
+                    _ => bytes.get(row),
+                };
                 out.extend_from_slice(&(value.len() as u32).to_le_bytes());
                 out.extend_from_slice(value);
             }

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 
 use verso_types::value::{cmp_f32, cmp_f64};
 use verso_types::{
-    Batch, Column, ColumnData, KeyOrder, KeyType, OpaqueKind, SqlType, cmp_sql, encode_nested,
+    Batch, Column, ColumnData, KeyOrder, KeyType, OpaqueKind, SqlType, SystemType, cmp_sql, encode_nested,
+    without_blanks,
 };
 
 use crate::error::Result;
@@ -72,10 +73,14 @@ fn compare_values(column: &Column, ty: &SqlType, a: usize, b: usize) -> Ordering
         (ColumnData::Bool(v), _) => v[a].cmp(&v[b]),
         (ColumnData::I16(v), _) => v[a].cmp(&v[b]),
         (ColumnData::I32(v), _) => v[a].cmp(&v[b]),
+        (ColumnData::I64(v), SqlType::System(SystemType::Xid8)) => {
+            v[a].cast_unsigned().cmp(&v[b].cast_unsigned())
+        }
         (ColumnData::I64(v), _) => v[a].cmp(&v[b]),
         (ColumnData::I128(v), SqlType::Numeric(_)) => v[a].cmp(&v[b]),
         (ColumnData::F32(v), _) => cmp_f32(v[a], v[b]),
         (ColumnData::F64(v), _) => cmp_f64(v[a], v[b]),
+        (ColumnData::Bytes(v), SqlType::Char(None)) => without_blanks(v.get(a)).cmp(without_blanks(v.get(b))),
         (ColumnData::Bytes(v), ty)
             if ty.is_text() || *ty == SqlType::Bytea || OpaqueKind::of(ty).is_some() =>
         {

@@ -260,7 +260,14 @@ fn bound((column, ty): (usize, &SqlType), op: CompareOp, constant: &TypedExpr) -
     if !is_given(constant) {
         return None;
     }
-    if is_text(ty) && is_text(&constant.ty) && matches!(op, CompareOp::Equal | CompareOp::NotEqual) {
+    // A char without a length may have blanks at its end, which a literal or parameter beside a column has not.
+    let is_plain = constant.ty != SqlType::Char(None)
+        || matches!(constant.kind, ExprKind::Literal(_) | ExprKind::Parameter(_));
+    if is_text(ty)
+        && is_text(&constant.ty)
+        && is_plain
+        && matches!(op, CompareOp::Equal | CompareOp::NotEqual)
+    {
         let texts = vec![RowExpr::compile(constant)];
         return Some(Term::Among { column, texts, negated: op == CompareOp::NotEqual });
     }

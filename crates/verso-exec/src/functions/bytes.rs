@@ -271,12 +271,23 @@ fn length_in_bits(bytes: &[u8]) -> Result<Value> {
     Ok(Value::Int4(i32::try_from(bytes.len() * 8).map_err(|_| TypeError::out_of_range("integer"))?))
 }
 
-fn ones(bytes: &[u8]) -> i64 {
-    bytes.iter().map(|byte| i64::from(byte.count_ones())).sum()
+/// How many bits are set.
+fn ones(cx: &EvalContext<'_>, bytes: &[u8]) -> Result<Value> {
+    let mut count = 0;
+    for piece in bytes.chunks(DIGEST_STEP) {
+        cx.runtime.check_cancelled()?;
+        count += piece.iter().map(|byte| i64::from(byte.count_ones())).sum::<i64>();
+    }
+    Ok(Value::Int8(count))
 }
 
-fn reversed(bytes: &[u8]) -> Vec<u8> {
-    bytes.iter().rev().copied().collect()
+fn reversed(cx: &EvalContext<'_>, bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut reversed = Vec::with_capacity(bytes.len());
+    for piece in bytes.rchunks(DIGEST_STEP) {
+        cx.runtime.check_cancelled()?;
+        reversed.extend(piece.iter().rev());
+    }
+    Ok(reversed)
 }
 
 /// A strict, immutable function.
@@ -314,9 +325,9 @@ static BYTES: &[BuiltinFunction] = &[
     bytes_function!("set_byte": a Bytea, b Int4, c Int4 => Bytea = set_byte(a, *b, *c)),
     bytes_function!("get_bit": a Bytea, b Int8 => Int4 = get_bit(a, *b)),
     bytes_function!("set_bit": a Bytea, b Int8, c Int4 => Bytea = set_bit(a, *b, *c)),
-    bytes_function!("bit_count": a Bytea => Int8 = Ok(Value::Int8(ones(a)))),
+    bytes_function!("bit_count" with cx: a Bytea => Int8 = ones(cx, a)),
     bytes_function!("bit_length": a Bytea => Int4 = length_in_bits(a)),
-    bytes_function!("reverse": a Bytea => Bytea = Ok(Value::bytes(&reversed(a)))),
+    bytes_function!("reverse" with cx: a Bytea => Bytea = Ok(Value::Bytes(reversed(cx, a)?.into()))),
     bytes_function!("substring": a Bytea, b Int4 => Bytea = part(a, *b, None)),
     bytes_function!("substring": a Bytea, b Int4, c Int4 => Bytea = part(a, *b, Some(*c))),
     bytes_function!("overlay": a Bytea, b Bytea, c Int4 => Bytea = overlay(a, b, *c, b.len() as i64)),

@@ -60,7 +60,7 @@ fn random_numeric(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         }
     }
     let text: String = drawn.iter().map(|digit| char::from(b'0' + digit)).collect();
-    let mut text = format!("{text:0>width$}", width = places + 1);
+    let mut text = format!("{}{text}", "0".repeat((places + 1).saturating_sub(text.len())));
     text.insert(text.len() - places, '.');
     let distance = Number::of(&Number::parse_value(text.trim_end_matches('.'))?);
     Ok(distance.map_or_else(|| low.clone(), |distance| low.plus(&distance)).value()?)

@@ -1,6 +1,8 @@
 //! `=`, `<>`, `<`, `<=`, `>`, `>=` of every type with an order; `greatest` and `least`.
 
-use verso_types::{SqlType, SystemType, Value, cmp_sql};
+use std::cmp::Ordering;
+
+use verso_types::{SqlType, SystemType, Value, cmp_sql, without_blanks};
 
 use super::kernel::{CompareOp, Kernel};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
@@ -13,6 +15,9 @@ macro_rules! comparison {
         comparison!($op, $compare, $arg, $arg, Some(Kernel::Compare(CompareOp::$compare)))
     };
     ($op:literal, $compare:ident, $left:expr, $right:expr, $kernel:expr) => {
+        comparison!($op, $compare, $left, $right, $kernel, cmp_sql)
+    };
+    ($op:literal, $compare:ident, $left:expr, $right:expr, $kernel:expr, $order:expr) => {
         BuiltinFunction {
             name: "",
             operator: Some($op),
@@ -22,7 +27,7 @@ macro_rules! comparison {
             strict: true,
             volatility: Volatility::Immutable,
             body: Body::Scalar(|_, args| {
-                Ok(Value::Bool(CompareOp::$compare.holds(cmp_sql(&args[0], &args[1]))))
+                Ok(Value::Bool(CompareOp::$compare.holds($order(&args[0], &args[1]))))
             }),
             kernel: $kernel,
         }
@@ -42,6 +47,68 @@ macro_rules! comparisons {
     };
 }
 
+/// A comparison of char(n).
+macro_rules! padded {
+    ($($op:literal $compare:ident),*) => {
+        &[$(comparison!(
+            $op,
+            $compare,
+            ArgType::Exact(SqlType::Char(None)),
+            ArgType::Exact(SqlType::Char(None)),
+            Some(Kernel::Compare(CompareOp::$compare)),
+            cmp_padded
+        )),*]
+    };
+}
+
+static PADDED: &[BuiltinFunction] = padded!(
+    "=" Equal, "<>" NotEqual, "<" Less, "<=" LessOrEqual, ">" Greater, ">=" GreaterOrEqual
+);
+
+const XID8: ArgType = ArgType::Exact(SqlType::System(SystemType::Xid8));
+
+macro_rules! unsigned {
+    ($($op:literal $compare:ident),*) => {
+        &[$(comparison!(
+            $op,
+            $compare,
+            XID8,
+            XID8,
+            Some(Kernel::Compare(CompareOp::$compare)),
+            cmp_unsigned
+        )),*]
+    };
+}
+
+static UNSIGNED: &[BuiltinFunction] = unsigned!(
+    "=" Equal, "<>" NotEqual, "<" Less, "<=" LessOrEqual, ">" Greater, ">=" GreaterOrEqual
+);
+
+/// How values of a type are ordered.
+pub(crate) fn order_of(ty: &SqlType) -> fn(&Value, &Value) -> Ordering {
+    match ty {
+        SqlType::Char(_) => cmp_padded,
+        SqlType::System(SystemType::Xid8) => cmp_unsigned,
+        _ => cmp_sql,
+    }
+}
+
+/// The order of two numbers of 64 bits without sign.
+fn cmp_unsigned(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Int8(a), Value::Int8(b)) => a.cast_unsigned().cmp(&b.cast_unsigned()),
+        _ => cmp_sql(a, b),
+    }
+}
+
+/// The order of two texts whose blanks at the end do not count.
+fn cmp_padded(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Text(a), Value::Text(b)) => without_blanks(a.as_bytes()).cmp(without_blanks(b.as_bytes())),
+        _ => cmp_sql(a, b),
+    }
+}
+
 static COMPARISONS: &[BuiltinFunction] = comparisons![
     ArgType::Exact(SqlType::Bool),
     ArgType::Exact(SqlType::Int2),
@@ -51,7 +118,6 @@ static COMPARISONS: &[BuiltinFunction] = comparisons![
     ArgType::Exact(SqlType::Float8),
     ArgType::Exact(SqlType::Numeric(None)),
     ArgType::Exact(SqlType::Text),
-    ArgType::Exact(SqlType::Char(None)),
     ArgType::Exact(SqlType::Name),
     ArgType::Exact(SqlType::Bytea),
     ArgType::Exact(SqlType::Date),
@@ -76,7 +142,6 @@ static COMPARISONS: &[BuiltinFunction] = comparisons![
     ArgType::Exact(SqlType::System(SystemType::Money)),
     ArgType::Exact(SqlType::System(SystemType::Lsn)),
     ArgType::Exact(SqlType::System(SystemType::Tid)),
-    ArgType::Exact(SqlType::System(SystemType::Xid8)),
     ArgType::Exact(SqlType::System(SystemType::TsVector)),
     ArgType::Exact(SqlType::System(SystemType::TsQuery)),
 ];
@@ -86,7 +151,7 @@ macro_rules! by_bytes {
     ($($op:literal $compare:ident),*) => {
         &[$(
             comparison!($op, $compare, ArgType::Exact(SqlType::Text), ArgType::Exact(SqlType::Text), None),
-            comparison!($op, $compare, ArgType::Exact(SqlType::Char(None)), ArgType::Exact(SqlType::Char(None)), None),
+            comparison!($op, $compare, ArgType::Exact(SqlType::Char(None)), ArgType::Exact(SqlType::Char(None)), None, cmp_padded),
         )*]
     };
 }
@@ -120,13 +185,14 @@ static UNORDERED: &[BuiltinFunction] = {
 };
 
 /// `value op ANY (array)`, or ALL: NULL where that depends on a NULL.
-fn quantified(args: &[Value], op: CompareOp, all: bool) -> Value {
+fn quantified(args: &[Value], types: &[SqlType], op: CompareOp, all: bool) -> Value {
+    let order = types.first().map_or(cmp_sql as fn(&Value, &Value) -> Ordering, order_of);
     let [value, Value::Array(elements)] = args else { return Value::Null };
     let mut unknown = false;
     for element in elements.iter() {
         if value.is_null() || element.is_null() {
             unknown = true;
-        } else if op.holds(cmp_sql(value, element)) != all {
+        } else if op.holds(order(value, element)) != all {
             return Value::Bool(!all);
         }
     }
@@ -150,7 +216,7 @@ macro_rules! quantified {
             result: ResultType::Fixed(SqlType::Bool),
             strict: false,
             volatility: Volatility::Immutable,
-            body: Body::Scalar(|_, args| Ok(quantified(args, CompareOp::$compare, $all))),
+            body: Body::Typed(|_, args, types| Ok(quantified(args, types, CompareOp::$compare, $all))),
             kernel: None,
         }
     };
@@ -166,22 +232,23 @@ static QUANTIFIED: &[BuiltinFunction] = quantified!(
 );
 
 /// The extreme of the arguments that are not NULL.
-fn extreme(args: &[Value], keep: CompareOp) -> Value {
+fn extreme(args: &[Value], types: &[SqlType], keep: CompareOp) -> Value {
+    let order = types.first().map_or(cmp_sql as fn(&Value, &Value) -> Ordering, order_of);
     let mut best = &Value::Null;
     for arg in args.iter().filter(|arg| !arg.is_null()) {
-        if best.is_null() || keep.holds(cmp_sql(arg, best)) {
+        if best.is_null() || keep.holds(order(arg, best)) {
             best = arg;
         }
     }
     best.clone()
 }
 
-fn greatest(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    Ok(extreme(args, CompareOp::Greater))
+fn greatest(_: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Value> {
+    Ok(extreme(args, types, CompareOp::Greater))
 }
 
-fn least(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    Ok(extreme(args, CompareOp::Less))
+fn least(_: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Value> {
+    Ok(extreme(args, types, CompareOp::Less))
 }
 
 /// A variadic function of one type that skips NULLs.
@@ -195,7 +262,7 @@ macro_rules! extreme_of {
             result: ResultType::SameAs(0),
             strict: false,
             volatility: Volatility::Immutable,
-            body: Body::Scalar($f),
+            body: Body::Typed($f),
             kernel: None,
         }
     };
@@ -204,5 +271,5 @@ macro_rules! extreme_of {
 static EXTREMES: &[BuiltinFunction] = &[extreme_of!("greatest", greatest), extreme_of!("least", least)];
 
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 6] =
-    [COMPARISONS, BY_BYTES, MIXED, UNORDERED, QUANTIFIED, EXTREMES];
+pub(super) static TABLES: [&[BuiltinFunction]; 8] =
+    [COMPARISONS, PADDED, UNSIGNED, BY_BYTES, MIXED, UNORDERED, QUANTIFIED, EXTREMES];

@@ -16,6 +16,9 @@ enum Encoding {
     Ascii,
 }
 
+/// Bytes between two looks at the flag that cancels.
+const STEP_BYTES: usize = 4 << 20;
+
 impl Encoding {
     /// The encoding of that name, written in any of PostgreSQL's ways; `side` is `source` or `destination`.
     fn named(name: &str, side: &str) -> Result<Encoding> {
@@ -41,11 +44,18 @@ impl Encoding {
         }
     }
 
-    fn read(self, bytes: &[u8]) -> Result<String> {
+    fn read(self, cx: &EvalContext<'_>, bytes: &[u8]) -> Result<String> {
         match self {
-            Encoding::Latin1 => Ok(bytes.iter().map(|byte| char::from(*byte)).collect()),
+            Encoding::Latin1 => {
+                let mut text = String::with_capacity(bytes.len());
+                for piece in bytes.chunks(STEP_BYTES) {
+                    cx.runtime.check_cancelled()?;
+                    text.extend(piece.iter().map(|byte| char::from(*byte)));
+                }
+                Ok(text)
+            }
             Encoding::Utf8 | Encoding::Ascii => match std::str::from_utf8(bytes) {
-                Ok(text) if !text.contains('\0') => Ok(text.to_owned()),
+                Ok(text) if !text.as_bytes().contains(&0) => Ok(text.to_owned()),
                 found => {
                     let at =
                         found.map_or_else(|error| error.valid_up_to(), |text| text.find('\0').unwrap_or(0));
@@ -94,9 +104,9 @@ fn length_of(first: u8) -> usize {
     }
 }
 
-fn convert_from(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+fn convert_from(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Bytes(bytes), Value::Text(name)] = args else { return Err(unexpected("convert_from", args)) };
-    Ok(Value::Text(Encoding::named(name, "source")?.read(bytes)?.into()))
+    Ok(Value::Text(Encoding::named(name, "source")?.read(cx, bytes)?.into()))
 }
 
 fn convert_to(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
@@ -104,12 +114,12 @@ fn convert_to(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::Bytes(Encoding::named(name, "destination")?.write(text)?.into()))
 }
 
-fn convert(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+fn convert(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Bytes(bytes), Value::Text(from), Value::Text(to)] = args else {
         return Err(unexpected("convert", args));
     };
     let (from, to) = (Encoding::named(from, "source")?, Encoding::named(to, "destination")?);
-    Ok(Value::Bytes(to.write(&from.read(bytes)?)?.into()))
+    Ok(Value::Bytes(to.write(&from.read(cx, bytes)?)?.into()))
 }
 
 static FUNCTIONS: &[BuiltinFunction] = &[

@@ -55,7 +55,7 @@ mod sizes;
 mod special;
 mod spread;
 pub mod subscripts;
-mod support;
+pub(crate) mod support;
 mod templates;
 #[cfg(test)]
 mod tests;

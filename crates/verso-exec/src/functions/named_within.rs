@@ -2,7 +2,7 @@
 //! types, offsets of window frames (`in_range`), amounts of money in words.
 
 use verso_types::opaque::money::Money;
-use verso_types::{SqlType, TypeError, Value};
+use verso_types::{Number, SqlType, TypeError, Value};
 
 use super::define::{entry, sql_type, unexpected};
 use super::registry::candidates;
@@ -228,5 +228,50 @@ static WORDS: &[BuiltinFunction] = &[
 
 const TWO_TEXTS: [ArgType; 2] = [ArgType::Exact(SqlType::Text), ArgType::Exact(SqlType::Text)];
 
+/// How far the second value lies before the first one, as range types measure it.
+fn distance(name: &str, args: &[Value]) -> Result<Value> {
+    let seconds = |a: i64, b: i64| (i128::from(a) - i128::from(b)) as f64 / 1e6;
+    Ok(Value::Float8(match args {
+        [Value::Int4(a), Value::Int4(b)] => f64::from(*a) - f64::from(*b),
+        [Value::Int8(a), Value::Int8(b)] => *a as f64 - *b as f64,
+        [Value::Date(a), Value::Date(b)] => f64::from(a.wrapping_sub(*b)),
+        [Value::Timestamp(a), Value::Timestamp(b)] => seconds(*a, *b),
+        [Value::Timestamptz(a), Value::Timestamptz(b)] => seconds(*a, *b),
+        [a, b] => match (Number::of(a), Number::of(b)) {
+            (Some(a), Some(b)) => a.plus(&b.negate()).to_f64(),
+            _ => return Err(unexpected(name, args)),
+        },
+        _ => return Err(unexpected(name, args)),
+    }))
+}
+
+macro_rules! distances {
+    ($($name:literal $ty:ident;)*) => {
+        &[$(entry!($name () [$ty, $ty] => Float8, |_, args| distance($name, args), None),)*]
+    };
+}
+
+static DISTANCES: &[BuiltinFunction] = distances! {
+    "int4range_subdiff" Int4;
+    "int8range_subdiff" Int8;
+    "numrange_subdiff" Numeric;
+    "daterange_subdiff" Date;
+    "tsrange_subdiff" Timestamp;
+    "tstzrange_subdiff" Timestamptz;
+};
+
+/// A name with a number behind it, cut so that both fit into a name.
+fn name_with_number(args: &[Value]) -> Result<Value> {
+    let [Value::Text(name), Value::Int8(number)] = args else {
+        return Err(unexpected("nameconcatoid", args));
+    };
+    let suffix = format!("_{number}");
+    let kept = name.floor_char_boundary(63 - suffix.len());
+    Ok(Value::text(&format!("{}{suffix}", &name[..kept.min(name.len())])))
+}
+
+static NAMES: &[BuiltinFunction] =
+    &[entry!("nameconcatoid" () [Name, Oid] => Name, |_, args| name_with_number(args), None)];
+
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 4] = [OTHER_NAMES, ORDERS, IN_RANGES, WORDS];
+pub(super) static TABLES: [&[BuiltinFunction]; 6] = [OTHER_NAMES, ORDERS, IN_RANGES, WORDS, DISTANCES, NAMES];

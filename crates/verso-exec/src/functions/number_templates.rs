@@ -3,10 +3,12 @@
 //! A template is read into patterns and characters; its digits before and behind the point decide how the number is
 //! rounded. Then the number is walked digit by digit beside the patterns. Source: PostgreSQL 18, `formatting.c`.
 
+use std::rc::Rc;
+
 use verso_types::{Decimal, Number, SqlType, TypeError, Value};
 
 use super::define::{entry, unexpected};
-use super::templates::ordinal;
+use super::templates::{Recent, ordinal};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
@@ -68,7 +70,7 @@ enum Anchor {
 /// What a template asks for.
 #[derive(Clone, Debug)]
 struct Template {
-    nodes: Vec<Pattern>,
+    nodes: Rc<[Pattern]>,
     /// Digits before and behind the point, and behind `V`.
     pre: usize,
     post: usize,
@@ -121,7 +123,9 @@ fn nodes(text: &str) -> Vec<Pattern> {
         // Besides those of one case, patterns are written in capitals or in small letters alike.
         let found = PATTERNS.iter().find(|(name, _)| {
             rest.starts_with(name)
-                || rest.get(..name.len()).is_some_and(|head| head == name.to_ascii_lowercase())
+                || rest.get(..name.len()).is_some_and(|head| {
+                    head.eq_ignore_ascii_case(name) && !head.bytes().any(|byte| byte.is_ascii_uppercase())
+                })
         });
         match found {
             Some((name, pattern)) => {
@@ -137,10 +141,19 @@ fn nodes(text: &str) -> Vec<Pattern> {
     nodes
 }
 
+thread_local! {
+    static TEMPLATES: Recent<Template> = const { Recent::new() };
+}
+
 impl Template {
+    /// What is kept of a template, or what is read of it now.
+    fn kept(text: &str) -> Result<Rc<Template>> {
+        TEMPLATES.with(|kept| kept.get(text, || Template::read(text).map(Rc::new)))
+    }
+
     fn read(text: &str) -> Result<Template> {
         let mut template = Template {
-            nodes: nodes(text),
+            nodes: nodes(text).into(),
             pre: 0,
             post: 0,
             shift: 0,
@@ -159,8 +172,8 @@ impl Template {
             sign: Anchor::None,
             sign_at: 0,
         };
-        for node in template.nodes.clone() {
-            template.take(node)?;
+        for node in Rc::clone(&template.nodes).iter() {
+            template.take(*node)?;
         }
         let signs = template.sign != Anchor::None || template.minus || template.plus || template.brackets;
         let numbers = template.zero || template.decimal || template.shifted || template.blank;
@@ -397,7 +410,7 @@ fn filled(mut template: Template, number: &Digits, blanks: usize) -> String {
         }
     }
     let count = (template.post + template.pre + usize::from(!sign_written && blanks == 0)).saturating_sub(1);
-    let nodes = template.nodes.clone();
+    let nodes = Rc::clone(&template.nodes);
     let mut walk = Walk {
         template,
         negative,
@@ -411,7 +424,7 @@ fn filled(mut template: Template, number: &Digits, blanks: usize) -> String {
         in_number: false,
         out: String::new(),
     };
-    for node in nodes {
+    for node in nodes.iter().copied() {
         let fill = walk.template.fill;
         match node {
             Pattern::Nine | Pattern::Zero | Pattern::Point => walk.part(node),
@@ -547,8 +560,11 @@ impl Source {
             Source::Exact(number) => scientific(&number.to_string(), digits),
             Source::Number(number) => scientific(&number.to_string(), digits),
             Source::Float { value, .. } => {
-                let text = format!("{:.digits$e}", value.abs());
+                // A double has fewer digits than that, and a precision in a format 16 bits.
+                let shown = digits.min(1100);
+                let text = format!("{:.shown$e}", value.abs());
                 let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+                let mantissa = format!("{mantissa}{}", "0".repeat(digits - shown));
                 let sign = if value.is_sign_negative() { '-' } else { ' ' };
                 let (mark, exponent) = match exponent.strip_prefix('-') {
                     Some(exponent) => ('-', exponent),
@@ -562,7 +578,7 @@ impl Source {
 
 /// A number by a template.
 fn number_to_char(mut number: Source, text: &str) -> Result<String> {
-    let mut template = Template::read(text)?;
+    let mut template = Template::clone(&*Template::kept(text)?);
     if template.roman {
         let numeral = number.whole().and_then(roman);
         let numeral = numeral.unwrap_or_else(|| "#".repeat(15));
@@ -737,7 +753,7 @@ impl Reading<'_> {
     }
 
     fn read(&mut self) {
-        for node in &self.template.nodes {
+        for node in self.template.nodes.iter() {
             if self.at >= self.input.len() {
                 break;
             }
@@ -803,7 +819,7 @@ fn to_number(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     if template.is_empty() {
         return Ok(Value::Null);
     }
-    let template = Template::read(template)?;
+    let template = Template::kept(template)?;
     if template.exponent {
         return Err(TypeError::new("0A000", "\"EEEE\" not supported for input").into());
     }

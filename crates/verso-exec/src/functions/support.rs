@@ -3,15 +3,16 @@
 
 use verso_types::{SqlType, SystemType, TypeError, Value, cmp_sql};
 
+use super::comparison::order_of;
 use super::define::{entry, unexpected};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
 use crate::expr::like::{LikePattern, Work};
 
-fn chosen(args: &[Value], larger: bool) -> Result<Value> {
+pub(crate) fn chosen(args: &[Value], types: &[SqlType], larger: bool) -> Result<Value> {
     let [a, b] = args else { return Err(unexpected("a function of two values", args)) };
-    let first = match cmp_sql(a, b) {
+    let first = match ordered(types)(a, b) {
         std::cmp::Ordering::Greater => larger,
         std::cmp::Ordering::Less => !larger,
         std::cmp::Ordering::Equal => false,
@@ -19,8 +20,16 @@ fn chosen(args: &[Value], larger: bool) -> Result<Value> {
     Ok(if first { a.clone() } else { b.clone() })
 }
 
+/// How the first argument's type is ordered.
+fn ordered(types: &[SqlType]) -> fn(&Value, &Value) -> std::cmp::Ordering {
+    types.first().map_or(cmp_sql as fn(&Value, &Value) -> std::cmp::Ordering, order_of)
+}
+
 macro_rules! of_two {
     ($name:literal, $arg:expr, $result:expr, $body:expr) => {
+        of_two!(typed $name, $arg, $result, Body::Scalar($body))
+    };
+    (typed $name:literal, $arg:expr, $result:expr, $body:expr) => {
         BuiltinFunction {
             name: $name,
             operator: None,
@@ -29,7 +38,7 @@ macro_rules! of_two {
             result: $result,
             strict: true,
             volatility: Volatility::Immutable,
-            body: Body::Scalar($body),
+            body: $body,
             kernel: None,
         }
     };
@@ -38,8 +47,8 @@ macro_rules! of_two {
 macro_rules! extremes {
     ($($larger:literal $smaller:literal $arg:expr;)*) => {
         &[$(
-            of_two!($larger, $arg, ResultType::SameAs(0), |_, args| chosen(args, true)),
-            of_two!($smaller, $arg, ResultType::SameAs(0), |_, args| chosen(args, false)),
+            of_two!(typed $larger, $arg, ResultType::SameAs(0), Body::Typed(|_, args, types| chosen(args, types, true))),
+            of_two!(typed $smaller, $arg, ResultType::SameAs(0), Body::Typed(|_, args, types| chosen(args, types, false))),
         )*]
     };
 }
@@ -72,10 +81,10 @@ static EXTREMES: &[BuiltinFunction] = extremes![
 
 macro_rules! orders {
     ($($name:literal $arg:expr;)*) => {
-        &[$(of_two!($name, $arg, ResultType::Fixed(SqlType::Int4), |_, args| match args {
-            [a, b] => Ok(Value::Int4(cmp_sql(a, b) as i32)),
+        &[$(of_two!(typed $name, $arg, ResultType::Fixed(SqlType::Int4), Body::Typed(|_, args, types| match args {
+            [a, b] => Ok(Value::Int4(ordered(types)(a, b) as i32)),
             _ => Err(unexpected($name, args)),
-        }),)*]
+        })),)*]
     };
 }
 

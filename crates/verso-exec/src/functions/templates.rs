@@ -1,9 +1,11 @@
 //! `to_char` of timestamps and intervals: PostgreSQL's template patterns.
 //!
-//! A template is read piece by piece: modifiers (`FM`, `TM`), the longest pattern that fits, a suffix (`TH`); all else,
+//! A template is read piece by piece, once for many values: modifiers (`FM`, `TM`), the longest pattern that fits, a suffix (`TH`); all else,
 //! and what stands in double quotes, is copied.
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use verso_types::datetime::{self, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
 use verso_types::error::sqlstate;
@@ -46,7 +48,7 @@ pub(super) static ROMAN: [&str; 12] =
     ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
 
 /// How a pattern is written decides how its words are.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Case {
     Upper,
     Lower,
@@ -54,12 +56,15 @@ pub(super) enum Case {
 }
 
 impl Case {
-    fn write(self, word: &str) -> String {
+    /// Appends a word, with blanks behind it up to a width.
+    fn write(self, word: &str, width: usize, out: &mut String) -> std::fmt::Result {
         match self {
-            Case::Upper => word.to_ascii_uppercase(),
-            Case::Lower => word.to_ascii_lowercase(),
-            Case::Capital => word.to_owned(),
+            Case::Upper => out.extend(word.chars().map(|c| c.to_ascii_uppercase())),
+            Case::Lower => out.extend(word.chars().map(|c| c.to_ascii_lowercase())),
+            Case::Capital => out.push_str(word),
         }
+        out.extend(std::iter::repeat_n(' ', width.saturating_sub(word.len())));
+        Ok(())
     }
 }
 
@@ -132,10 +137,11 @@ impl Pieces for Fields<'_> {
         // 1 BC is year 0 here
         let shown = |year: i32| i64::from(if year <= 0 { 1 - year } else { year });
         let year = shown(self.civil.year);
-        let (iso_year, iso_number) = iso_week(self.day);
-        let iso_shown = shown(iso_year);
-        let weekday = monday_based(self.day);
-        let day_of_year = i64::from(self.day) - datetime::days_from_civil(self.civil.year, 1, 1) + 1;
+        // What few templates ask for is computed for them only.
+        let iso_shown = || shown(iso_week(self.day).0);
+        let iso_number = || iso_week(self.day).1;
+        let weekday = || monday_based(self.day);
+        let day_of_year = || i64::from(self.day) - datetime::days_from_civil(self.civil.year, 1, 1) + 1;
         let fraction = time % MICROS_PER_SECOND;
         let hour = time / MICROS_PER_HOUR;
         Some(match name {
@@ -146,12 +152,12 @@ impl Pieces for Fields<'_> {
             "SSSS" | "SSSSS" => (time / MICROS_PER_SECOND, 1),
             "MM" => (self.civil.month.into(), 2),
             "DD" => (self.civil.day.into(), 2),
-            "DDD" => (day_of_year, 3),
-            "D" => (i64::from((weekday + 1) % 7) + 1, 1),
-            "ID" => (i64::from(weekday) + 1, 1),
-            "IDDD" => (i64::from((iso_number - 1) * 7 + weekday + 1), 3),
-            "IW" => (iso_number.into(), 2),
-            "WW" => ((day_of_year - 1) / 7 + 1, 2),
+            "DDD" => (day_of_year(), 3),
+            "D" => (i64::from((weekday() + 1) % 7) + 1, 1),
+            "ID" => (i64::from(weekday()) + 1, 1),
+            "IDDD" => (i64::from((iso_number() - 1) * 7 + weekday() + 1), 3),
+            "IW" => (iso_number().into(), 2),
+            "WW" => ((day_of_year() - 1) / 7 + 1, 2),
             "W" => ((i64::from(self.civil.day) - 1) / 7 + 1, 1),
             "Q" => ((i64::from(self.civil.month) - 1) / 3 + 1, 1),
             "CC" if self.civil.year > 0 => ((year - 1) / 100 + 1, 2),
@@ -161,10 +167,10 @@ impl Pieces for Fields<'_> {
             "YYY" => (year % 1000, 3),
             "YY" => (year % 100, 2),
             "Y" => (year % 10, 1),
-            "IYYY" => (iso_shown, 4),
-            "IYY" => (iso_shown % 1000, 3),
-            "IY" => (iso_shown % 100, 2),
-            "I" => (iso_shown % 10, 1),
+            "IYYY" => (iso_shown(), 4),
+            "IYY" => (iso_shown() % 1000, 3),
+            "IY" => (iso_shown() % 100, 2),
+            "I" => (iso_shown() % 10, 1),
             _ => return fraction_digits(name, fraction),
         })
     }
@@ -176,25 +182,23 @@ impl Pieces for Fields<'_> {
         let (sign, seconds) = (if self.offset < 0 { '-' } else { '+' }, self.offset.unsigned_abs());
         let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
         let _ = match name {
-            "AM" | "PM" => write!(out, "{}", case.write(if self.is_morning() { "AM" } else { "PM" })),
-            "A.M." | "P.M." => write!(out, "{}", case.write(if self.is_morning() { "A.M." } else { "P.M." })),
-            "AD" | "BC" => write!(out, "{}", case.write(if self.civil.year > 0 { "AD" } else { "BC" })),
-            "A.D." | "B.C." => {
-                write!(out, "{}", case.write(if self.civil.year > 0 { "A.D." } else { "B.C." }))
-            }
-            "MONTH" => write!(out, "{:1$}", case.write(month), width(9)),
-            "MON" => write!(out, "{}", case.write(&month[..3])),
-            "DAY" => write!(out, "{:1$}", case.write(weekday), width(9)),
-            "DY" => write!(out, "{}", case.write(&weekday[..3])),
+            "AM" | "PM" => case.write(if self.is_morning() { "AM" } else { "PM" }, 0, out),
+            "A.M." | "P.M." => case.write(if self.is_morning() { "A.M." } else { "P.M." }, 0, out),
+            "AD" | "BC" => case.write(if self.civil.year > 0 { "AD" } else { "BC" }, 0, out),
+            "A.D." | "B.C." => case.write(if self.civil.year > 0 { "A.D." } else { "B.C." }, 0, out),
+            "MONTH" => case.write(month, width(9), out),
+            "MON" => case.write(&month[..3], 0, out),
+            "DAY" => case.write(weekday, width(9), out),
+            "DY" => case.write(&weekday[..3], 0, out),
             "RM" => {
-                let roman = case.write(ROMAN[usize::from(self.civil.month) - 1]);
-                write!(out, "{roman:0$}", if fill { 4 } else { 0 })
+                let roman = ROMAN[usize::from(self.civil.month) - 1];
+                case.write(roman, if fill { 4 } else { 0 }, out)
             }
             "Y,YYY" => {
                 let year = if self.civil.year <= 0 { 1 - self.civil.year } else { self.civil.year };
                 write!(out, "{},{:03}", year / 1000, year % 1000)
             }
-            "TZ" => write!(out, "{}", case.write(self.zone)),
+            "TZ" => case.write(self.zone, 0, out),
             "TZH" => write!(out, "{sign}{hours:02}"),
             "TZM" => write!(out, "{minutes:02}"),
             "OF" if minutes == 0 => write!(out, "{sign}{hours:0>0$}", if fill { 2 } else { 0 }),
@@ -227,8 +231,7 @@ pub(super) trait Pieces {
             () if number < 0 => digits + 1,
             () => digits,
         };
-        // writing to a String cannot fail
-        let _ = write!(out, "{number:0width$}");
+        push_padded(number, width, out);
         Ok(())
     }
 
@@ -236,38 +239,135 @@ pub(super) trait Pieces {
     ///
     /// # Errors
     /// Those of the words.
-    fn format(&self, template: &str) -> Result<String> {
-        let (mut rest, mut out) = (template, String::new());
-        while !rest.is_empty() {
-            let (mut fill, mut translated, mut at) = (true, false, rest);
-            while let Some(next) = behind(at, &["FM", "fm", "TM", "tm"]) {
-                if at.starts_with(['F', 'f']) {
-                    fill = false
-                } else {
-                    translated = true
+    fn format(&self, template: &[Step]) -> Result<String> {
+        let mut out = String::with_capacity(32);
+        for step in template {
+            let Step::Piece { name, case, fill, translated, suffix } = step else {
+                if let Step::Text(text) = step {
+                    out.push_str(text);
                 }
-                at = next;
-            }
-            let Some((name, case)) = pattern(at) else {
-                // a modifier without a pattern leaves no trace
-                rest = if at.len() < rest.len() { at } else { copy(rest, &mut out) };
                 continue;
             };
             let start = out.len();
-            self.piece(name, case, fill, translated, &mut out)?;
-            rest = &at[name.len()..];
-            if let Some(next) = behind(rest, &["TH", "th"]) {
-                if name == "Y,YYY" || self.number(name).is_some() {
-                    let suffix = ordinal(&out[start..]);
-                    out.push_str(&if rest.starts_with('T') { suffix.to_uppercase() } else { suffix.into() });
-                }
-                rest = next;
-            } else if let Some(next) = behind(rest, &["SP"]) {
-                rest = next;
+            self.piece(name, *case, *fill, *translated, &mut out)?;
+            if let Some(upper) = suffix
+                && (*name == "Y,YYY" || self.number(name).is_some())
+            {
+                let word = ordinal(&out[start..]);
+                let case = if *upper { Case::Upper } else { Case::Lower };
+                let _ = case.write(word, 0, &mut out);
             }
         }
         Ok(out)
     }
+}
+
+/// A piece of a template.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Copied.
+    Text(String),
+    /// A pattern, and whether `TH` in capitals or in small letters stands behind it.
+    Piece { name: &'static str, case: Case, fill: bool, translated: bool, suffix: Option<bool> },
+}
+
+/// Templates longer than this are read for every value.
+const KEPT_BYTES: usize = 256;
+/// Templates that a thread keeps.
+const KEPT: usize = 8;
+
+thread_local! {
+    /// The templates that were used last, the latest one first.
+    static STEPS: Recent<[Step]> = const { Recent::new() };
+}
+
+/// What was read of the texts that were used last, the latest one first.
+pub(super) struct Recent<T: ?Sized>(RefCell<Vec<(Box<str>, Rc<T>)>>);
+
+impl<T: ?Sized> Recent<T> {
+    pub const fn new() -> Recent<T> {
+        Recent(RefCell::new(Vec::new()))
+    }
+
+    /// What is kept of a text, or what is read of it now.
+    ///
+    /// # Errors
+    /// Those of reading it.
+    pub fn get(&self, text: &str, read: impl FnOnce() -> Result<Rc<T>>) -> Result<Rc<T>> {
+        let mut kept = self.0.borrow_mut();
+        if let Some(at) = kept.iter().position(|(known, _)| **known == *text) {
+            kept[..=at].rotate_right(1);
+            return Ok(Rc::clone(&kept[0].1));
+        }
+        let new = read()?;
+        if text.len() <= KEPT_BYTES {
+            kept.truncate(KEPT - 1);
+            kept.insert(0, (text.into(), Rc::clone(&new)));
+        }
+        Ok(new)
+    }
+}
+
+/// Reads a template, or remembers it.
+fn steps(template: &str) -> Result<Rc<[Step]>> {
+    STEPS.with(|steps| steps.get(template, || Ok(read_steps(template).into())))
+}
+
+fn read_steps(template: &str) -> Vec<Step> {
+    let (mut rest, mut steps, mut text) = (template, Vec::new(), String::new());
+    while !rest.is_empty() {
+        let (mut fill, mut translated, mut at) = (true, false, rest);
+        while let Some(next) = behind(at, &["FM", "fm", "TM", "tm"]) {
+            if at.starts_with(['F', 'f']) {
+                fill = false
+            } else {
+                translated = true
+            }
+            at = next;
+        }
+        let Some((name, case)) = pattern(at) else {
+            // a modifier without a pattern leaves no trace
+            rest = if at.len() < rest.len() { at } else { copy(rest, &mut text) };
+            continue;
+        };
+        if !text.is_empty() {
+            steps.push(Step::Text(std::mem::take(&mut text)));
+        }
+        rest = &at[name.len()..];
+        let mut suffix = None;
+        if let Some(next) = behind(rest, &["TH", "th"]) {
+            suffix = Some(rest.starts_with('T'));
+            rest = next;
+        } else if let Some(next) = behind(rest, &["SP"]) {
+            rest = next;
+        }
+        steps.push(Step::Piece { name, case, fill, translated, suffix });
+    }
+    if !text.is_empty() {
+        steps.push(Step::Text(text));
+    }
+    steps
+}
+
+/// Appends a number, with zeros in front up to a width; the sign counts.
+fn push_padded(number: i64, width: usize, out: &mut String) {
+    let mut digits = [b'0'; 24];
+    let (mut rest, mut at) = (number.unsigned_abs(), digits.len());
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    let sign = usize::from(number < 0);
+    if sign > 0 {
+        out.push('-');
+    }
+    let shown = digits.len() - at;
+    out.extend(std::iter::repeat_n('0', width.saturating_sub(shown + sign)));
+    out.extend(digits[at..].iter().map(|digit| char::from(*digit)));
 }
 
 /// Copies a character, or what is quoted; what is left.
@@ -291,20 +391,26 @@ fn copy<'t>(text: &'t str, out: &mut String) -> &'t str {
 }
 
 /// A local timestamp by a template; infinities and the empty template are NULL.
-fn shown(micros: i64, template: &str, offset: i32, zone: &str) -> Result<Value> {
+fn shown(micros: i64, template: &[Step], offset: i32, zone: &str) -> Result<Value> {
     if template.is_empty() || !is_finite(micros) {
         return Ok(Value::Null);
     }
     let (day, time) = datetime::split_timestamp(micros);
     let fields = Fields { day, micros: time, civil: datetime::civil_from_days(day), offset, zone };
-    Ok(Value::text(&fields.format(template)?))
+    Ok(Value::Text(fields.format(template)?.into()))
 }
 
 fn timestamp_to_char(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     match args {
-        [Value::Timestamp(micros), Value::Text(template)] => shown(*micros, template, 0, ""),
+        [Value::Timestamp(_), Value::Text(template)] if template.is_empty() => Ok(Value::Null),
+        [Value::Timestamp(micros), Value::Text(template)] => shown_plain(*micros, &*steps(template)?),
         _ => Err(unexpected("to_char", args)),
     }
+}
+
+/// Without a zone.
+fn shown_plain(micros: i64, template: &[Step]) -> Result<Value> {
+    shown(micros, template, 0, "")
 }
 
 fn timestamptz_to_char(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
@@ -312,14 +418,19 @@ fn timestamptz_to_char(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         return Err(unexpected("to_char", args));
     };
     let zone: &TimeStyle = cx.services.time_zone;
-    if !is_finite(*micros) {
+    if template.is_empty() || !is_finite(*micros) {
         return Ok(Value::Null);
+    }
+    let template = steps(template)?;
+    let shows_zone = |step: &Step| matches!(step, Step::Piece { name: "TZ" | "TZH" | "TZM" | "OF", .. });
+    if !template.iter().any(shows_zone) {
+        return shown_plain(local(cx, *micros), &template);
     }
     let unix = micros.saturating_add(datetime::UNIX_EPOCH_MICROS);
     let name = jiff::Timestamp::from_microsecond(unix)
         .map(|at| zone.to_offset_info(at).abbreviation().to_owned())
         .unwrap_or_default();
-    shown(local(cx, *micros), template, datetime::offset_at_utc(*micros, zone), &name)
+    shown(local(cx, *micros), &template, datetime::offset_at_utc(*micros, zone), &name)
 }
 
 /// The moment as a text in the zone of the session.
@@ -395,8 +506,8 @@ impl Pieces for Lengths {
     fn word(&self, name: &str, case: Case, fill: bool, _: bool, out: &mut String) -> Result<()> {
         let morning = self.micros / MICROS_PER_HOUR % 24 < 12;
         let _ = match name {
-            "AM" | "PM" => write!(out, "{}", case.write(if morning { "AM" } else { "PM" })),
-            "A.M." | "P.M." => write!(out, "{}", case.write(if morning { "A.M." } else { "P.M." })),
+            "AM" | "PM" => case.write(if morning { "AM" } else { "PM" }, 0, out),
+            "A.M." | "P.M." => case.write(if morning { "A.M." } else { "P.M." }, 0, out),
             "Y,YYY" => write!(out, "{},{:03}", self.years / 1000, self.years % 1000),
             "RM" if self.months != 0 || self.years != 0 => {
                 // Before the epoch, months are counted back from December; whole years before it end in January.
@@ -406,8 +517,8 @@ impl Pieces for Lengths {
                     months if months < 0 => months + 13,
                     months => months,
                 };
-                let roman = case.write(ROMAN[(month - 1).rem_euclid(12) as usize]);
-                write!(out, "{roman:0$}", if fill { 4 } else { 0 })
+                let roman = ROMAN[(month - 1).rem_euclid(12) as usize];
+                case.write(roman, if fill { 4 } else { 0 }, out)
             }
             "RM" | "Q" | "FX" => Ok(()),
             _ => {
@@ -434,7 +545,7 @@ fn interval_to_char(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         days: value.days.into(),
         micros: value.micros,
     };
-    Ok(Value::text(&lengths.format(template)?))
+    Ok(Value::Text(lengths.format(&*steps(template)?)?.into()))
 }
 
 static TEMPLATES: &[BuiltinFunction] = &[

@@ -142,7 +142,13 @@ impl Parser<'_> {
                 Some(')') if depth > 0 => break,
                 _ => {}
             }
-            let grouped = self.chars[self.at..].starts_with(&['(', '?', ':']);
+            // within what looks ahead or behind no group is kept, so its node does not tell
+            let grouped = match self.chars[self.at..] {
+                ['(', '?', ':', ..] => true,
+                ['(', '?', ..] => false,
+                ['(', ..] => true,
+                _ => false,
+            };
             let atom = self.atom(depth)?;
             self.skip()?;
             let part = self.quantified(atom, grouped)?;

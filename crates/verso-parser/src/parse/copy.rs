@@ -13,8 +13,10 @@ use verso_types::sqlstate;
 pub fn copy(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.advance();
     let mut options = CopyOptions::default();
+    let mut given = Vec::new();
     if cursor.accept(&["binary"]) {
         options.format = CopyFormat::Binary;
+        given.push("format".to_owned());
     }
     let what = if cursor.accept_token(&Token::LParen) {
         let query = rows(cursor)?;
@@ -43,18 +45,19 @@ pub fn copy(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     };
     if cursor.accept(&["using", "delimiters"]) || cursor.accept(&["delimiters"]) {
         options.delimiter = Some(string_literal(cursor)?.0);
+        given.push("delimiter".to_owned());
     }
     cursor.accept(&["with"]);
     if cursor.accept_token(&Token::LParen) {
         loop {
-            option(cursor, &mut options)?;
+            option(cursor, &mut options, &mut given)?;
             if !cursor.accept_token(&Token::Comma) {
                 break;
             }
         }
         cursor.expect_token(&Token::RParen)?;
     } else {
-        while old_option(cursor, &mut options)? {}
+        while old_option(cursor, &mut options, &mut given)? {}
     }
     let at = cursor.here().start;
     let mut filter = None;
@@ -144,7 +147,11 @@ fn flag(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
     let here = cursor.here().start;
     if let Token::Number(digits) = cursor.peek() {
         cursor.advance();
-        return Ok(cursor.source().meaning(digits) != "0");
+        return match cursor.source().meaning(digits) {
+            "0" => Ok(false),
+            "1" => Ok(true),
+            _ => Err(SyntaxError::syntax("a Boolean value is expected").at(here)),
+        };
     }
     match value(cursor)?.to_ascii_lowercase().as_str() {
         "true" | "on" => Ok(true),
@@ -161,10 +168,15 @@ fn columns(cursor: &mut Cursor<'_>) -> Result<Columns, SyntaxError> {
 }
 
 /// An option within parentheses.
-fn option(cursor: &mut Cursor<'_>, options: &mut CopyOptions) -> Result<(), SyntaxError> {
+fn option(
+    cursor: &mut Cursor<'_>,
+    options: &mut CopyOptions,
+    given: &mut Vec<String>,
+) -> Result<(), SyntaxError> {
     let at = cursor.here().start;
     let Some(word) = cursor.word() else { return Err(cursor.unexpected()) };
     cursor.advance();
+    once(&word, given, at)?;
     match word.as_str() {
         "format" => {
             let format = value(cursor)?;
@@ -184,12 +196,15 @@ fn option(cursor: &mut Cursor<'_>, options: &mut CopyOptions) -> Result<(), Synt
         "nolog" => options.nolog = flag(cursor)?,
         "delimiter" => options.delimiter = Some(string_literal(cursor)?.0),
         "null" => options.null = Some(string_literal(cursor)?.0),
-        "default" => {
-            once(options.default.is_some(), at)?;
-            options.default = Some(string_literal(cursor)?.0);
-        }
+        "default" => options.default = Some(string_literal(cursor)?.0),
         "header" if cursor.accept(&["match"]) => options.header = Header::Match,
-        "header" => options.header = if flag(cursor)? { Header::Present } else { Header::None },
+        "header" => {
+            let wrong = |error: SyntaxError| match matches!(error.sqlstate, sqlstate::SYNTAX_ERROR) {
+                true => SyntaxError::syntax("header requires a Boolean value or \"match\""),
+                false => error,
+            };
+            options.header = if flag(cursor).map_err(wrong)? { Header::Present } else { Header::None };
+        }
         "quote" => options.quote = Some(string_literal(cursor)?.0),
         "escape" => options.escape = Some(string_literal(cursor)?.0),
         "force_quote" => options.force_quote = columns(cursor)?,
@@ -203,17 +218,14 @@ fn option(cursor: &mut Cursor<'_>, options: &mut CopyOptions) -> Result<(), Synt
         }
         "on_error" => {
             let known = [("stop", OnError::Stop), ("ignore", OnError::Ignore)];
-            once(options.on_error.is_some(), at)?;
             options.on_error = Some(choice("ON_ERROR", &known, cursor, at)?);
         }
         "log_verbosity" => {
             let (silent, verbose) = (LogVerbosity::Silent, LogVerbosity::Verbose);
             let known = [("silent", silent), ("default", LogVerbosity::Default), ("verbose", verbose)];
-            once(options.log_verbosity.is_some(), at)?;
             options.log_verbosity = Some(choice("LOG_VERBOSITY", &known, cursor, at)?);
         }
         "reject_limit" => {
-            once(options.reject_limit.is_some(), at)?;
             let limit = cursor.integer()?;
             options.reject_limit =
                 Some(u64::try_from(limit).ok().filter(|limit| *limit > 0).ok_or_else(|| {
@@ -226,8 +238,12 @@ fn option(cursor: &mut Cursor<'_>, options: &mut CopyOptions) -> Result<(), Synt
 }
 
 /// An option may stand once.
-fn once(given: bool, at: u32) -> Result<(), SyntaxError> {
-    if given { Err(SyntaxError::syntax("conflicting or redundant options").at(at)) } else { Ok(()) }
+fn once(name: &str, given: &mut Vec<String>, at: u32) -> Result<(), SyntaxError> {
+    if given.iter().any(|known| known == name) {
+        return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
+    }
+    given.push(name.to_owned());
+    Ok(())
 }
 
 /// One of the words that an option takes.
@@ -245,34 +261,43 @@ fn choice<T: Clone>(
 }
 
 /// An option of the older form; false if there is none.
-fn old_option(cursor: &mut Cursor<'_>, options: &mut CopyOptions) -> Result<bool, SyntaxError> {
+fn old_option(
+    cursor: &mut Cursor<'_>,
+    options: &mut CopyOptions,
+    given: &mut Vec<String>,
+) -> Result<bool, SyntaxError> {
+    const WORDS: [(&[&str], &str); 11] = [
+        (&["binary"], "format"),
+        (&["csv"], "format"),
+        (&["freeze"], "freeze"),
+        (&["header"], "header"),
+        (&["delimiter"], "delimiter"),
+        (&["null"], "null"),
+        (&["quote"], "quote"),
+        (&["escape"], "escape"),
+        (&["force", "quote"], "force_quote"),
+        (&["force", "not", "null"], "force_not_null"),
+        (&["force", "null"], "force_null"),
+    ];
+    let at = cursor.here().start;
+    let is_binary = cursor.is(&["binary"]);
+    let Some((_, name)) = WORDS.iter().find(|(words, _)| cursor.accept(words)) else { return Ok(false) };
+    once(name, given, at)?;
     let text = |cursor: &mut Cursor<'_>| {
         cursor.accept(&["as"]);
         string_literal(cursor).map(|(text, _, _)| Some(text))
     };
-    if cursor.accept(&["binary"]) {
-        options.format = CopyFormat::Binary;
-    } else if cursor.accept(&["csv"]) {
-        options.format = CopyFormat::Csv;
-    } else if cursor.accept(&["freeze"]) {
-    } else if cursor.accept(&["header"]) {
-        options.header = Header::Present;
-    } else if cursor.accept(&["delimiter"]) {
-        options.delimiter = text(cursor)?;
-    } else if cursor.accept(&["null"]) {
-        options.null = text(cursor)?;
-    } else if cursor.accept(&["quote"]) {
-        options.quote = text(cursor)?;
-    } else if cursor.accept(&["escape"]) {
-        options.escape = text(cursor)?;
-    } else if cursor.accept(&["force", "quote"]) {
-        options.force_quote = old_columns(cursor)?;
-    } else if cursor.accept(&["force", "not", "null"]) {
-        options.force_not_null = old_columns(cursor)?;
-    } else if cursor.accept(&["force", "null"]) {
-        options.force_null = old_columns(cursor)?;
-    } else {
-        return Ok(false);
+    match *name {
+        "format" => options.format = if is_binary { CopyFormat::Binary } else { CopyFormat::Csv },
+        "header" => options.header = Header::Present,
+        "delimiter" => options.delimiter = text(cursor)?,
+        "null" => options.null = text(cursor)?,
+        "quote" => options.quote = text(cursor)?,
+        "escape" => options.escape = text(cursor)?,
+        "force_quote" => options.force_quote = old_columns(cursor)?,
+        "force_not_null" => options.force_not_null = old_columns(cursor)?,
+        "force_null" => options.force_null = old_columns(cursor)?,
+        _ => {}
     }
     Ok(true)
 }

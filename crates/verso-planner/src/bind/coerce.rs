@@ -9,7 +9,7 @@ use verso_types::datetime::heeds_clock;
 use verso_types::{CastKind, SqlType, TimeStyle, Value, cast, cast_kind, parse_text};
 
 use super::Binder;
-use super::expr::with_blanks;
+use super::expr::{with_blanks, without_blanks};
 use super::once::once_if_volatile;
 use super::resolve::{common_type, shown};
 use super::steady::is_steady_cast;
@@ -58,11 +58,8 @@ impl Binder<'_> {
                 (Value::Text(text), from) if from.is_text() && to.has_times() && heeds_clock(text) => None,
                 (_, from) if (self.reads_kept() || self.lasts) && !is_steady_cast(from, to) => None,
                 (value, from) if cast_kind(from, to).is_some_and(|weakest| weakest <= kind) => {
-                    match cast(value, from, to, kind, self.time_zone) {
-                        // What heeds a setting is computed when the statement runs, if it comes to it.
-                        Err(_) if !is_steady_cast(from, to) => None,
-                        known => Some(known),
-                    }
+                    // What fails does so when the statement runs, if it comes to it.
+                    cast(value, from, to, kind, self.time_zone).ok().map(Ok)
                 }
                 _ => None,
             }
@@ -96,7 +93,7 @@ impl Binder<'_> {
         if to.composite().is_some() && expr.ty != *to && matches!(expr.kind, ExprKind::Row(_)) {
             return self.row_as(expr, at, to, kind);
         }
-        if *to == expr.ty.without_modifiers() {
+        if *to == expr.ty.without_modifiers() && !matches!(expr.ty, SqlType::Char(Some(_))) {
             return Ok(expr); // one representation: nothing changes (P3)
         }
         match cast_kind(&expr.ty, to) {
@@ -122,6 +119,9 @@ impl Binder<'_> {
         let style = if self.reads_kept() { &settled } else { self.time_zone };
         if let SqlType::Interval(Some(_)) = to {
             return parse_text(to, text, style); // its fields say what a number without a unit is
+        }
+        if *to == SqlType::Char(None) && kind == CastKind::Explicit {
+            return Ok(Value::text(text)); // with its blanks, which no table keeps
         }
         let plain = to.without_modifiers();
         let value = parse_text(&plain, text, style)?;
@@ -177,6 +177,11 @@ impl Binder<'_> {
                 .with_hint("You will need to rewrite or cast the expression.")
                 .at(at));
         }
+        // A table keeps no blanks at the end.
+        let expr = match to {
+            SqlType::Char(None) => without_blanks(expr),
+            _ => expr,
+        };
         self.coerce(expr, at, to, CastKind::Assignment)
     }
 
@@ -270,7 +275,15 @@ impl Binder<'_> {
             let text = format!("{what} types {} and {} cannot be matched", shown(&left), shown(&right));
             SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(at)
         })?;
-        let casts = exprs.into_iter().map(|(expr, at)| self.coerce(expr, at, &common, CastKind::Implicit));
+        // Members of lists and elements of arrays are only compared: their blanks do not count.
+        let is_compared = matches!(what, "IN" | "ARRAY") && common == SqlType::Char(None);
+        let casts = exprs.into_iter().map(|(expr, at)| match expr.ty {
+            SqlType::Char(Some(_)) if is_compared => Ok(expr),
+            _ => self.coerce(expr, at, &common, CastKind::Implicit).map(|expr| match what {
+                "IN" => without_blanks(expr),
+                _ => expr,
+            }),
+        });
         Ok((casts.collect::<Result<_, _>>()?, common))
     }
 }

@@ -5,7 +5,7 @@
 use verso_exec::functions::BuiltinFunction;
 use verso_types::{SqlType, SystemType};
 
-use super::resolve::{Resolution, operator_error};
+use super::resolve::{Resolution, function_error, operator_error};
 use crate::errors::{SqlError, sqlstate};
 
 /// Whether values of a type can be equal.
@@ -77,6 +77,12 @@ pub(super) fn check_call(function: &BuiltinFunction, types: &[SqlType]) -> Resul
         _ => None,
     });
     let Some(element) = element else { return Ok(()) };
+    let of_ranges = matches!(element, SqlType::Range(_) | SqlType::Multirange(_) | SqlType::Unknown);
+    if let Some(name) = function.name.strip_suffix("_end").filter(|name| name.starts_with("range_"))
+        && !of_ranges
+    {
+        return Err(function_error(name, std::slice::from_ref(element), &Resolution::None));
+    }
     let (what, known): (_, fn(&SqlType) -> bool) = match (function.operator, function.name) {
         (Some("=" | "<>" | "@>" | "<@" | "&&"), _)
         | (_, "array_position" | "array_positions" | "array_remove" | "array_replace") => {

@@ -1,7 +1,7 @@
 //! Expressions.
 
 use verso_env::recursion;
-use verso_exec::functions::{BuiltinFunction, WITH_BLANKS, operator_candidates};
+use verso_exec::functions::{ArgType, BuiltinFunction, WITH_BLANKS, operator_candidates};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{CastKind, SqlType, Value, cast_kind};
 
@@ -580,6 +580,15 @@ impl Binder<'_> {
             .enumerate()
             .map(|(n, ((arg, at), to))| match n {
                 0 if sees_blanks => self.coerce(with_blanks(arg), at, to, CastKind::Implicit),
+                // Functions of char(n) do not look at its blanks.
+                n if *to == SqlType::Char(None) && takes_char(function, n) => match arg.ty {
+                    SqlType::Char(Some(_)) => Ok(arg),
+                    _ if is_comparison(function.operator.unwrap_or_default()) => {
+                        let arg = self.coerce(arg, at, to, CastKind::Implicit)?;
+                        Ok(if matches!(arg.kind, K::Literal(_)) { without_blanks(arg) } else { arg })
+                    }
+                    _ => self.coerce(without_blanks(arg), at, to, CastKind::Implicit),
+                },
                 _ if is_comparison(function.operator.unwrap_or_default()) && is_widened(&arg.ty, to) => {
                     self.coerce(arg, at, to, CastKind::Compared)
                 }
@@ -618,7 +627,8 @@ impl Binder<'_> {
     ) -> Result<(TypedExpr, TypedExpr), SqlError> {
         let mut args = self.sides(operands, "a comparison here", point)?.into_iter();
         match (args.next(), args.next()) {
-            (Some(left), Some(right)) => Ok((left, right)),
+            // What compares them looks at bytes.
+            (Some(left), Some(right)) => Ok((without_blanks(left), without_blanks(right))),
             _ => Err(SqlError::internal("a comparison without two operands")),
         }
     }
@@ -745,11 +755,33 @@ impl Binder<'_> {
 /// A char(n) as a text with its blanks at the end, for what sees them: LIKE, regular expressions, `octet_length`.
 pub(super) fn with_blanks(expr: TypedExpr) -> TypedExpr {
     match expr.ty {
-        SqlType::Char(Some(_)) => {
+        SqlType::Char(_) => {
             TypedExpr::new(K::Call { function: &WITH_BLANKS, args: vec![expr] }, SqlType::Text)
         }
         _ => expr,
     }
+}
+
+/// A char without a length, and without the blanks at its end that it may have from one with a length.
+pub(super) fn without_blanks(expr: TypedExpr) -> TypedExpr {
+    if expr.ty != SqlType::Char(None) {
+        return expr;
+    }
+    if let K::Literal(value) = expr.kind {
+        let value = match value {
+            Value::Text(text) => Value::text(text.trim_end_matches(' ')),
+            other => other,
+        };
+        return TypedExpr::literal(value, expr.ty);
+    }
+    let cast = |expr, ty| TypedExpr::new(K::Cast { arg: Box::new(expr), kind: CastKind::Implicit }, ty);
+    cast(cast(expr, SqlType::Text), SqlType::Char(None))
+}
+
+/// Whether an argument of a function is declared as char.
+fn takes_char(function: &BuiltinFunction, n: usize) -> bool {
+    let declared = function.args.get(n).or_else(|| function.args.last());
+    matches!(declared, Some(ArgType::Exact(SqlType::Char(None))))
 }
 
 /// The constant range that is empty has no element, and the one without bounds every one, also those that are NULL: so

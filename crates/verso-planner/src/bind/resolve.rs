@@ -347,6 +347,13 @@ pub fn shown(ty: &SqlType) -> String {
 
 /// `42883` or `42725` for an operator.
 pub fn operator_error(op: &str, types: &[SqlType], found: &Resolution) -> SqlError {
+    let quantified = op.ends_with(" ANY") || op.ends_with(" ALL");
+    if let (true, [_, right]) = (quantified, types)
+        && !matches!(right, SqlType::Array(_))
+    {
+        let text = "op ANY/ALL (array) requires array on right side";
+        return SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text);
+    }
     let operands = match types {
         [left, right] => format!("{} {op} {}", shown(left), shown(right)),
         _ => format!("{op} {}", types.first().map(shown).unwrap_or_default()),

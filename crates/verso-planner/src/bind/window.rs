@@ -218,10 +218,16 @@ impl Binder<'_> {
         let args = self.located(&call.args, cx)?;
         let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
         let declared: Vec<Declared> = windows.iter().map(|entry| entry.args.to_vec()).collect();
-        let (entry, to) = match resolve(&declared, &types, false) {
+        let (entry, mut to) = match resolve(&declared, &types, false) {
             Resolution::One(index, to) => (windows[index], to),
             found => return Err(function_error(name, &types, &found).at(at)),
         };
+        // Beside a default of another type a char(n) is one without a length.
+        if let ([SqlType::Char(Some(_)), _, _], [value, _, default]) = (&to[..], &types[..])
+            && value != default
+        {
+            to.iter_mut().for_each(|ty| *ty = ty.without_modifiers());
+        }
         // With a default, lag and lead look for a type that both have.
         if entry.args.len() < 3 {
             super::polymorphic::known_element(entry.args, &types)?;

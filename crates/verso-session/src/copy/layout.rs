@@ -32,6 +32,10 @@ pub struct Layout {
     pub log_verbosity: LogVerbosity,
     /// How many rows may be left out.
     pub reject_limit: u64,
+    /// Lines without anything are no rows.
+    pub skips_blank: bool,
+    /// Fields that a row lacks at its end are NULL.
+    pub pads: bool,
 }
 
 impl Layout {
@@ -148,6 +152,8 @@ impl Layout {
             on_error,
             log_verbosity: options.log_verbosity.unwrap_or_default(),
             reject_limit: options.reject_limit.unwrap_or(u64::MAX),
+            skips_blank: false,
+            pads: false,
         })
     }
 }
@@ -160,7 +166,11 @@ fn unsupported(text: &str) -> SqlError {
 fn flags(named: &Columns, columns: &[&str]) -> Result<Vec<bool>, SqlError> {
     let mut flags = vec![*named == Columns::All; columns.len()];
     if let Columns::Named(names) = named {
-        for name in names {
+        for (n, name) in names.iter().enumerate() {
+            if names[..n].contains(name) {
+                let text = format!("column \"{name}\" specified more than once");
+                return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text));
+            }
             let at = columns.iter().position(|column| column == name).ok_or_else(|| {
                 SqlError::new(sqlstate::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"))
             })?;

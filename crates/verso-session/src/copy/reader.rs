@@ -194,6 +194,11 @@ impl Reader {
                 None => error.with_context(&context()),
             })?;
             if !read {
+                // Data without any line have no names either.
+                if at_end && !self.begun && self.layout.header == Header::Match {
+                    self.fields.split(b"", &self.layout)?;
+                    self.check_header().map_err(|error| error.with_context(&context()))?;
+                }
                 let cut = !self.begun || !self.records.rest().is_empty();
                 // Data that end between two rows need no trailer.
                 if at_end && !self.ended && self.layout.format == CopyFormat::Binary && cut {
@@ -217,16 +222,31 @@ impl Reader {
             self.ended = true;
             return Ok(false);
         }
-        self.fields.split(bytes, &self.layout)?;
-        if header {
-            return self.check_header().map(|()| true);
+        if self.layout.skips_blank && bytes.is_empty() {
+            self.begun &= !header;
+            return Ok(true);
         }
+        if header {
+            utf8(bytes)?;
+            if self.layout.header == Header::Match {
+                self.fields.split(bytes, &self.layout)?;
+                self.check_header()?;
+            }
+            return Ok(true);
+        }
+        self.fields.split(bytes, &self.layout)?;
         // A table without columns has empty lines as rows.
         let none = self.types.is_empty() && bytes.is_empty();
         if self.fields.len() > self.types.len() && !none {
             return Err(bad("extra data after last expected column"));
         }
         for i in 0..self.types.len() {
+            if i >= self.fields.len() && self.layout.pads {
+                if let Some(place) = self.places[i] {
+                    batch.columns[place].push_null();
+                }
+                continue;
+            }
             if i >= self.fields.len() {
                 batch.truncate(batch.rows);
                 return Err(bad(format!("missing data for column \"{}\"", self.names[i])));

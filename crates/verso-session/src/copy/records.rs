@@ -110,10 +110,6 @@ impl Records {
             let newline = if matches!(self.ending, None | Some(LineEnd::Newline)) { b'\n' } else { b'\r' };
             self.line += self.data[record.clone()].iter().filter(|byte| **byte == newline).count() as u64;
         }
-        if end.is_none() && self.quoted {
-            self.last = record;
-            return Err(bad("unterminated CSV quoted field"));
-        }
         self.skip(next - self.start);
         self.last = record.clone();
         Ok(Some(record))
@@ -153,6 +149,18 @@ impl Records {
                     self.seen = at;
                     return Ok(self.line_end(at, false)?.map(|length| (at, at + length)));
                 }
+                b'\\' if self.data.get(at + 1) == Some(&b'.') => {
+                    if at + 2 >= self.data.len() && !self.ended {
+                        break;
+                    }
+                    let is_alone = matches!(self.data.get(at + 2), Some(b'\n' | b'\r'));
+                    if at > self.start || !is_alone {
+                        self.seen = at;
+                        return Err(bad("end-of-copy marker is not alone on its line"));
+                    }
+                    self.check_marker_end(at + 2)?;
+                    at += 2;
+                }
                 b'\\' if at + 1 < self.data.len() => at += 2,
                 b'\\' => break,
                 _ => at += 1,
@@ -160,6 +168,19 @@ impl Records {
         }
         self.seen = at;
         Ok(None)
+    }
+
+    /// The line of the marker at the end of the data ends as those before it.
+    fn check_marker_end(&self, at: usize) -> Result<(), SqlError> {
+        let alike = match (self.data.get(at), self.ending) {
+            (_, None) => true,
+            (Some(b'\n'), Some(ending)) => ending == LineEnd::Newline,
+            (_, Some(ending)) => ending != LineEnd::Newline,
+        };
+        match alike {
+            true => Ok(()),
+            false => Err(bad("end-of-copy marker does not match previous newline style")),
+        }
     }
 
     /// The same of a CSV record, whose line ends outside of quotes.

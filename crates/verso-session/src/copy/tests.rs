@@ -170,6 +170,36 @@ fn errors_say_where_they_are() {
 }
 
 #[test]
+fn the_marker_at_the_end_stands_alone_on_its_line() {
+    let text = CopyOptions::default();
+    let alone = "end-of-copy marker is not alone on its line";
+    let style = "end-of-copy marker does not match previous newline style";
+    let cases: [(&[u8], &str); 7] = [
+        (b"1\ta\n\\.x\n", alone),
+        (b"1\ta\n\\.", alone),
+        (b"1\ta\\.\n", alone),
+        (b"1\t\\.a\n", alone),
+        (b"1\ta\n\\.\\.\n", alone),
+        (b"1\ta\r\n\\.\n", style),
+        (b"1\ta\n\\.\r\n", style),
+    ];
+    for (data, message) in cases {
+        for piece in [1, 3, 100] {
+            let error = read(&text, data, piece).unwrap_err();
+            assert_eq!((error.sqlstate, error.message.as_str()), ("22P04", message), "{data:?}");
+        }
+    }
+    assert_eq!(read(&text, b"1\ta\r\n\\.\r\n2\tb\r\n", 1).unwrap().len(), 1);
+    assert_eq!(read(&text, b"1\t\\\\.\n", 1).unwrap(), [(Value::Int4(1), Value::text("\\."))]);
+    // A header is a line, and data without any line have none.
+    let named = CopyOptions { header: Header::Match, ..CopyOptions::default() };
+    assert_eq!(read(&named, b"", 1).unwrap_err().sqlstate, "22P04");
+    let csv = CopyOptions { header: Header::Present, ..options(CopyFormat::Csv) };
+    assert_eq!(read(&csv, b"1,\"open\n", 100).unwrap(), []);
+    assert_eq!(read(&csv, b"\xff\n1,a\n", 100).unwrap_err().sqlstate, "22021");
+}
+
+#[test]
 fn options_that_contradict_each_other_are_refused() {
     let refused = |options: CopyOptions| Layout::of(&options, &["a"], true).unwrap_err().sqlstate;
     let text = CopyOptions::default();
@@ -180,6 +210,8 @@ fn options_that_contradict_each_other_are_refused() {
     assert_eq!(refused(CopyOptions { null: Some("\t".into()), ..text }), "22023");
     let csv = options(CopyFormat::Csv);
     assert_eq!(refused(CopyOptions { delimiter: Some("\"".into()), ..csv.clone() }), "22023");
+    let twice = Columns::Named(vec!["a".into(), "a".into()]);
+    assert_eq!(refused(CopyOptions { force_null: twice, ..csv.clone() }), "42701");
     assert_eq!(refused(CopyOptions { force_null: Columns::Named(vec!["zz".into()]), ..csv }), "42703");
     let binary = options(CopyFormat::Binary);
     assert_eq!(refused(CopyOptions { null: Some("x".into()), ..binary }), "42601");

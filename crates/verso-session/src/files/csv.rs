@@ -38,6 +38,7 @@ impl FileFormat for Csv {
             ("escape", SqlType::Text),
             ("null_text", SqlType::Text),
             ("all_text", SqlType::Bool),
+            ("null_padding", SqlType::Bool),
             ("sample_rows", SqlType::Int8),
         ]
     }
@@ -85,6 +86,8 @@ struct Wanted {
     escape: Option<String>,
     null: Option<String>,
     all_text: bool,
+    /// Fields that a row lacks are NULL.
+    pads: bool,
     /// 0 for all.
     sample_rows: Option<usize>,
 }
@@ -101,6 +104,7 @@ impl Wanted {
                 "escape" => wanted.escape = text(),
                 "null_text" => wanted.null = text(),
                 "all_text" => wanted.all_text = value.as_bool() == Some(true),
+                "null_padding" => wanted.pads = value.as_bool() == Some(true),
                 "sample_rows" => {
                     wanted.sample_rows = value.as_i64().map(|rows| usize::try_from(rows).unwrap_or(0));
                 }
@@ -128,6 +132,32 @@ struct Sample {
     layout: Layout,
     rows: Vec<Vec<Option<String>>>,
     bytes: usize,
+    /// How many fields a row has.
+    width: usize,
+}
+
+/// A line without anything.
+fn is_blank(row: &[Option<String>]) -> bool {
+    matches!(row, [None]) || matches!(row, [Some(text)] if text.is_empty())
+}
+
+/// How many columns rows have that a delimiter makes: as many as the first one has fields, if most others have so many or each
+/// has several; those that differ are refused when they are read. 0 where the rows have nothing in common.
+fn width_of(rows: &[Vec<Option<String>>], pads: bool) -> usize {
+    let mut lengths = rows.iter().filter(|row| !is_blank(row)).map(Vec::len);
+    let Some(first) = lengths.next() else { return usize::from(!rows.is_empty()) };
+    let others: Vec<usize> = lengths.collect();
+    if first == 1 {
+        let is_even = others.iter().all(|length| *length == 1);
+        return usize::from(is_even);
+    }
+    let same = others.iter().filter(|length| **length == first).count();
+    let is_row = |length: &usize| *length > 1;
+    match 2 * same >= others.len() || others.iter().all(is_row) {
+        true if pads => others.iter().copied().fold(first, usize::max),
+        true => first,
+        false => 0,
+    }
 }
 
 impl Sample {
@@ -154,16 +184,20 @@ impl Sample {
         for delimiter in delimiters {
             let layout = wanted.layout(Some(*delimiter))?;
             let found = rows(&data, whole, &layout, DELIMITER_ROWS);
-            let width = found.as_ref().ok().and_then(|(rows, _)| rows.first()).map_or(0, Vec::len);
-            let even = found.is_ok_and(|(rows, _)| rows.iter().all(|row| row.len() == width));
-            let fit = if even { width } else { 0 };
+            let fit = found.map_or(0, |(rows, _)| width_of(&rows, wanted.pads));
             if best.as_ref().is_none_or(|(most, _)| fit > *most) {
                 best = Some((fit, layout));
             }
         }
-        let Some((_, layout)) = best else { return Err(ExecError::raised("XX000", "no delimiter")) };
-        let (rows, bytes) = rows(&data, whole, &layout, rows_max)?;
-        Ok(Sample { layout, rows, bytes })
+        let Some((width, layout)) = best else { return Err(ExecError::raised("XX000", "no delimiter")) };
+        let (mut rows, bytes) = rows(&data, whole, &layout, rows_max)?;
+        // A row of one column may be empty; of several none is.
+        let skips_blank = width > 1;
+        if skips_blank {
+            rows.retain(|row| !is_blank(row));
+        }
+        let layout = Layout { skips_blank, pads: wanted.pads, ..layout };
+        Ok(Sample { layout, rows, bytes, width })
     }
 
     fn kinds(&self, from: usize, width: usize) -> Vec<Kinds> {
@@ -192,7 +226,10 @@ impl Sample {
     }
 
     fn columns(&self, wanted: &Wanted) -> (Header, Vec<(String, SqlType)>) {
-        let width = self.rows.first().map_or(0, Vec::len);
+        let width = match self.rows.first() {
+            None => 0,
+            Some(first) => self.width.max(first.len()),
+        };
         let header = wanted.header.unwrap_or_else(|| self.has_header());
         let types: Vec<SqlType> = match wanted.all_text {
             true => vec![SqlType::Text; width],

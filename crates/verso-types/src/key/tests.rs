@@ -10,6 +10,7 @@ use crate::array::{Array, Dimension};
 use crate::column::Column;
 use crate::decimal::Decimal;
 use crate::sqltype::{NumericSpec, RowType, SqlType};
+use crate::system_type::SystemType;
 use crate::value::{Interval, Value, cmp_sql};
 
 fn floats() -> impl Strategy<Value = f64> {
@@ -186,9 +187,12 @@ fn numbers_of_other_types_make_keys_where_a_value_can_equal_them() {
     assert_eq!(key(&money, Value::Int4(2)), key(&money, number(200, 2)));
     assert_eq!(key(&money, number(1501, 3)).expect_err("between two values").sqlstate, "22003");
     assert!(key(&SqlType::Int4, Value::text("1")).is_err());
+    let xid8 = SqlType::System(SystemType::Xid8);
+    let of_number = |number: i64| key(&xid8, Value::Int8(number)).expect("a key");
+    assert!(of_number(-1) > of_number(i64::MAX));
     for code in 0..=u8::MAX {
         // 19 stands beside its collation.
-        let alone = (1..=18).contains(&code) || [20, 21].contains(&code);
+        let alone = (1..=18).contains(&code) || [20, 21, 22].contains(&code);
         assert_eq!(KeyType::from_code(code).map(KeyType::code), alone.then_some(code));
     }
     assert_eq!(KeyType::of(&SqlType::Record), None);

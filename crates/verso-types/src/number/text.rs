@@ -72,7 +72,9 @@ impl Number {
             Number::NegativeInfinity => 0xF000,
             Number::Finite { unscaled, scale } => return put_finite(unscaled, usize::from(*scale), out),
         };
-        for part in [0, 0, special, 0] {
+        // PostgreSQL takes bits of its own for the scale of an infinity.
+        let scale = if special == 0xC000 { 0 } else { 32 };
+        for part in [0, 0, special, scale] {
             out.extend_from_slice(&part.to_be_bytes());
         }
     }
@@ -97,7 +99,8 @@ fn put_finite(unscaled: &BigInt, scale: usize, out: &mut Vec<u8>) {
     // digits are aligned to the point: the last one may hold fewer decimals than four
     let missing = (BASE_DIGITS - scale % BASE_DIGITS) % BASE_DIGITS;
     let text = (unscaled.magnitude() * ten_to(missing).magnitude()).to_str_radix(10);
-    let padded = format!("{text:0>width$}", width = text.len().next_multiple_of(BASE_DIGITS));
+    let zeroes = text.len().next_multiple_of(BASE_DIGITS) - text.len();
+    let padded = format!("{}{text}", &"000"[..zeroes]);
     let mut digits: Vec<u16> = Vec::new();
     for group in padded.as_bytes().chunks(BASE_DIGITS) {
         digits.push(group.iter().fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0')));
@@ -189,7 +192,8 @@ impl fmt::Display for Number {
             Number::Finite { unscaled, scale } => (unscaled, usize::from(*scale)),
         };
         let text = to_digits(unscaled.magnitude());
-        let padded = format!("{text:0>width$}", width = scale + 1);
+        // A width in a format has 16 bits.
+        let padded = format!("{}{text}", "0".repeat((scale + 1).saturating_sub(text.len())));
         let (whole, fraction) = padded.split_at(padded.len() - scale);
         if unscaled.sign() == Sign::Minus {
             f.write_str("-")?;

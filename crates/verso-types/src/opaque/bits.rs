@@ -6,6 +6,7 @@
 
 use super::{Opaque, OpaqueKind};
 use crate::error::{TypeError, sqlstate};
+use crate::interrupt::Pieces;
 use crate::sqltype::SqlType;
 use crate::value::Value;
 
@@ -22,7 +23,7 @@ const CHUNK: usize = 7;
 pub const BITS_MAX: usize = i32::MAX as usize - 7;
 
 /// Bits and their number for each stored byte.
-static CHUNKS: [(u8, u8); 255] = chunks();
+const CHUNKS: [(u8, u8); 255] = chunks();
 
 const fn chunks() -> [(u8, u8); 255] {
     let mut table = [(0, 0); 255];
@@ -53,6 +54,22 @@ fn place(bits: u8, len: usize) -> u8 {
         // wide enough: the last place is 254
         place + 1 + if bit == 1 { ((1u16 << (CHUNK - at)) - 1) as u8 } else { 0 }
     })
+}
+
+/// The places of seven bits.
+static PLACES: [u8; 128] = places();
+
+const fn places() -> [u8; 128] {
+    let mut table = [0; 128];
+    let mut place = 0;
+    while place < 255 {
+        let (bits, len) = CHUNKS[place];
+        if len as usize == CHUNK {
+            table[bits as usize] = place as u8;
+        }
+        place += 1;
+    }
+    table
 }
 
 impl Bits {
@@ -104,8 +121,36 @@ impl Bits {
             self.bytes.extend_from_slice(&other.bytes);
             self.len += other.len;
         } else {
-            (0..other.len).for_each(|at| self.push(other.get(at)));
+            self.bytes.reserve(other.bytes.len() + 1);
+            for at in (0..other.len).step_by(8) {
+                let count = (other.len - at).min(8);
+                self.push_bits(other.get_bits(at, count), count);
+            }
         }
+    }
+
+    /// Appends the last `count` bits of a byte, 8 at most; the others are zero.
+    fn push_bits(&mut self, bits: u8, count: usize) {
+        if count == 0 {
+            return;
+        }
+        let used = self.len % 8;
+        let [first, second] = (u16::from(bits) << (16 - count - used)).to_be_bytes();
+        match self.bytes.last_mut() {
+            Some(last) if used > 0 => *last |= first,
+            _ => self.bytes.push(first),
+        }
+        if used + count > 8 {
+            self.bytes.push(second);
+        }
+        self.len += count;
+    }
+
+    /// `count` bits from a place on, 8 at most and at least one.
+    fn get_bits(&self, at: usize, count: usize) -> u8 {
+        let byte = |at: usize| self.bytes.get(at).copied().unwrap_or(0);
+        let window = u16::from_be_bytes([byte(at / 8), byte(at / 8 + 1)]) << (at % 8);
+        (window >> (16 - count)) as u8
     }
 
     /// `take` bits behind the first `skip`, or as many as there are.
@@ -114,7 +159,10 @@ impl Bits {
         let skip = skip.min(self.len);
         let take = take.min(self.len - skip);
         let mut part = Bits { bytes: Vec::with_capacity(take.div_ceil(8)), len: 0 };
-        (skip..skip + take).for_each(|at| part.push(self.get(at)));
+        for at in (skip..skip + take).step_by(8) {
+            let count = (skip + take - at).min(8);
+            part.push_bits(self.get_bits(at, count), count);
+        }
         part
     }
 
@@ -144,14 +192,14 @@ impl Bits {
     /// Moved towards the front (to the back with a negative number), zeroes instead of what is lost.
     #[must_use]
     pub fn shift(&self, by: i64) -> Bits {
-        let mut shifted = Bits::zeroes(self.len);
-        for at in 0..self.len {
-            let from = i64::try_from(at).unwrap_or(i64::MAX).saturating_add(by);
-            if usize::try_from(from).is_ok_and(|from| from < self.len && self.get(from)) {
-                shifted.set(at, true);
-            }
-        }
-        shifted
+        let by_bits = usize::try_from(by.unsigned_abs()).unwrap_or(usize::MAX).min(self.len);
+        let zeroes = Bits::zeroes(by_bits);
+        let (mut front, back) = match by < 0 {
+            true => (zeroes, self.part(0, self.len - by_bits)),
+            false => (self.part(by_bits, self.len - by_bits), zeroes),
+        };
+        front.append(&back);
+        front
     }
 
     /// Reads `101`, `b101`, `x1F`.
@@ -163,19 +211,22 @@ impl Bits {
             TypeError::new(sqlstate::INVALID_TEXT_REPRESENTATION, text)
         };
         let mut bits = Bits::default();
+        let mut work = Pieces::default();
         match text.strip_prefix(['x', 'X']) {
             Some(digits) => {
                 for c in digits.chars() {
                     let digit = c.to_digit(16).ok_or_else(|| wrong(c, "hexadecimal"))?;
-                    (0..4).for_each(|at| bits.push(digit >> (3 - at) & 1 == 1));
+                    bits.push_bits(digit as u8, 4);
+                    work.one_more()?;
                 }
             }
             None => {
                 for c in text.strip_prefix(['b', 'B']).unwrap_or(text).chars() {
                     match c {
-                        '0' | '1' => bits.push(c == '1'),
+                        '0' | '1' => bits.push_bits(u8::from(c == '1'), 1),
                         _ => return Err(wrong(c, "binary")),
                     }
+                    work.one_more()?;
                 }
             }
         }
@@ -184,7 +235,13 @@ impl Bits {
 
     /// Appends zeroes and ones.
     pub fn format(&self, out: &mut String) {
-        out.extend((0..self.len).map(|at| if self.get(at) { '1' } else { '0' }));
+        out.reserve(self.len);
+        let mut left = self.len;
+        for byte in &self.bytes {
+            let digits: [u8; 8] = std::array::from_fn(|at| b'0' + (byte >> (7 - at) & 1));
+            out.push_str(std::str::from_utf8(&digits[..left.min(8)]).unwrap_or_default());
+            left = left.saturating_sub(8);
+        }
     }
 
     /// As a value of a type with a length: `cut` for explicit casts, which shorten or add zeroes.
@@ -218,8 +275,11 @@ impl Bits {
 
     /// The lowest `len` bits of a number, with its sign in front of them.
     pub fn of_integer(number: i64, len: usize) -> Bits {
-        let mut bits = Bits::zeroes(len);
-        for at in 0..len {
+        // those in front are all like the sign
+        let sign = if number < 0 { 0xff } else { 0 };
+        let mut bits = Bits { bytes: vec![sign; len.div_ceil(8)], len };
+        bits.clear_rest();
+        for at in len.saturating_sub(64)..len {
             let from_end = len - 1 - at;
             bits.set(at, number >> from_end.min(63) & 1 == 1);
         }
@@ -238,11 +298,12 @@ impl Bits {
         let mut at = 0;
         loop {
             let len = (self.len - at).min(CHUNK);
-            let bits = (at..at + len).fold(0, |bits, at| bits << 1 | u8::from(self.get(at)));
-            stored.push(place(bits, len));
             if len < CHUNK {
+                let bits = if len > 0 { self.get_bits(at, len) } else { 0 };
+                stored.push(place(bits, len));
                 return Opaque::new(OpaqueKind::Bits, stored);
             }
+            stored.push(PLACES[usize::from(self.get_bits(at, CHUNK))]);
             at += len;
         }
     }
@@ -257,7 +318,7 @@ impl Bits {
         let mut bits = Bits { bytes: Vec::with_capacity(value.bytes().len()), len: 0 };
         for byte in value.bytes() {
             let (chunk, len) = CHUNKS.get(usize::from(*byte)).copied().unwrap_or_default();
-            (0..len).for_each(|at| bits.push(chunk >> (len - 1 - at) & 1 == 1));
+            bits.push_bits(chunk, usize::from(len));
         }
         bits
     }
@@ -276,7 +337,9 @@ impl Bits {
     pub(super) fn receive(bytes: &[u8]) -> Result<Bits, TypeError> {
         let (head, rest) = bytes.split_first_chunk().ok_or_else(crate::wire::insufficient)?;
         let len = usize::try_from(i32::from_be_bytes(*head))
-            .map_err(|_| crate::wire::malformed("invalid length in external bit string"))?;
+            .ok()
+            .filter(|len| *len <= BITS_MAX)
+            .ok_or_else(|| crate::wire::malformed("invalid length in external bit string"))?;
         match rest.len().cmp(&len.div_ceil(8)) {
             std::cmp::Ordering::Less => return Err(crate::wire::insufficient()),
             std::cmp::Ordering::Greater => return Err(crate::wire::malformed(crate::wire::SURPLUS)),

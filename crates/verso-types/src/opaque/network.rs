@@ -256,14 +256,16 @@ impl Network {
         let name = if cidr { "cidr" } else { "inet" };
         let flaw =
             |what: &str| crate::wire::malformed(&format!("invalid {what} in external \"{name}\" value"));
-        let [family, bits, _, size, address @ ..] = bytes else { return Err(crate::wire::insufficient()) };
-        if !matches!(family, 2 | 3) {
+        if bytes.first().is_some_and(|family| !matches!(family, 2 | 3)) {
             return Err(flaw("address family"));
         }
-        let mut network = Network { six: *family == 3, bits: *bits, address: [0; 16], cidr };
-        if *bits > network.bits_max() {
+        if let [family, bits, ..] = bytes
+            && *bits > if *family == 3 { 128 } else { 32 }
+        {
             return Err(flaw("bits"));
         }
+        let [family, bits, _, size, address @ ..] = bytes else { return Err(crate::wire::insufficient()) };
+        let mut network = Network { six: *family == 3, bits: *bits, address: [0; 16], cidr };
         if usize::from(*size) != network.size() {
             return Err(flaw("length"));
         }

@@ -105,13 +105,13 @@ impl TimeTz {
     }
 
     pub(super) fn receive(bytes: &[u8]) -> Result<TimeTz, TypeError> {
-        let bytes: [u8; 12] = super::exactly(bytes)?;
-        let micros = i64::from_be_bytes(bytes[..8].try_into().expect("eight bytes"));
-        let west = i32::from_be_bytes(bytes[8..].try_into().expect("four bytes"));
-        let flaw = |text: &str| Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, text));
+        // Its parts are looked at one after the other.
+        let (time, zone) = bytes.split_first_chunk().ok_or_else(crate::wire::insufficient)?;
+        let micros = i64::from_be_bytes(*time);
         if !(0..=MICROS_PER_DAY).contains(&micros) {
-            return flaw("time out of range");
+            return Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "time out of range"));
         }
+        let west = i32::from_be_bytes(super::exactly(zone)?);
         if !(-OFFSET_MAX + 1..OFFSET_MAX).contains(&west) {
             return Err(TypeError::new("22009", "time zone displacement out of range"));
         }

@@ -9,7 +9,7 @@ use crate::key::{KeyOrder, KeyType, encode_nested};
 use crate::sqltype::SqlType;
 use crate::text::{format_text, parse_text, put_quoted, type_of};
 use crate::value::Value;
-use crate::wire::{format_binary, insufficient, malformed, parse_binary};
+use crate::wire::{format_binary, insufficient, left_over, parse_binary};
 
 fn is_blank(c: char) -> bool {
     c.is_ascii_whitespace() || c == '\x0b'
@@ -208,8 +208,7 @@ pub fn send_multirange(multirange: &Multirange, ty: &SqlType, out: &mut Vec<u8>)
 /// A value with its length, from the front.
 fn item<'b>(bytes: &mut &'b [u8]) -> Result<&'b [u8], TypeError> {
     let (head, rest) = bytes.split_first_chunk().ok_or_else(insufficient)?;
-    let length =
-        usize::try_from(i32::from_be_bytes(*head)).map_err(|_| malformed("invalid length of a value"))?;
+    let length = usize::try_from(i32::from_be_bytes(*head)).map_err(|_| insufficient())?;
     let (item, rest) = rest.split_at_checked(length).ok_or_else(insufficient)?;
     *bytes = rest;
     Ok(item)
@@ -227,7 +226,7 @@ pub fn receive(ty: &RangeType, bytes: &[u8]) -> Result<Range, TypeError> {
     };
     let (lower, upper) = (bound(LOWER_INFINITE)?, bound(UPPER_INFINITE)?);
     if !rest.is_empty() {
-        return Err(malformed(crate::wire::SURPLUS));
+        return Err(left_over());
     }
     if flags & EMPTY != 0 {
         return Ok(Range::empty(kind));
@@ -239,13 +238,20 @@ pub fn receive(ty: &RangeType, bytes: &[u8]) -> Result<Range, TypeError> {
     )
 }
 
+/// Ranges of a multirange at most: PostgreSQL has a gigabyte for pointers to them.
+const RANGES_MAX: usize = (1 << 30) / 8;
+
 /// Reads the binary form, all of the bytes.
 /// # Errors
-/// As [`receive`].
+/// As [`receive`]; 54000, XX000 for more ranges than there can be.
 pub fn receive_multirange(ty: &RangeType, bytes: &[u8]) -> Result<Multirange, TypeError> {
     let (head, mut rest) = bytes.split_first_chunk().ok_or_else(insufficient)?;
+    let limit = |sqlstate| TypeError::new(sqlstate, "multirange size exceeds the maximum allowed");
     let count =
-        usize::try_from(i32::from_be_bytes(*head)).map_err(|_| malformed("invalid number of ranges"))?;
+        usize::try_from(i32::from_be_bytes(*head)).map_err(|_| limit(sqlstate::PROGRAM_LIMIT_EXCEEDED))?;
+    if count > RANGES_MAX {
+        return Err(limit(sqlstate::INTERNAL_ERROR));
+    }
     if count > rest.len() / 4 {
         return Err(insufficient());
     }
@@ -254,7 +260,7 @@ pub fn receive_multirange(ty: &RangeType, bytes: &[u8]) -> Result<Multirange, Ty
         ranges.push(receive(ty, item(&mut rest)?)?);
     }
     if !rest.is_empty() {
-        return Err(malformed(crate::wire::SURPLUS));
+        return Err(left_over());
     }
     Ok(Multirange::of(ty.kind(), ranges))
 }

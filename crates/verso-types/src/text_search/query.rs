@@ -8,7 +8,7 @@
 //! Numbers are big-endian, and inverted where PostgreSQL has greater ones first. So bytes are in order as PostgreSQL has
 //! queries in order; of queries that differ in weights or prefixes alone PostgreSQL says that they are equal, these bytes do not.
 
-use super::vector::Rest;
+use super::vector::{COUNT_MAX, Rest};
 use super::{LEXEME_MAX, TEXT_MAX, words};
 use crate::error::{TypeError, sqlstate};
 use crate::inverted::trigram::legacy_checksum;
@@ -276,6 +276,12 @@ impl TsQuery {
         let wrong = |text: String| TypeError::new(sqlstate::INTERNAL_ERROR, text);
         let mut rest = Rest(bytes);
         let count = rest.number::<4>()?;
+        if count as usize > COUNT_MAX {
+            return Err(wrong("invalid size of tsquery".into()));
+        }
+        if count == 0 {
+            return Err(wrong("malformed tsquery: operand not found".into()));
+        }
         let (mut items, mut total) = (Vec::new(), 0);
         for n in 0..count {
             match rest.number::<1>()? {

@@ -13,6 +13,9 @@ use crate::error::{TypeError, sqlstate};
 use crate::opaque::{Opaque, OpaqueKind};
 use crate::value::Value;
 
+/// Lexemes of a vector, and nodes of a query, at most in the binary form.
+pub(super) const COUNT_MAX: usize = (1 << 30) / 12;
+
 /// Where a lexeme stands, and its weight: 0 is D, 3 is A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(u16);
@@ -202,6 +205,9 @@ impl TsVector {
         let wrong = |text: &str| TypeError::new(sqlstate::INTERNAL_ERROR, text);
         let mut rest = Rest(bytes);
         let count = rest.number::<4>()?;
+        if count as usize > COUNT_MAX {
+            return Err(wrong("invalid size of tsvector"));
+        }
         let mut lexemes = Vec::new();
         let mut total = 0;
         for _ in 0..count {
@@ -361,7 +367,8 @@ impl<'a> Rest<'a> {
     /// A text that a zero ends.
     pub fn text(&mut self) -> Result<&'a str, TypeError> {
         let end = self.0.iter().position(|byte| *byte == 0);
-        let end = end.ok_or_else(|| crate::wire::malformed("invalid string in message"))?;
+        let end =
+            end.ok_or_else(|| TypeError::new(sqlstate::PROTOCOL_VIOLATION, "invalid string in message"))?;
         let text = crate::wire::utf8(&self.0[..end])?;
         self.0 = &self.0[end + 1..];
         Ok(text)

@@ -128,7 +128,38 @@ fn modifiers_hold_for_binary_values() {
 }
 
 #[test]
+fn numbers_of_many_digits_read_back() {
+    let ty = SqlType::Numeric(None);
+    for bytes in [[0, 1, 0x7f, 0xff, 0, 0, 0, 0, 0, 1], [0, 1, 0xf0, 0x61, 0, 0, 0x3e, 0x80, 0, 1]] {
+        let value = parse_binary(&ty, &bytes).unwrap();
+        assert_eq!(binary(&value, &ty), bytes);
+    }
+    assert_eq!(
+        binary(&parse_binary(&ty, &[0, 0, 0, 0, 0xD0, 0, 0, 32]).unwrap(), &ty),
+        [0, 0, 0, 0, 0xD0, 0, 0, 32]
+    );
+}
+
+#[test]
 fn what_does_not_fit_is_an_error() {
+    let bad = |oid: u32, bytes: &[u8]| {
+        parse_binary(&SqlType::from_pg_oid(oid, -1).unwrap(), bytes).unwrap_err().sqlstate
+    };
+    // name, int2vector, inet, timetz, bit, int4range, int4multirange, tsvector, tsquery, int4[], record, aclitem, pg_snapshot
+    assert_eq!(bad(19, &[b'n'; 64]), "42622");
+    assert_eq!(bad(22, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 21]), "22P03");
+    assert_eq!(bad(869, &[9]), "22P03");
+    assert_eq!(bad(1266, &[255; 8]), "22008");
+    assert_eq!(bad(1560, &[0x7f, 255, 255, 255]), "22P03");
+    assert_eq!(bad(3904, &[1, 0]), "08P01");
+    assert_eq!((bad(4451, &[255; 4]), bad(4451, &[0x7f, 0, 0, 0])), ("54000", "XX000"));
+    assert_eq!((bad(3614, &[255; 4]), bad(3614, &[0, 0, 0, 1, b'a'])), ("XX000", "08P01"));
+    assert_eq!((bad(3615, &[255; 4]), bad(3615, &[0; 4])), ("XX000", "XX000"));
+    assert_eq!((bad(1007, &[255; 4]), bad(1007, &[0, 0, 0, 7])), ("22P03", "54000"));
+    assert_eq!(bad(2249, &[0; 4]), "0A000");
+    assert_eq!(bad(1033, &[0; 4]), "42883");
+    assert_eq!(bad(5038, &[0; 20]), "22P03");
+
     let bad = |ty: &SqlType, bytes: &[u8]| parse_binary(ty, bytes).unwrap_err().sqlstate;
     assert_eq!(bad(&SqlType::Int4, &[0, 0, 1]), "08P01");
     assert_eq!(bad(&SqlType::Int4, &[0, 0, 0, 0, 1]), "22P03");

@@ -102,6 +102,32 @@ fn options_say_what_a_csv_file_looks_like() {
 }
 
 #[test]
+fn rows_of_another_length_do_not_hide_the_columns() {
+    let (folder, database) = new_database();
+    let mut connection = database.connect().unwrap();
+    // lines without anything are no rows
+    let path = write(folder.path(), "a.csv", "n;t\n1;a\n\n2;b\n\n\n");
+    let all = format!("SELECT * FROM read_csv('{path}')");
+    assert_eq!(columns(&mut connection, &all), "n:bigint t:text");
+    assert_eq!(run(&mut connection, &all), "1|a 2|b");
+    for (text, line, padded) in [
+        ("a,b,c\n1,2,3\n4,5\n6,7,8\n", "line 3", "1|2|3 4|5|NULL 6|7|8"),
+        ("a,b\n1,2\n3,4,5\n", "line 3", "1|2|NULL 3|4|5"),
+        ("1,2,3\n4,5\n", "line 2", "1|2|3 4|5|NULL"),
+    ] {
+        write(folder.path(), "a.csv", text);
+        let error = connection.query(&all).map(|_| ()).unwrap_err();
+        assert_eq!(error.sqlstate, "22P04", "{text}");
+        assert!(error.context.as_deref().unwrap_or_default().contains(line), "{error:?}");
+        let pads = format!("SELECT * FROM read_csv('{path}', null_padding => true)");
+        assert_eq!(run(&mut connection, &pads), padded, "{text}");
+    }
+    // texts with a comma here and there are one column
+    write(folder.path(), "a.csv", "hello\nwell, yes\nno\n");
+    assert_eq!(columns(&mut connection, &all), "hello:text");
+}
+
+#[test]
 fn several_files_have_the_same_columns() {
     let (folder, database) = new_database();
     let mut connection = database.connect().unwrap();

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use verso_types::{SqlType, Value, cmp_sql};
+use verso_types::{SqlType, SystemType, Value, cmp_sql};
 
 use super::super::ExecContext;
 use super::frame::{Frame, FrameSpec, Frames};
@@ -107,6 +107,11 @@ impl AggregateWindow {
         }
     }
 
+    /// Whether the argument is a number without sign, whose order is its own.
+    fn is_unsigned(&self) -> bool {
+        self.call.args.first().is_some_and(|arg| arg.ty == SqlType::System(SystemType::Xid8))
+    }
+
     /// Begins a partition.
     ///
     /// # Errors
@@ -116,7 +121,9 @@ impl AggregateWindow {
         let moving = !frames.only_grows();
         let state: Box<dyn Moving> = match self.call.function.kind {
             _ if let Some(steps) = &self.fold => Box::new(Folding::new(steps)),
-            kind @ (AggregateKind::Min | AggregateKind::Max) if moving && !frames.leaves_out() => {
+            kind @ (AggregateKind::Min | AggregateKind::Max)
+                if moving && !frames.leaves_out() && !self.is_unsigned() =>
+            {
                 Box::new(Extremes::new(kind == AggregateKind::Max))
             }
             _ if moving && Accumulator::takes_out(&self.call) => Box::new(Sliding::new(&self.call)),

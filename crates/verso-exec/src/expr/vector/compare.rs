@@ -3,7 +3,10 @@
 use std::cmp::Ordering;
 
 use verso_types::value::{cmp_f32, cmp_f64};
-use verso_types::{BytesColumn, ColumnData, Interval, NullMask, Number, Physical, SqlType, cmp_sql};
+use verso_types::{
+    BytesColumn, ColumnData, Interval, NullMask, Number, Physical, SqlType, SystemType, cmp_sql,
+    without_blanks,
+};
 
 use super::{Node, Repr, numeric};
 use crate::functions::kernel::{self, CompareOp, Operand, Trap};
@@ -15,6 +18,8 @@ pub(super) enum Order {
     I16,
     I32,
     I64,
+    /// xid8
+    U64,
     /// Scaled integers.
     I128,
     /// uuid
@@ -24,6 +29,8 @@ pub(super) enum Order {
     F64,
     /// Text and bytea, by bytes.
     Bytes,
+    /// char without a length, whose blanks at the end do not count.
+    Padded,
     /// Numerics of any scale, which stand as bytes.
     Number,
 }
@@ -32,7 +39,11 @@ pub(super) enum Order {
 pub(super) fn order_of((left, a): (Node, &Repr), (right, b): (Node, &Repr)) -> Option<(Order, Node, Node)> {
     if let (Repr::Native(x), Repr::Native(y)) = (a, b) {
         let same = x.same_base(y) || x.is_text() && y.is_text();
-        return Some((native(x).filter(|_| same)?, left, right));
+        let order = match native(x).filter(|_| same)? {
+            Order::Bytes if *x == SqlType::Char(None) || *y == SqlType::Char(None) => Order::Padded,
+            order => order,
+        };
+        return Some((order, left, right));
     }
     let (left, right, _, wide) = numeric::align((left, a), (right, b))?;
     Some((if wide { Order::I128 } else { Order::I64 }, left, right))
@@ -47,6 +58,7 @@ fn native(ty: &SqlType) -> Option<Order> {
         (SqlType::Row(_) | SqlType::Jsonb | SqlType::Range(_) | SqlType::Multirange(_), _) => return None,
         (SqlType::Interval(_), _) => Order::Interval,
         (SqlType::Uuid, _) => Order::Unsigned128,
+        (SqlType::System(SystemType::Xid8), _) => Order::U64,
         (_, Physical::Bool) => Order::Bool,
         (_, Physical::I16) => Order::I16,
         (_, Physical::I32) => Order::I32,
@@ -73,6 +85,7 @@ pub(super) fn compare(
         Order::I16 => ordered::<i16>(op, args, nulls, rows, out),
         Order::I32 => ordered::<i32>(op, args, nulls, rows, out),
         Order::I64 => ordered::<i64>(op, args, nulls, rows, out),
+        Order::U64 => by::<i64>(op, args, nulls, rows, out, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned())),
         Order::I128 => ordered::<i128>(op, args, nulls, rows, out),
         Order::Unsigned128 => {
             by::<i128>(op, args, nulls, rows, out, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned()))
@@ -83,6 +96,7 @@ pub(super) fn compare(
         Order::F32 => by::<f32>(op, args, nulls, rows, out, cmp_f32),
         Order::F64 => by::<f64>(op, args, nulls, rows, out, cmp_f64),
         Order::Bytes => bytes(op, left, right, rows, out),
+        Order::Padded => padded(op, left, right, rows, out),
         Order::Number => numbers(op, left, right, nulls, rows, out),
     }
 }
@@ -188,6 +202,30 @@ fn bytes(
         }
     }
     Ok(())
+}
+
+/// Texts whose blanks at the end do not count.
+fn padded(
+    op: CompareOp,
+    left: &Operand<'_>,
+    right: &Operand<'_>,
+    rows: usize,
+    out: &mut ColumnData,
+) -> Result<(), Trap> {
+    let out = out.bools_mut().ok_or(Trap)?;
+    for row in 0..rows {
+        let order = without_blanks(at(left, row)?).cmp(without_blanks(at(right, row)?));
+        out.push(u8::from(op.holds(order)));
+    }
+    Ok(())
+}
+
+/// The bytes of an operand in a row.
+fn at<'d>(operand: &Operand<'d>, row: usize) -> Result<&'d [u8], Trap> {
+    Ok(match operand {
+        Operand::Column(data) => values(data)?.get(row),
+        Operand::Constant(data) => values(data)?.get(0),
+    })
 }
 
 fn values(data: &ColumnData) -> Result<&BytesColumn, Trap> {

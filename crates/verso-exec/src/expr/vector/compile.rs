@@ -84,7 +84,10 @@ fn with_kernel(expr: &TypedExpr) -> Option<(Node, Repr)> {
         }
         // Texts of char(n) are stored as they are seen, without the blanks at their end.
         ExprKind::Cast { arg, .. }
-            if matches!((&arg.ty, &expr.ty), (SqlType::Char(_), SqlType::Text | SqlType::Varchar(None))) =>
+            if matches!(
+                (&arg.ty, &expr.ty),
+                (SqlType::Char(Some(_)), SqlType::Text | SqlType::Varchar(None))
+            ) =>
         {
             Some((compile(arg).0, Repr::Native(expr.ty.clone())))
         }
