@@ -3,11 +3,11 @@
 //! Rights are granted anew by those who had granted them: the owner's first, then what roles had handed on, for which the restore
 //! takes their role.
 
+use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
     Acl, CatalogSnapshot, ColumnDef, OWNER_ROLE, Object, Oid, PolicyDef, Relation, RelationId, Rights,
     RightsOf, is_temporary, kept,
 };
-use verso_catalog::snapshot::PG_CATALOG;
 use verso_types::SqlType;
 
 use super::parts::{literal, name, qualified, setting_value, step};

@@ -759,7 +759,12 @@ impl Catalog {
     }
 
     /// Takes a column out of the catalog.
-    pub(super) fn remove_column(&self, txn: &mut Txn, table: &TableDef, column: &ColumnDef) -> Result<(), CatalogError> {
+    pub(super) fn remove_column(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        column: &ColumnDef,
+    ) -> Result<(), CatalogError> {
         self.remove_default(txn, table, column)?;
         let gone = Name(format!("........pg.dropped.{}........", column.id).into());
         self.update_rows(txn, table.oid, is_attribute(table.oid, column), |row| {

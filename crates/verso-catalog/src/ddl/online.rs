@@ -150,8 +150,7 @@ impl Catalog {
     ) -> Result<bool, CatalogError> {
         let old = &copy.rewrite.old;
         txn.set_lock_timeout(Some(wait));
-        let locked =
-            self.engine.lock_table(txn, old.heap, TableLockMode::AccessExclusive, WaitPolicy::Block);
+        let locked = self.engine.lock_table(txn, old.heap, TableLockMode::AccessExclusive, WaitPolicy::Block);
         match locked {
             Err(StorageError::LockTimeout) => return Ok(false),
             locked => locked?,

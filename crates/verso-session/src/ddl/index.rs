@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, IndexDef, KeyClass, NewIndex, NewIndexPart, Object, ObjectKind, Oid,
-    OnlineCopy, Partitioned, Relation, Rights, STOOD_IN_FOR, TableChange, TableDef, guard_text,
+    CatalogError, ColumnDef, IndexDef, KeyClass, NewIndex, NewIndexPart, Object, ObjectKind, Oid, OnlineCopy,
+    Partitioned, Relation, Rights, STOOD_IN_FOR, TableChange, TableDef, guard_text,
 };
 use verso_exec::functions::quote_ident;
 use verso_exec::plan::ExprKind;

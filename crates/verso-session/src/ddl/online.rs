@@ -93,12 +93,7 @@ impl Schema<'_> {
     }
 
     /// Keeps everybody out, once those at work have ended.
-    fn shut_out(
-        &self,
-        copier: &mut Copier,
-        copy: &OnlineCopy,
-        index: &PreparedIndex,
-    ) -> Result<(), Failure> {
+    fn shut_out(&self, copier: &mut Copier, copy: &OnlineCopy, index: &PreparedIndex) -> Result<(), Failure> {
         let services = self.frame.services;
         let limit = services.settings.lock_timeout_by_now();
         let (mut wait, mut waited) = (WAIT_MIN, Duration::ZERO);

@@ -13,10 +13,10 @@ use super::Heap;
 use super::layout::{MAX_WRITER, PageLayout, SLOT_HIGH};
 use super::packed::Image;
 use super::read::{ScanBatch, Wanted, check_home, prepare, read_page};
+use crate::HeldView;
 use crate::StorageError;
 use crate::page::bytes::{u16_at, u64_at};
 use crate::page::{RecordId, TxnId};
-use crate::HeldView;
 use crate::txn::transaction::Txn;
 
 impl Heap {
@@ -39,8 +39,7 @@ impl Heap {
         if TxnId(u64_at(page, MAX_WRITER)) < view.all_below() {
             return Ok(());
         }
-        let layout =
-            PageLayout::of(page).map_err(|flaw| StorageError::corrupt(id, self.object, flaw))?;
+        let layout = PageLayout::of(page).map_err(|flaw| StorageError::corrupt(id, self.object, flaw))?;
         let high = u16_at(page, SLOT_HIGH).min(layout.capacity as u16);
         let mut last = (TxnId::NONE, true);
         for slot in 0..high {

@@ -27,13 +27,7 @@ fn list(client: &mut dyn Client, key: u64, by: By) -> Result<Vec<u64>, String> {
 }
 
 /// One transaction of reads and appends; what it did, or nothing if its first statement failed.
-fn transaction(
-    client: &mut dyn Client,
-    rng: &mut Rng,
-    level: &str,
-    by: By,
-    next: &mut u64,
-) -> Executed {
+fn transaction(client: &mut dyn Client, rng: &mut Rng, level: &str, by: By, next: &mut u64) -> Executed {
     let mut ops = Vec::new();
     let mut run = || -> Result<(), String> {
         client.run(&format!("BEGIN ISOLATION LEVEL {level}"))?;

@@ -21,7 +21,8 @@ pub(super) struct Places {
 }
 
 fn follows(record: RecordId, first: RecordId, count: u16) -> bool {
-    record.page_index == first.page_index && u32::from(record.slot) == u32::from(first.slot) + u32::from(count)
+    record.page_index == first.page_index
+        && u32::from(record.slot) == u32::from(first.slot) + u32::from(count)
 }
 
 impl Places {
