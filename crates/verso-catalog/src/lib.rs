@@ -70,8 +70,8 @@ pub use authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
 pub use catalog::Catalog;
 pub use collation::CollationDef;
 pub use ddl::{
-    CollationChange, CollationUse, CommentOn, DomainChange, MembershipChange, NewCollation, Rewrite,
-    TypeUses, collation_uses, is_shared, label_holders, next_value,
+    CollationChange, CollationUse, CommentOn, DomainChange, MembershipChange, NewCollation, OnlineCopy,
+    PreparedIndex, Rewrite, TypeUses, collation_uses, is_shared, label_holders, next_value,
 };
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, Excluding, ExtensionDef, ForeignKey, FunctionArg,

@@ -10,6 +10,7 @@
 //!     it may read what is made behind the rows, then as it is. A materialized view cannot be replaced: it is made without rows, and
 //!     filled behind those of the tables.
 //! O3. Functions, operators and casts that need a view come behind the rows with the views, unless something before needs them.
+//!     So do functions whose bodies are bound when they are made and read tables: ON CONFLICT and GROUP BY may ask for a key.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -58,6 +59,12 @@ impl Object {
 
     fn is_view(&self) -> bool {
         matches!(self, Object::Hollow(_) | Object::Unfilled(_))
+    }
+
+    /// Whether it is a function that may need the keys of tables when it is made (O3).
+    fn may_need_keys(&self) -> bool {
+        let Object::Function(function) = self else { return false };
+        function.stored.as_ref().is_some_and(|stored| !stored.query.relations.is_empty())
     }
 }
 
@@ -239,10 +246,11 @@ impl Maker<'_, '_> {
         for at in 0..objects.len() {
             needed(at).for_each(|other| needed_by[other].push(at));
         }
-        let views = (0..objects.len()).filter(|at| objects[*at].what.is_view());
-        let over_views = reached(views, objects.len(), |at| needed_by[at].clone());
+        let behind =
+            (0..objects.len()).filter(|at| objects[*at].what.is_view() || objects[*at].what.may_need_keys());
+        let over_them = reached(behind, objects.len(), |at| needed_by[at].clone());
         let is_free =
-            |at: usize| !(objects[at].what.is_view() || objects[at].what.can_wait() && over_views[at]);
+            |at: usize| !(objects[at].what.is_view() || objects[at].what.can_wait() && over_them[at]);
         let of_indexes = tables.iter().flat_map(|table| self.finder.of_indexes(table));
         let roots: Vec<usize> = (0..objects.len())
             .filter(|at| is_free(*at))

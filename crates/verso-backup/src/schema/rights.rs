@@ -3,13 +3,14 @@
 //! Rights are granted anew by those who had granted them: the owner's first, then what roles had handed on, for which the restore
 //! takes their role.
 
+use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
-    Acl, CatalogSnapshot, ColumnDef, OWNER_ROLE, Object, Oid, PolicyDef, Relation, Rights, RightsOf,
-    is_temporary, kept,
+    Acl, CatalogSnapshot, ColumnDef, OWNER_ROLE, Object, Oid, PolicyDef, Relation, RelationId, Rights,
+    RightsOf, is_temporary, kept,
 };
 use verso_types::SqlType;
 
-use super::parts::{name, qualified, setting_value, step};
+use super::parts::{literal, name, qualified, setting_value, step};
 use crate::archive::contents::{Kind, Step};
 
 /// Everybody, in a list of rights and among the roles of a policy.
@@ -133,7 +134,8 @@ impl Maker<'_> {
         let mut texts = Vec::new();
         let mut policies: Vec<_> = self.catalog.all_policies().collect();
         policies.sort_by_key(|policy| (policy.table, policy.name.clone()));
-        texts.extend(policies.into_iter().filter_map(|policy| self.policy(policy)));
+        texts.extend(policies.iter().filter_map(|policy| self.policy(policy)));
+        texts.extend(policies.iter().filter_map(|policy| self.comment(policy)));
         let mut tables: Vec<_> = self.catalog.tables().filter(|table| !table.is_system()).collect();
         tables.sort_by_key(|table| table.oid);
         for table in tables {
@@ -165,6 +167,14 @@ impl Maker<'_> {
             }
         }
         Some(text)
+    }
+
+    fn comment(&self, policy: &PolicyDef) -> Option<String> {
+        let class = RelationId::find(PG_CATALOG, "pg_policy")?.get().oid;
+        let mut comments = self.catalog.comments_on(policy.oid);
+        let (_, text) = comments.find(|((of, ..), _)| *of == class)?;
+        let (_, place) = self.object(Object::Relation(policy.table))?;
+        Some(format!("COMMENT ON POLICY {} ON {place} IS {}", name(&policy.name), literal(text)))
     }
 
     /// The lists of objects that have one of their own.

@@ -147,14 +147,35 @@ fn bodies_of_sql_come_back_behind_what_they_read() {
         CREATE FUNCTION by_way() RETURNS bigint LANGUAGE sql RETURN counted() + 1;
         CREATE FUNCTION of_view() RETURNS int LANGUAGE sql RETURN (SELECT id FROM latest);
         CREATE PROCEDURE add_one() LANGUAGE sql BEGIN ATOMIC INSERT INTO events DEFAULT VALUES; END;
-        CALL add_one()";
+        CREATE PROCEDURE put(n int) LANGUAGE sql BEGIN ATOMIC
+            INSERT INTO events (id) VALUES (n) ON CONFLICT (id) DO UPDATE SET at = excluded.at; END;
+        CREATE FUNCTION first_at() RETURNS timestamptz LANGUAGE sql RETURN (SELECT at FROM events GROUP BY id ORDER BY id LIMIT 1);
+        CREATE OPERATOR @+@ (RIGHTARG = int, FUNCTION = pg_catalog.abs);
+        CREATE FUNCTION is_there(n int) RETURNS boolean LANGUAGE sql RETURN EXISTS (SELECT FROM events WHERE id = n);
+        CREATE TABLE checked (n int CHECK (is_there(n) OR n > 0));
+        CALL add_one(); CALL put(7)";
     let original = database(&folder.path().join("a.verso"), definitions);
     let path = folder.path().join("b.verso");
     restore(&archive(&original, &BackupOptions::default()), &path, &RestoreOptions::default()).unwrap();
     let copy = open(&path);
-    let question = "SELECT counted(), by_way(), of_view(), next FROM latest";
+    let question = "SELECT counted(), by_way(), of_view(), next, first_at(), is_there(7) FROM latest";
     let expected = crate::world::answer(&mut original.connect().unwrap(), question);
     assert_eq!(crate::world::answer(&mut copy.connect().unwrap(), question), expected);
+}
+
+#[test]
+fn comments_on_policies_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let definitions = "
+        CREATE TABLE t (a int); CREATE POLICY \"P 1\" ON t USING (a > 1); CREATE POLICY p ON t;
+        COMMENT ON POLICY \"P 1\" ON t IS 'it''s one'";
+    let original = database(&folder.path().join("a.verso"), definitions);
+    let path = folder.path().join("b.verso");
+    restore(&archive(&original, &BackupOptions::default()), &path, &RestoreOptions::default()).unwrap();
+    let question = "SELECT polname, obj_description(oid, 'pg_policy') FROM pg_policy ORDER BY 1";
+    let answer = crate::world::answer(&mut open(&path).connect().unwrap(), question);
+    assert_eq!(crate::world::answer(&mut original.connect().unwrap(), question), answer);
+    assert!(format!("{answer:?}").contains("it's one"), "{answer:?}");
 }
 
 #[test]

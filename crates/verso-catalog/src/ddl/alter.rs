@@ -650,10 +650,25 @@ impl Catalog {
         table: &mut TableDef,
         columns: &[(SqlType, Arc<str>)],
     ) -> Result<(), CatalogError> {
+        for column in self.hidden_columns(txn, table, columns)? {
+            self.insert_rows(txn, &[attribute_row(table.oid, &column)])?;
+            self.insert_defaults(txn, table.oid, std::slice::from_ref(&column), &[])?;
+            table.columns.push(column);
+        }
+        Ok(())
+    }
+
+    /// Further hidden columns of a table.
+    pub(super) fn hidden_columns(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        columns: &[(SqlType, Arc<str>)],
+    ) -> Result<Vec<ColumnDef>, CatalogError> {
         let rows: Vec<AttributeRow> = self.read_of(txn, table.oid)?;
         let its = rows.iter().filter(|row| row.attrelid == table.oid).map(|row| row.attnum.unsigned_abs());
         let mut next = its.max().unwrap_or(0).max(ColumnDef::FIRST_HIDDEN);
-        for (ty, text) in columns {
+        let column = |(ty, text): &(SqlType, Arc<str>)| {
             next += 1;
             if i16::try_from(next).is_err() {
                 return Err(CatalogError::TooManyColumns { limit: super::table::MAX_COLUMNS });
@@ -661,11 +676,9 @@ impl Catalog {
             // No text has such a name.
             let mut column = ColumnDef::new(format!("\0{next}"), next, ty.clone());
             (column.default, column.generated) = (Some(Arc::clone(text)), true);
-            self.insert_rows(txn, &[attribute_row(table.oid, &column)])?;
-            self.insert_defaults(txn, table.oid, std::slice::from_ref(&column), &[])?;
-            table.columns.push(column);
-        }
-        Ok(())
+            Ok(column)
+        };
+        columns.iter().map(column).collect()
     }
 
     /// Drops a column with its default, its sequence, and the indexes and constraints it is in.
@@ -746,7 +759,12 @@ impl Catalog {
     }
 
     /// Takes a column out of the catalog.
-    fn remove_column(&self, txn: &mut Txn, table: &TableDef, column: &ColumnDef) -> Result<(), CatalogError> {
+    pub(super) fn remove_column(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        column: &ColumnDef,
+    ) -> Result<(), CatalogError> {
         self.remove_default(txn, table, column)?;
         let gone = Name(format!("........pg.dropped.{}........", column.id).into());
         self.update_rows(txn, table.oid, is_attribute(table.oid, column), |row| {

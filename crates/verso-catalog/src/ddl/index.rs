@@ -15,6 +15,7 @@ use verso_types::{Exclusion, SqlType, SystemType, TimeStyle, Value, format_text}
 
 use super::constraint::{Target, refuse_virtual_among, relying_on};
 use super::names::Names;
+use super::online::PreparedIndex;
 use super::table::find_table;
 use crate::TableOptions;
 use crate::catalog::Catalog;
@@ -41,6 +42,24 @@ impl Catalog {
         new: &NewIndex,
         if_not_exists: bool,
     ) -> Result<Option<Oid>, CatalogError> {
+        let Some(prepared) = self.prepare_index(txn, new, if_not_exists)? else { return Ok(None) };
+        let PreparedIndex { schema, table, mut definition } = prepared;
+        if new.concurrently {
+            definition.object = self.build_concurrently(txn, &table, &definition)?;
+        }
+        self.change(txn, |txn| self.insert_index(txn, &mut Target::of(&table, schema), definition)).map(Some)
+    }
+
+    /// The definition of a new index, whose name is taken and whose table is locked as its build asks.
+    ///
+    /// # Errors
+    /// As [`Catalog::create_index`], without those of the build.
+    pub fn prepare_index(
+        &self,
+        txn: &mut Txn,
+        new: &NewIndex,
+        if_not_exists: bool,
+    ) -> Result<Option<PreparedIndex>, CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let table = match snapshot.relation(new.schema.as_deref(), &new.table) {
             Some(Relation::Table(table)) if !table.is_system() => Arc::clone(table),
@@ -107,7 +126,7 @@ impl Catalog {
             Some(name) => Arc::clone(name),
             None => self.index_name(txn, &mut names, &schema, &table.name, (&columns, "idx", false))?,
         };
-        let mut definition = IndexDef {
+        let definition = IndexDef {
             oid: self.new_oid()?,
             schema: Arc::clone(&schema.name),
             name,
@@ -130,10 +149,7 @@ impl Catalog {
             replica_identity: false,
             options: new.options.clone(),
         };
-        if new.concurrently {
-            definition.object = self.build_concurrently(txn, &table, &definition)?;
-        }
-        self.change(txn, |txn| self.insert_index(txn, &mut Target::of(&table, schema), definition)).map(Some)
+        Ok(Some(PreparedIndex { schema, table, definition }))
     }
 
     /// Drops an index that no constraint needs; with `cascade` also the foreign keys that rely on it; `concurrently` while
@@ -403,7 +419,7 @@ impl Catalog {
     }
 
     /// Puts a new object into the place of an index's old one, which goes.
-    fn replace_index(
+    pub(super) fn replace_index(
         &self,
         txn: &mut Txn,
         columns: &[ColumnDef],
@@ -486,7 +502,7 @@ impl Catalog {
     }
 
     /// Names the key of two rows where that is what went wrong.
-    fn duplicates(
+    pub(super) fn duplicates(
         &self,
         txn: &Txn,
         heap: ObjectId,

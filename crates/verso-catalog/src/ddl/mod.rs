@@ -10,6 +10,7 @@
 //! | [`alter`] | ALTER TABLE |
 //! | [`constraint`] | constraints of new and of existing tables |
 //! | [`index`] | CREATE INDEX, DROP INDEX, REINDEX |
+//! | [`online`] | indexes for which rows are copied while others write |
 //! | [`names`] | names for what has none |
 //! | [`claim`] | what a change relies on while others change the schema too |
 //! | [`sequence`] | CREATE SEQUENCE, DROP SEQUENCE |
@@ -40,6 +41,7 @@ mod index;
 mod labels;
 mod names;
 mod needing;
+mod online;
 mod operator;
 mod partition;
 mod policy;
@@ -59,6 +61,7 @@ pub use collation::{CollationChange, CollationUse, NewCollation, collation_uses}
 pub use comment::{CommentOn, is_shared};
 pub use domains::DomainChange;
 pub use labels::label_holders;
+pub use online::{OnlineCopy, PreparedIndex};
 pub use rights::MembershipChange;
 pub use types::TypeUses;
 

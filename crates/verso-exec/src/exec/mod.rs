@@ -21,6 +21,7 @@ mod apply;
 mod change;
 mod check;
 mod combine;
+mod computed;
 mod conflict;
 mod context;
 mod current;
@@ -73,6 +74,7 @@ mod window;
 mod with;
 
 pub use access::{Gathering, reads_whole};
+pub use computed::Computed;
 pub(crate) use context::denied;
 pub use context::{ExecContext, ExternalRows};
 pub use foreign::{

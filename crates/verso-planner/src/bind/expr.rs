@@ -473,6 +473,12 @@ impl Binder<'_> {
         point: u32,
     ) -> Result<TypedExpr, SqlError> {
         let op = if op == "!=" { "<>" } else { op };
+        // In front of ANY (array) it is asked for with each element.
+        if op.contains('.')
+            && let Some(each) = self.derived_operator(op, &operands, point)?
+        {
+            return Ok(each);
+        }
         let users = self.has_user_operator(op);
         if !users && self.catalog.casts().is_empty() {
             return self.built_in_operator(op, operands, point);
@@ -505,7 +511,7 @@ impl Binder<'_> {
     }
 
     /// An operator that is built in.
-    fn built_in_operator(
+    pub(super) fn built_in_operator(
         &self,
         op: &str,
         operands: Vec<(TypedExpr, u32)>,

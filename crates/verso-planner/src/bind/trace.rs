@@ -52,7 +52,7 @@ pub(crate) struct Trace {
     items: RefCell<HashMap<u32, Columns>>,
     functions: RefCell<HashMap<u32, QualifiedName>>,
     lists: RefCell<HashMap<u32, usize>>,
-    operators: RefCell<HashMap<u32, QualifiedName>>,
+    operators: RefCell<HashMap<u32, (QualifiedName, bool)>>,
 }
 
 impl Trace {
@@ -103,13 +103,16 @@ impl Trace {
         self.lists.borrow_mut().insert(place, first);
     }
 
-    /// An operator's symbol means one that users have made: its schema and symbol.
-    pub(super) fn operator(&self, place: u32, schema: &Arc<str>, symbol: &Arc<str>) {
-        self.operators.borrow_mut().insert(place, (Arc::clone(schema), Arc::clone(symbol)));
+    /// An operator's symbol means one that users have made: its schema and symbol, and whether the symbol alone would mean
+    /// one that is built in.
+    pub(super) fn operator(&self, place: u32, schema: &Arc<str>, symbol: &Arc<str>, is_hidden: bool) {
+        let name = (Arc::clone(schema), Arc::clone(symbol));
+        self.operators.borrow_mut().insert(place, (name, is_hidden));
     }
 
-    /// The users' operator whose symbol stands at a place: its schema and symbol.
-    pub(crate) fn operator_at(&self, place: u32) -> Option<QualifiedName> {
+    /// The users' operator whose symbol stands at a place: its schema and symbol, and whether the symbol alone would mean
+    /// one that is built in.
+    pub(crate) fn operator_at(&self, place: u32) -> Option<(QualifiedName, bool)> {
         self.operators.borrow().get(&place).cloned()
     }
 

@@ -63,14 +63,17 @@ impl Binder<'_> {
         let types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.clone()).collect();
         match resolve(&declared, &types, true) {
             Resolution::One(index, to) => {
+                if let Some(trace) = self.traced {
+                    let plain = self.plain_names_aside();
+                    let built_in = || plain.built_in_operator(symbol, operands.clone(), point);
+                    let is_hidden = schema.is_some() && built_in().is_ok();
+                    trace.operator(point, &known[index].schema, &known[index].name, is_hidden);
+                }
                 let cast = |((operand, at), to): (Located, &SqlType)| {
                     Ok((self.coerce(operand, at, to, CastKind::Implicit)?, at))
                 };
                 let args = operands.into_iter().zip(&to).map(cast).collect::<Result<Vec<_>, SqlError>>()?;
                 self.notes().for_each(|notes| notes.operator(point, known[index].oid));
-                if let Some(trace) = self.traced {
-                    trace.operator(point, &known[index].schema, &known[index].name);
-                }
                 let at = Span { start: point, end: point };
                 Ok(Some(self.plain_names_aside().called(&known[index].function, args, at)?.0))
             }

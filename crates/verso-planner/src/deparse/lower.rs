@@ -206,8 +206,8 @@ impl<'b> Lowering<'b> {
             }
             ExprKind::QuantifiedSubquery { args, op, all, query } => {
                 let op = if op == "!=" { "<>" } else { op.as_str() };
-                let kind =
-                    if *all { SublinkKind::All(op.to_string()) } else { SublinkKind::Any(op.to_string()) };
+                let shown = self.operator_shown(op, expr.point);
+                let kind = if *all { SublinkKind::All(shown) } else { SublinkKind::Any(shown) };
                 self.compared(kind, op, args, query)?
             }
             ExprKind::Collate { arg, collation } => {
@@ -276,7 +276,7 @@ impl<'b> Lowering<'b> {
         let op = if op == "!=" { "<>" } else { op };
         let each = op.strip_suffix(" ANY").map(|op| (op, false));
         if let Some((op, all)) = each.or_else(|| op.strip_suffix(" ALL").map(|op| (op, true))) {
-            return self.each(if op == "!=" { "<>" } else { op }, all, left, right);
+            return self.each(if op == "!=" { "<>" } else { op }, all, [left, right], point);
         }
         if let (ExprKind::Row(ours), ExprKind::Row(theirs)) = (&left.kind, &right.kind) {
             return self.rows_compared(op, ours, theirs);
@@ -288,9 +288,11 @@ impl<'b> Lowering<'b> {
 
     /// An operator as it is shown: one of users with its schema where it is not found without it.
     fn operator_shown(&self, op: &str, point: u32) -> String {
-        let Some((schema, symbol)) = self.trace.operator_at(point) else { return op.to_string() };
+        let Some(((schema, symbol), is_hidden)) = self.trace.operator_at(point) else {
+            return op.to_string();
+        };
         let path = self.binder.catalog.search_path();
-        match path.searched().contains(&schema) {
+        match !is_hidden && path.searched().contains(&schema) {
             true => symbol.to_string(),
             false => format!("OPERATOR({}.{symbol})", quote_ident(&schema)),
         }
@@ -321,7 +323,7 @@ impl<'b> Lowering<'b> {
     }
 
     /// `a op ANY (array)`.
-    fn each(&mut self, op: &str, all: bool, left: &Expr, right: &Expr) -> Option<Node> {
+    fn each(&mut self, op: &str, all: bool, [left, right]: [&Expr; 2], point: u32) -> Option<Node> {
         let (ours, array) = (self.type_of(left), self.type_of(right));
         let element = match &array {
             SqlType::Array(element) => (**element).clone(),
@@ -330,7 +332,8 @@ impl<'b> Lowering<'b> {
         let [to, of] = operands::taken(op, &[ours, element], None);
         let left = self.typed(left, &to)?;
         let right = self.typed(right, &SqlType::Array(Box::new(of)))?;
-        Some(Node::Each { op: op.into(), all, left: Box::new(left), right: Box::new(right) })
+        let op = self.operator_shown(op, point);
+        Some(Node::Each { op, all, left: Box::new(left), right: Box::new(right) })
     }
 
     /// IN (…): constants as an array, columns one by one.

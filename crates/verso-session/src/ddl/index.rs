@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, IndexDef, KeyClass, NewIndex, NewIndexPart, Object, ObjectKind, Oid,
+    CatalogError, ColumnDef, IndexDef, KeyClass, NewIndex, NewIndexPart, Object, ObjectKind, Oid, OnlineCopy,
     Partitioned, Relation, Rights, STOOD_IN_FOR, TableChange, TableDef, guard_text,
 };
 use verso_exec::functions::quote_ident;
@@ -150,6 +150,7 @@ impl Schema<'_> {
         if let Some(method) = create.method.as_deref().filter(|method| *method != INVERTED) {
             self.skip(format!("access method \"{method}\" is stood in for by a B+tree"));
         }
+        let mut copy = None;
         let taken = create.name.as_ref().is_some_and(|name| self.is_taken(&home, &name.text));
         match self.frame.catalog.relation(Some(&home), &create.table.name.text) {
             Some(Relation::Table(table)) if !table.is_system() && !taken => {
@@ -157,9 +158,15 @@ impl Schema<'_> {
                 if let Some(partitioned) = &table.partitioned {
                     check_index_of_whole(create, &table, partitioned)?;
                 }
-                self.index_columns(create, &home, &table, &mut new)?;
+                copy = self.index_columns(create, &home, &table, &mut new)?;
             }
             _ => {} // the catalog says what is wrong
+        }
+        if let Some(copy) = copy {
+            if self.create_online(&new, create.if_not_exists, copy)?.is_none() {
+                self.skip_index(create);
+            }
+            return Ok(tag("CREATE INDEX"));
         }
         // What was added to the table is seen by a further statement.
         let made = self.frame.inside_now(|frame| {
@@ -167,16 +174,18 @@ impl Schema<'_> {
             Ok(catalog.create_index(&mut frame.txn.borrow_mut(), &new, create.if_not_exists)?)
         })?;
         match made {
-            None => {
-                let name = create.name.as_ref().map_or("", |name| &name.text);
-                let text = format!("relation \"{name}\" already exists, skipping");
-                self.skip_known(sqlstate::DUPLICATE_TABLE, text);
-            }
+            None => self.skip_index(create),
             // Its parts are attached later.
             Some(_) if create.only => {}
             Some(made) => self.frame.inside_now(|frame| Schema { frame }.index_partitions(create, made))?,
         }
         Ok(tag("CREATE INDEX"))
+    }
+
+    fn skip_index(&self, create: &CreateIndex) {
+        let name = create.name.as_ref().map_or("", |name| &name.text);
+        let text = format!("relation \"{name}\" already exists, skipping");
+        self.skip_known(sqlstate::DUPLICATE_TABLE, text);
     }
 
     /// Gives the partitions of a table what an index of it, which was made just now, means for them: the one that they have
@@ -215,14 +224,14 @@ impl Schema<'_> {
     }
 
     /// The columns of a new index. Expressions and its condition become hidden columns of the table, those that it has not
-    /// already: its rows are copied with them.
+    /// already: its rows are copied with them, or are to be copied while others write.
     pub(super) fn index_columns(
         &self,
         create: &CreateIndex,
         home: &Arc<str>,
         table: &Arc<TableDef>,
         new: &mut NewIndex,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<OnlineCopy>, Failure> {
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
         let mut wanted: Vec<(SqlType, Arc<str>)> = Vec::new();
         // For each part, and for the condition, which of the wanted ones it is.
@@ -321,30 +330,28 @@ impl Schema<'_> {
                 missing.push(one.clone());
             }
         }
-        let mut table = Arc::clone(table);
+        let (mut table, mut copy) = (Arc::clone(table), None);
         if !missing.is_empty() || !apart.is_empty() {
-            if create.concurrently {
-                let text = match missing.is_empty() {
-                    true => {
-                        "CREATE INDEX CONCURRENTLY on one of so many columns that its rows are to be copied first"
-                    }
-                    false => {
-                        "CREATE INDEX CONCURRENTLY on an expression or with a condition that no index of the table has"
-                    }
-                };
-                return Err(SqlError::unsupported(text).into());
+            // Nobody else has a temporary table.
+            if create.concurrently && !table.is_temporary() {
+                let catalog = &self.frame.services.instance.catalog;
+                let txn = &mut self.frame.txn.borrow_mut();
+                let begun = catalog.begin_online(txn, home, &table.name, &missing, apart)?;
+                table = Arc::clone(&begun.rewrite.new);
+                copy = Some(begun);
+            } else {
+                let mut name = create.table.clone();
+                name.schema = Some(Name { text: home.to_string(), at: name.at() });
+                let change = TableChange::ForIndex { hidden: missing, apart };
+                table = self.rewrite(&name, &change, |_| Ok(None))?;
             }
-            let mut name = create.table.clone();
-            name.schema = Some(Name { text: home.to_string(), at: name.at() });
-            let change = TableChange::ForIndex { hidden: missing, apart };
-            table = self.rewrite(&name, &change, |_| Ok(None))?;
         }
         let of = |place: usize| number(&table, &wanted[place]);
         for (part, place) in new.parts.iter_mut().zip(places) {
             part.hidden = place.and_then(of);
         }
         new.guard = guard.and_then(of);
-        Ok(())
+        Ok(copy)
     }
 
     /// ALTER INDEX … ACTIVE, INACTIVE.

@@ -41,6 +41,7 @@ mod index;
 mod like;
 mod lock_table;
 mod materialized;
+mod online;
 mod operators;
 mod partition;
 mod policy;

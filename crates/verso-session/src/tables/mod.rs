@@ -172,7 +172,7 @@ impl EngineTables<'_> {
     }
 
     /// Tells storage how rows of the table are placed, and whether its cold pages are packed.
-    fn place_rows(&self, table: &TableDef, heap: &Heap) {
+    pub(crate) fn place_rows(&self, table: &TableDef, heap: &Heap) {
         heap.set_colocation(self.colocates(table));
         self.engine.set_packing(heap, self.compresses(table));
     }

@@ -32,6 +32,7 @@ pub mod root;
 mod row;
 mod shrink;
 mod sieve;
+mod since;
 pub mod slice;
 pub mod slots;
 pub mod table;

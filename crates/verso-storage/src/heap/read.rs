@@ -800,7 +800,7 @@ pub(super) fn writer_of(
 }
 
 /// The page is the data page that the directory says.
-fn check_home(heap: &Heap, id: PageId, page: &[u8], page_index: u32) -> Result<(), StorageError> {
+pub(super) fn check_home(heap: &Heap, id: PageId, page: &[u8], page_index: u32) -> Result<(), StorageError> {
     if header::kind(page) != Some(PageKind::Data)
         || header::owner(page) != heap.object
         || apply::page_index(page) != page_index

@@ -21,19 +21,20 @@ fn parse(text: &str) -> Vec<u64> {
     text.split(',').filter(|part| !part.is_empty()).map(|part| part.parse().unwrap()).collect()
 }
 
-fn list(client: &mut dyn Client, key: u64) -> Result<Vec<u64>, String> {
-    client.run(&format!("SELECT list FROM lists WHERE key = {key}")).map(|text| parse(&text))
+fn list(client: &mut dyn Client, key: u64, by: By) -> Result<Vec<u64>, String> {
+    let indexed = by.built().unwrap_or("key");
+    client.run(&format!("SELECT list FROM lists WHERE {indexed} = {key}")).map(|text| parse(&text))
 }
 
 /// One transaction of reads and appends; what it did, or nothing if its first statement failed.
-fn transaction(client: &mut dyn Client, rng: &mut Rng, level: &str, next: &mut u64) -> Executed {
+fn transaction(client: &mut dyn Client, rng: &mut Rng, level: &str, by: By, next: &mut u64) -> Executed {
     let mut ops = Vec::new();
     let mut run = || -> Result<(), String> {
         client.run(&format!("BEGIN ISOLATION LEVEL {level}"))?;
         for _ in 0..1 + rng.below(4) {
             let key = rng.below(KEYS);
             if rng.below(2) == 0 {
-                ops.push(Op::Read { key, values: list(client, key)? });
+                ops.push(Op::Read { key, values: list(client, key, by)? });
             } else {
                 let value = *next;
                 *next += 1;
@@ -63,18 +64,29 @@ pub enum By {
     Key,
     /// Through an index that a further session builds concurrently, sweeps and drops, again and again.
     BuiltMeanwhile,
+    /// Through such an index that is on an expression: the rows are copied for each build.
+    CopiedMeanwhile,
 }
 
 impl By {
     /// All of them.
-    pub const ALL: [By; 3] = [By::Scan, By::Key, By::BuiltMeanwhile];
+    pub const ALL: [By; 4] = [By::Scan, By::Key, By::BuiltMeanwhile, By::CopiedMeanwhile];
+
+    /// What is indexed meanwhile.
+    fn built(self) -> Option<&'static str> {
+        match self {
+            By::Scan | By::Key => None,
+            By::BuiltMeanwhile => Some("key"),
+            By::CopiedMeanwhile => Some("(key + 0)"),
+        }
+    }
 }
 
 /// Builds and drops the index until `is_over`. The build waits for transactions, and may be the one that ends a deadlock.
-fn build(client: &mut dyn Client, is_over: &dyn Fn() -> bool) {
+fn build(client: &mut dyn Client, indexed: &str, is_over: &dyn Fn() -> bool) {
     loop {
         for sql in [
-            "CREATE UNIQUE INDEX CONCURRENTLY lists_key ON lists (key)",
+            &*format!("CREATE UNIQUE INDEX CONCURRENTLY lists_key ON lists ({indexed})"),
             "SWEEP TABLE lists",
             "DROP INDEX CONCURRENTLY IF EXISTS lists_key",
         ] {
@@ -105,23 +117,23 @@ pub fn appends(
         control.run(&format!("INSERT INTO lists VALUES ({key}, '')")).unwrap();
     }
     let history = Arc::new(Mutex::new(Vec::new()));
-    let builder = (by == By::BuiltMeanwhile).then(|| {
+    let builder = by.built().map(|indexed| {
         let (mut client, history) = (server.connect(), Arc::clone(&history));
         env.spawn("builder", move || {
-            build(&mut *client, &|| history.lock().unwrap().len() as u64 == sessions * count)
+            build(&mut *client, indexed, &|| history.lock().unwrap().len() as u64 == sessions * count)
         })
     });
     let threads: Vec<_> = (0..sessions)
         .map(|session| {
             let (mut client, history) = (server.connect(), Arc::clone(&history));
-            if by == By::BuiltMeanwhile {
+            if by.built().is_some() {
                 client.run("SET enable_seqscan = off").unwrap();
             }
             env.spawn("session", move || {
                 let mut rng = Rng::new(seed ^ ((session + 1) << 32));
                 let mut next = (session + 1) * 1_000_000;
                 for _ in 0..count {
-                    let done = transaction(&mut *client, &mut rng, level, &mut next);
+                    let done = transaction(&mut *client, &mut rng, level, by, &mut next);
                     history.lock().unwrap().push(done);
                 }
             })
@@ -132,7 +144,7 @@ pub fn appends(
         builder.join().unwrap();
     }
     let lists: BTreeMap<u64, Vec<u64>> =
-        (0..KEYS).map(|key| (key, list(&mut *control, key).unwrap())).collect();
+        (0..KEYS).map(|key| (key, list(&mut *control, key, by).unwrap())).collect();
     let history = history.lock().unwrap();
     assert!(history.iter().any(|txn| txn.committed));
     check(&history, &lists)

@@ -17,6 +17,7 @@ mod levers;
 mod library;
 mod lists;
 mod logs;
+mod online_index;
 mod partitions;
 mod peer;
 #[path = "../../examples/quickstart.rs"]

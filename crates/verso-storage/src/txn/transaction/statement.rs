@@ -33,6 +33,13 @@ pub struct HeldView {
     view: ReadView,
 }
 
+impl HeldView {
+    /// What it sees.
+    pub(crate) fn view(&self) -> &ReadView {
+        &self.view
+    }
+}
+
 impl Statement {
     /// Whether the next statement may see what this one saw, which is idle ([`Registration::take_up`]).
     fn take_up(&self, changes: bool) -> bool {
@@ -186,6 +193,13 @@ impl Txn {
         let registration = transactions.register_number(number).ok_or(StorageError::SnapshotTooOld)?;
         let view = ReadView::of_past(transactions, &registration);
         Ok(HeldView { registration: Some(registration), view })
+    }
+
+    /// What is committed at this moment, for [`Txn::enter_past`].
+    #[must_use]
+    pub fn hold_now(&self) -> HeldView {
+        let (registration, view) = self.view_of_now();
+        HeldView { registration: Some(registration), view }
     }
 
     /// What is read from now on until [`Txn::leave_past`] is that state, without the transaction's own changes; scans that are
