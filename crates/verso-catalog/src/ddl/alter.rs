@@ -658,9 +658,7 @@ impl Catalog {
             if i16::try_from(next).is_err() {
                 return Err(CatalogError::TooManyColumns { limit: super::table::MAX_COLUMNS });
             }
-            // No text has such a name.
-            let mut column = ColumnDef::new(format!("\0{next}"), next, ty.clone());
-            (column.default, column.generated) = (Some(Arc::clone(text)), true);
+            let column = ColumnDef::hidden(next, ty, text);
             self.insert_rows(txn, &[attribute_row(table.oid, &column)])?;
             self.insert_defaults(txn, table.oid, std::slice::from_ref(&column), &[])?;
             table.columns.push(column);
