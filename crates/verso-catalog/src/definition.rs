@@ -281,7 +281,8 @@ impl ColumnDef {
     pub const FIRST_HIDDEN: u16 = 2_000;
 
     /// Is it a column that indexes need and nobody sees: the values of an expression, or which rows an index has? It is
-    /// computed like a generated column; one that no index needs any more is NULL until the rows are copied.
+    /// computed like a generated column; one that no index needs any more is NULL until the rows are copied. A table that is
+    /// divided by an expression has one for it as well.
     pub fn is_hidden(&self) -> bool {
         ColumnDef::is_hidden_id(self.id)
     }
@@ -289,6 +290,14 @@ impl ColumnDef {
     /// Is it the number of a hidden column?
     pub fn is_hidden_id(id: u16) -> bool {
         id >= ColumnDef::FIRST_HIDDEN
+    }
+
+    /// The hidden column of that number for an expression.
+    pub(crate) fn hidden(id: u16, ty: &SqlType, text: &Arc<str>) -> ColumnDef {
+        // No text has such a name.
+        let column = ColumnDef::new(format!("\0{id}"), id, ty.erased());
+        let domain = ColumnDef::domain_of(ty);
+        ColumnDef { default: Some(Arc::clone(text)), generated: true, domain, ..column }
     }
 
     /// A column that takes NULL and has no default.

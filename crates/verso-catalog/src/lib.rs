@@ -90,7 +90,7 @@ pub use planning::{ParallelSafety, Planning};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{
     NewColumn, NewComposite, NewConstraint, NewConstraintKind, NewDomain, NewEnum, NewFunction, NewIndex,
-    NewIndexPart, NewRange, NewSequence, NewTable, NewView, PolicyTexts, TableChange, TriggersOf,
+    NewIndexPart, NewKeyPart, NewRange, NewSequence, NewTable, NewView, PolicyTexts, TableChange, TriggersOf,
 };
 pub use rights::{Acl, AclItem, Object, Rights, RightsOf};
 pub use role::{OWNER, OWNER_ROLE, Role, RoleChange};

@@ -31,8 +31,8 @@ pub struct NewTable {
     pub materialized: Option<StoredQuery>,
     /// UNLOGGED?
     pub unlogged: bool,
-    /// PARTITION BY: how, and the columns.
-    pub partition_by: Option<(Strategy, Vec<Arc<str>>)>,
+    /// PARTITION BY: how, and by what.
+    pub partition_by: Option<(Strategy, Vec<NewKeyPart>)>,
     /// PARTITION OF.
     pub partition_of: Option<PartitionOf>,
 }
@@ -50,6 +50,25 @@ impl NewTable {
             unlogged: false,
             partition_by: None,
             partition_of: None,
+        }
+    }
+}
+
+/// A part of the key by which a new table is divided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewKeyPart {
+    /// A column.
+    Column(Arc<str>),
+    /// An expression: its type and its text. The table gets a hidden column for it.
+    Expression(SqlType, Arc<str>),
+}
+
+impl NewKeyPart {
+    /// The column, where it is one.
+    pub fn column(&self) -> Option<&str> {
+        match self {
+            NewKeyPart::Column(name) => Some(name),
+            NewKeyPart::Expression(..) => None,
         }
     }
 }

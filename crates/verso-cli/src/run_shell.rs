@@ -10,7 +10,7 @@ use versodb::Options;
 use crate::args::{PageArguments, ShellArguments};
 use crate::demo;
 use crate::interrupt::Interrupts;
-use crate::shell::{End, Lines, Output, Shell, Terminal, is_address};
+use crate::shell::{End, Lines, Output, Shell, Terminal, is_address, wants_colours};
 
 /// Wrong arguments, a file that cannot be opened, a failed `--command`.
 pub const EXIT_USAGE: u8 = 1;
@@ -34,7 +34,8 @@ pub fn run(arguments: &ShellArguments, matches: &ArgMatches) -> ExitCode {
     if let Err(error) = interrupts.install() {
         let _ = writeln!(err, "verso: warning: Ctrl-C will end the shell: {error}");
     }
-    let mut output = Output::new(&mut out, &mut err);
+    let in_colours = std::io::stderr().is_terminal() && wants_colours();
+    let mut output = Output::new(&mut out, &mut err).in_colours(in_colours);
     if std::io::stdout().is_terminal() {
         output = output.on_screen(|| {
             let (rows, columns) = console::Term::stdout().size();

@@ -200,6 +200,8 @@ impl Maker<'_, '_> {
                 self.finder.of_text(expression, &mut loose);
             }
         }
+        let key = table.columns.iter().filter(|column| column.is_hidden() && table.is_divided_by(column.id));
+        key.for_each(|column| needs.extend(self.finder.of_default(column)));
         needs.extend(partitions::whole_of(table, tables).map(|whole| whole.oid));
         let mut makes = vec![table.oid];
         for sequence in owned(self.source.catalog, table) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use verso_catalog::{ConstraintKind, IndexDef, Oid, TableDef};
 
+use super::needs::Finder;
 use super::objects::Later;
 use super::parts::{check_text, kind_of_generated, name, options_text, qualified, table_text, unlogged};
 use super::{Dialect, Maker};
@@ -13,9 +14,15 @@ use crate::archive::contents::Kind;
 use crate::error::BackupError;
 
 /// ` PARTITION BY …` of a table that is divided.
-pub(super) fn divided_by(table: &TableDef) -> String {
+pub(super) fn divided_by(finder: &Finder, table: &TableDef) -> String {
     let Some(partitioned) = &table.partitioned else { return String::new() };
-    let column = |id: &u16| table.column_with_id(*id).map(|at| name(&table.columns[at].name));
+    let column = |id: &u16| {
+        let column = &table.columns[table.column_with_id(*id)?];
+        Some(match column.default.as_deref().filter(|_| column.is_hidden()) {
+            Some(expression) => format!("({})", finder.text(expression)),
+            None => name(&column.name),
+        })
+    };
     let columns: Vec<String> = partitioned.columns.iter().filter_map(column).collect();
     format!(" PARTITION BY {} ({})", partitioned.strategy.word(), columns.join(", "))
 }
@@ -97,7 +104,7 @@ pub(super) fn table_texts(
         }
     }
     let own = if own.is_empty() { String::new() } else { format!(" (\n    {}\n)", own.join(",\n    ")) };
-    let (unlogged, divided) = (unlogged(table.unlogged), divided_by(table));
+    let (unlogged, divided) = (unlogged(table.unlogged), divided_by(&maker.finder, table));
     let options = options_text(table, dialect);
     vec![format!("CREATE {unlogged}TABLE {place} PARTITION OF {of}{own} {bound}{divided}{options}")]
 }

@@ -66,7 +66,7 @@ pub(super) fn table_text(maker: &Maker<'_, '_>, table: &TableDef, later: &Later)
     text.push_str(if parts.is_empty() { "" } else { "\n    " });
     text.push_str(&parts.join(",\n    "));
     text.push_str(if parts.is_empty() { ")" } else { "\n)" });
-    text.push_str(&super::partitions::divided_by(table));
+    text.push_str(&super::partitions::divided_by(&maker.finder, table));
     text.push_str(&options_text(table, maker.source.dialect));
     text
 }

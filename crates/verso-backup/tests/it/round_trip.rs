@@ -197,6 +197,11 @@ fn partitioned_tables_come_back() {
         ALTER INDEX part_1_pkey RENAME TO \"The key\";
         CREATE TRIGGER t BEFORE INSERT ON whole FOR EACH ROW EXECUTE FUNCTION f();
         ALTER TABLE part_1 DISABLE TRIGGER t;
+        CREATE FUNCTION a_third(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1 / 3';
+        CREATE TABLE by_value (t text, n int) PARTITION BY RANGE (lower(t), a_third(n));
+        CREATE TABLE by_value_1 PARTITION OF by_value FOR VALUES FROM ('a', 0) TO ('b', 2) PARTITION BY LIST ((n % 2));
+        CREATE TABLE by_value_1_0 PARTITION OF by_value_1 FOR VALUES IN (0, 1);
+        INSERT INTO by_value VALUES ('A', 1), ('aB', 2);
         CREATE TABLE hashed (a numeric, b text) PARTITION BY HASH (a, b);
         CREATE TABLE hashed_0 PARTITION OF hashed FOR VALUES WITH (MODULUS 2, REMAINDER 0);
         CREATE TABLE hashed_1 PARTITION OF hashed FOR VALUES WITH (MODULUS 2, REMAINDER 1);

@@ -673,10 +673,7 @@ impl Catalog {
             if i16::try_from(next).is_err() {
                 return Err(CatalogError::TooManyColumns { limit: super::table::MAX_COLUMNS });
             }
-            // No text has such a name.
-            let mut column = ColumnDef::new(format!("\0{next}"), next, ty.clone());
-            (column.default, column.generated) = (Some(Arc::clone(text)), true);
-            Ok(column)
+            Ok(ColumnDef::hidden(next, ty, text))
         };
         columns.iter().map(column).collect()
     }

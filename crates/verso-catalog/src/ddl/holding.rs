@@ -27,6 +27,8 @@ use crate::trigger::TriggerDef;
 pub(super) enum Holder {
     Default(Arc<TableDef>, u16),
     Generated(Arc<TableDef>, u16),
+    /// The key by which a table is divided.
+    Key(Arc<TableDef>),
     Check(Arc<TableDef>, Arc<ConstraintDef>),
     Index(Arc<TableDef>, Arc<IndexDef>),
     Trigger(Arc<TableDef>, Arc<TriggerDef>),
@@ -37,7 +39,10 @@ impl Holder {
     /// A number by which it was made before those with a higher one: that of the table for what has none of its own.
     pub(super) fn oid(&self) -> Oid {
         match self {
-            Holder::Default(table, _) | Holder::Generated(table, _) | Holder::Check(table, _) => table.oid,
+            Holder::Default(table, _)
+            | Holder::Generated(table, _)
+            | Holder::Key(table)
+            | Holder::Check(table, _) => table.oid,
             Holder::Index(_, index) => index.oid,
             Holder::Trigger(_, trigger) => trigger.oid,
             Holder::Domain(ty) => ty.oid,
@@ -64,6 +69,9 @@ pub(super) fn holders(snapshot: &CatalogSnapshot, lost: Lost) -> Vec<Holder> {
     for table in snapshot.tables().filter(|table| !table.is_system()) {
         for column in table.columns.iter().filter(|column| names(&column.default)) {
             if column.is_hidden() {
+                if table.is_divided_by(column.id) {
+                    found.push(Holder::Key(Arc::clone(table)));
+                }
                 let of_it = |index: &&Arc<IndexDef>| {
                     index.guard == Some(column.id) || index.columns().any(|id| id == column.id)
                 };
@@ -113,6 +121,7 @@ impl Holder {
         match self {
             Holder::Default(table, _)
             | Holder::Generated(table, _)
+            | Holder::Key(table)
             | Holder::Check(table, _)
             | Holder::Index(table, _)
             | Holder::Trigger(table, _) => Some(table),
@@ -132,6 +141,7 @@ impl Holder {
             | (Holder::Generated(one, id), Holder::Generated(two, other)) => {
                 one.oid == two.oid && id == other
             }
+            (Holder::Key(one), Holder::Key(two)) => one.oid == two.oid,
             (Holder::Check(_, one), Holder::Check(_, two)) => one.oid == two.oid,
             (Holder::Index(_, one), Holder::Index(_, two)) => one.oid == two.oid,
             (Holder::Trigger(_, one), Holder::Trigger(_, two)) => one.oid == two.oid,
@@ -155,6 +165,7 @@ impl Holder {
             Holder::Generated(table, id) => {
                 format!("column {} of table {}", column(table, *id), place(table))
             }
+            Holder::Key(table) => format!("table {}", place(table)),
             Holder::Check(table, one) => format!("constraint {} on table {}", one.name, place(table)),
             Holder::Index(table, one) => {
                 match table.constraints.iter().find(|known| Some(known.oid) == one.constraint) {
@@ -194,6 +205,10 @@ impl Catalog {
                     "CASCADE that would take generated column \"{name}\" of table \"{}\" along",
                     table.name
                 );
+                Err(CatalogError::invalid("0A000", format!("{text} is not supported")))
+            }
+            Holder::Key(table) => {
+                let text = format!("CASCADE that would take partitioned table \"{}\" along", table.name);
                 Err(CatalogError::invalid("0A000", format!("{text} is not supported")))
             }
             Holder::Check(table, constraint) => self.remove_constraint(txn, table, constraint),

@@ -293,7 +293,7 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         let needed = |id: u16| {
             let others = table.all_indexes().filter(|other| other.oid != index.oid);
-            others.flat_map(|other| other.columns()).any(|other| other == id)
+            others.flat_map(|other| other.columns()).any(|other| other == id) || table.is_divided_by(id)
         };
         let hidden = table.columns.iter().filter(|column| column.is_hidden());
         for column in hidden.filter(|column| index.columns().any(|id| id == column.id) && !needed(column.id))

@@ -12,7 +12,7 @@ use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, Oid, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::partition::{Bound, PartitionOf};
-use crate::request::NewTable;
+use crate::request::{NewKeyPart, NewTable};
 use crate::snapshot::CatalogSnapshot;
 use crate::system::assemble::attribute_row;
 use crate::system::field::Letter;
@@ -125,9 +125,17 @@ impl Catalog {
         columns: &[ColumnDef],
     ) -> Result<(), CatalogError> {
         if let Some((strategy, key)) = &new.partition_by {
-            let number = |name: &Arc<str>| {
-                let column = columns.iter().find(|column| column.name == *name);
+            let number = |part: &NewKeyPart| {
+                let column = columns.iter().find(|column| match part {
+                    NewKeyPart::Column(name) => column.name == *name,
+                    NewKeyPart::Expression(ty, text) => {
+                        column.is_hidden() && column.declared() == ty && column.default.as_ref() == Some(text)
+                    }
+                });
                 let number = column.and_then(|column| i16::try_from(column.id).ok());
+                let name = match part {
+                    NewKeyPart::Column(part) | NewKeyPart::Expression(_, part) => part,
+                };
                 number.ok_or_else(|| CatalogError::missing(ObjectKind::Column, &**name))
             };
             let partattrs = key.iter().map(number).collect::<Result<_, _>>()?;

@@ -14,7 +14,7 @@ use super::{next_value, owned_sequences, persistence, refuse_if_needed, sequence
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, ConstraintDef, ConstraintKind, Oid, SchemaDef, TableDef, TypeDef};
 use crate::error::{CatalogError, ObjectKind};
-use crate::request::{NewColumn, NewConstraint, NewConstraintKind, NewTable};
+use crate::request::{NewColumn, NewConstraint, NewConstraintKind, NewKeyPart, NewTable};
 use crate::row_type::is_of_rows;
 use crate::sequence::SequenceRequest;
 use crate::snapshot::{CatalogSnapshot, Relation};
@@ -223,6 +223,18 @@ impl Catalog {
                 serial.push((id, sequence));
             }
             columns.push(definition);
+        }
+        for (ty, text) in new.partition_by.iter().flat_map(|(_, key)| key).filter_map(|part| match part {
+            NewKeyPart::Expression(ty, text) => Some((ty, text)),
+            NewKeyPart::Column(_) => None,
+        }) {
+            let is_it = |column: &ColumnDef| {
+                column.is_hidden() && column.declared() == ty && column.default.as_ref() == Some(text)
+            };
+            if !columns.iter().any(is_it) {
+                let hidden = columns.iter().filter(|column| column.is_hidden()).count();
+                columns.push(ColumnDef::hidden(ColumnDef::FIRST_HIDDEN + 1 + hidden as u16, ty, text));
+            }
         }
         let apart = key_columns(&columns, &new.constraints);
         let heap = self.create_heap(txn, new.unlogged, &columns, std::iter::empty(), apart)?;

@@ -82,7 +82,7 @@ pub struct PartitionOf {
 pub struct Partitioned {
     /// How its rows are divided.
     pub strategy: Strategy,
-    /// The columns of the key, by number.
+    /// The columns of the key, by number; an expression is a hidden column of the table, which its partitions need not have.
     pub columns: Vec<u16>,
     /// The types of these columns.
     pub types: Vec<SqlType>,
@@ -309,6 +309,26 @@ fn bound_of(table: &TableDef) -> Option<&Bound> {
 }
 
 impl TableDef {
+    /// Whether the key by which it is divided has the column of that number.
+    pub fn is_divided_by(&self, column: u16) -> bool {
+        self.partitioned.as_ref().is_some_and(|partitioned| partitioned.columns.contains(&column))
+    }
+
+    /// The columns that its key reads: those of the key, and those that its expressions name.
+    pub fn divided_by(&self) -> Vec<u16> {
+        let mut read = Vec::new();
+        for id in self.partitioned.iter().flat_map(|partitioned| &partitioned.columns) {
+            match self.column_with_id(*id).map(|at| &self.columns[at]) {
+                Some(column) if column.is_hidden() => {
+                    read.extend(column.default.iter().flat_map(|text| self.named_in(text)));
+                }
+                Some(column) => read.push(column.id),
+                None => {}
+            }
+        }
+        read
+    }
+
     /// The tables that have its rows, in the order of their bounds: itself where it is not partitioned.
     pub fn leaves(self: &Arc<TableDef>) -> Vec<Arc<TableDef>> {
         let mut leaves = Vec::new();

@@ -85,6 +85,9 @@ fn of_command(known: &mut Known, line: &str, at: usize) -> (usize, Vec<Candidate
             [] => of(OPTION_NAMES),
             ["format"] => of(&Format::ALL.map(|(name, _)| name)),
             ["linestyle"] => of(&LineStyle::ALL.map(|(name, _)| name)),
+            ["unicode_border_linestyle" | "unicode_column_linestyle" | "unicode_header_linestyle"] => {
+                of(&["single", "double"])
+            }
             ["expanded" | "x"] => of(&["on", "off", "auto"]),
             ["pager"] => of(&["on", "off", "always"]),
             [_] => of(&["on", "off"]),

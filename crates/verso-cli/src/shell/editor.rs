@@ -4,6 +4,7 @@
 //! E2. A tab within data, a literal, a quoted name or a comment is a tab. Elsewhere it completes a word, unless the text
 //!     goes on at once: then it was pasted by a terminal that does not mark pastes, and the line becomes what was pasted.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -128,6 +129,7 @@ fn is_within_text(keys: &Keys, line: &str) -> bool {
 struct Assistant {
     known: Rc<RefCell<Known>>,
     keys: Arc<Mutex<Keys>>,
+    in_colours: bool,
 }
 
 impl Completer for Assistant {
@@ -151,7 +153,14 @@ impl Completer for Assistant {
 impl Hinter for Assistant {
     type Hint = String;
 }
-impl Highlighter for Assistant {}
+impl Highlighter for Assistant {
+    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _: bool) -> Cow<'b, str> {
+        match self.in_colours {
+            true => format!("\x1b[1;34m{prompt}\x1b[0m").into(),
+            false => prompt.into(),
+        }
+    }
+}
 impl Validator for Assistant {}
 impl Helper for Assistant {}
 
@@ -178,7 +187,8 @@ impl Terminal {
         let mut editor = Editor::with_config(config)?;
         let known = Rc::new(RefCell::new(Known::default()));
         let keys = Arc::new(Mutex::new(Keys::default()));
-        editor.set_helper(Some(Assistant { known: Rc::clone(&known), keys: Arc::clone(&keys) }));
+        let in_colours = super::output::wants_colours();
+        editor.set_helper(Some(Assistant { known: Rc::clone(&known), keys: Arc::clone(&keys), in_colours }));
         let clock = crate::environment().clock;
         let watch = Watch { keys: Arc::clone(&keys), clock };
         editor.bind_sequence(Event::Any, EventHandler::Conditional(Box::new(watch)));

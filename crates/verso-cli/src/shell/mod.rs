@@ -43,7 +43,7 @@ use command::Command;
 pub use editor::Terminal;
 use format::Layout;
 pub use input::{Asking, Input, Line, Lines};
-pub use output::Output;
+pub use output::{Output, wants_colours};
 use peer::{OpenDatabase, Peer};
 use remote::Remote;
 pub use remote::is_address;
@@ -108,8 +108,8 @@ pub struct Shell<'w> {
     previous: String,
     /// The last error, and its statement.
     last_error: Option<(Said, String)>,
-    /// Parameters of the next statement (`\bind`).
-    bound: Option<Vec<String>>,
+    /// Parameters of the next statement (`\bind`, `\bind_named`).
+    bound: Option<run::Bound>,
     /// Variables of the environment of programs that the shell runs; `None` for those that are unset.
     environment: std::collections::BTreeMap<String, Option<String>>,
 }

@@ -62,6 +62,32 @@ pub fn cause(error: &std::io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
+/// Whether the user wants colours where there is a terminal: `NO_COLOR`, if it is set and not empty, says no.
+pub fn wants_colours() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// A message whose first line tells by its colour how bad it is: red of errors, magenta of warnings.
+fn coloured(text: &str) -> std::borrow::Cow<'_, str> {
+    const WORDS: [(&str, &str); 6] = [
+        ("ERROR:", "1;31"),
+        ("FATAL:", "1;31"),
+        ("PANIC:", "1;31"),
+        ("error:", "1;31"),
+        ("WARNING:", "1;35"),
+        ("warning:", "1;35"),
+    ];
+    let first = text.lines().next().unwrap_or_default();
+    let found = WORDS.iter().filter_map(|(word, colour)| Some((first.find(word)?, word, colour))).min();
+    // The word stands first, or behind the place in a script.
+    let Some((at, word, colour)) = found.filter(|(at, ..)| *at == 0 || text[..*at].ends_with(": ")) else {
+        return text.into();
+    };
+    let (before, rest) = (&text[..at], &text[at + word.len()..]);
+    format!("{before}\x1b[{colour}m{word}\x1b[0m{rest}").into()
+}
+
 /// Both streams. Once one is closed by its reader, nothing more is written and the shell ends quietly.
 pub struct Output<'w> {
     out: &'w mut dyn Write,
@@ -74,17 +100,34 @@ pub struct Output<'w> {
     once: Option<Target>,
     /// Rows and columns of the screen that `out` is.
     screen: Option<fn() -> (usize, usize)>,
+    /// Errors and warnings are told in colours.
+    in_colours: bool,
 }
 
 impl<'w> Output<'w> {
     /// Prints to these two.
     pub fn new(out: &'w mut dyn Write, err: &'w mut dyn Write) -> Output<'w> {
-        Output { out, err, closed: false, muted: false, target: None, once: None, screen: None }
+        Output {
+            out,
+            err,
+            closed: false,
+            muted: false,
+            target: None,
+            once: None,
+            screen: None,
+            in_colours: false,
+        }
     }
 
     /// Standard output is a screen of this size.
     pub fn on_screen(mut self, size: fn() -> (usize, usize)) -> Output<'w> {
         self.screen = Some(size);
+        self
+    }
+
+    /// Errors and warnings are told in colours: standard error is a terminal, and nobody said that there be none.
+    pub fn in_colours(mut self, on: bool) -> Output<'w> {
+        self.in_colours = on;
         self
     }
 
@@ -155,6 +198,7 @@ impl<'w> Output<'w> {
     /// An error or notice; results before it come out first.
     pub fn complain(&mut self, text: &str) {
         self.flush();
+        let text = if self.in_colours { coloured(text) } else { text.into() };
         self.closed |= self.closed || self.err.write_all(text.as_bytes()).is_err();
     }
 
@@ -169,5 +213,21 @@ impl<'w> Output<'w> {
     /// Nobody reads any more.
     pub fn is_closed(&self) -> bool {
         self.closed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_red_and_what_merely_mentions_them_is_not() {
+        assert_eq!(
+            coloured("ERROR:  42P01: no\nHINT:  x\n"),
+            "\x1b[1;31mERROR:\x1b[0m  42P01: no\nHINT:  x\n"
+        );
+        assert_eq!(coloured("verso:a.sql:3: error: x\n"), "verso:a.sql:3: \x1b[1;31merror:\x1b[0m x\n");
+        assert_eq!(coloured("WARNING:  x\n"), "\x1b[1;35mWARNING:\x1b[0m  x\n");
+        assert_eq!(coloured("NOTICE:  an ERROR: was there\n"), "NOTICE:  an ERROR: was there\n");
     }
 }

@@ -3,18 +3,34 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use super::format::{Layout, Pager, Table};
-use super::output::Output;
+use super::format::{Format, Layout, Pager, Table};
+use super::output::{Output, wants_colours};
+
+/// Stands around the text of NULL while a table is laid out.
+const MARK: char = '\u{2060}';
 
 /// Prints a table, through the pager if it does not fit.
 pub fn print_table(output: &mut Output<'_>, layout: &Layout, table: &Table) {
     let screen = output.screen();
-    let text = table.render(layout, screen.map(|(_, columns)| columns));
-    page(output, layout, &text);
+    let width = screen.map(|(_, columns)| columns);
+    let text = table.render(layout, width);
+    if screen.is_none() || layout.format != Format::Aligned || layout.null.is_empty() || !wants_colours() {
+        return page(output, layout, &text);
+    }
+    // Marks of no width go along with the text of NULL through the layout, and become colours behind it.
+    let marked = Layout { null: format!("{MARK}{}{MARK}", layout.null), ..layout.clone() };
+    let dim = format!("\x1b[2m{}\x1b[0m", layout.null);
+    let shown = table.render(&marked, width).replace(&marked.null, &dim);
+    page_as(output, layout, &text, &shown);
 }
 
 /// Prints a text, through the pager if it does not fit.
 pub fn page(output: &mut Output<'_>, layout: &Layout, text: &str) {
+    page_as(output, layout, text, text);
+}
+
+/// The same of a text that is shown in colours.
+fn page_as(output: &mut Output<'_>, layout: &Layout, text: &str, shown: &str) {
     let lines = text.lines().count();
     let wanted = output.screen().is_some_and(|(rows, columns)| match layout.pager {
         Pager::Off => false,
@@ -25,8 +41,8 @@ pub fn page(output: &mut Output<'_>, layout: &Layout, text: &str) {
         }
     });
     output.flush();
-    if !wanted || run(text).is_err() {
-        output.print(text);
+    if !wanted || run(shown).is_err() {
+        output.print(shown);
     }
 }
 

@@ -30,6 +30,14 @@ pub(super) struct Request<'r> {
     pub is_typed: bool,
 }
 
+/// Parameters of the next statement.
+pub(super) struct Bound {
+    /// The prepared statement that it is; of none it is the one that is typed.
+    pub prepared: Option<String>,
+    /// Their values.
+    pub values: Vec<String>,
+}
+
 impl<'r> Request<'r> {
     /// A statement without data.
     pub fn new(sql: &'r str, place: Option<&'r str>) -> Request<'r> {
@@ -57,7 +65,17 @@ impl Shell<'_> {
     /// Sends one statement, prints what comes back or keeps it.
     pub(super) fn request(&mut self, request: Request<'_>) -> (Flow, Vec<Table>) {
         let bound = self.bound.take();
-        let Some(parameters) = bound else { return self.guarded(request) };
+        let Some(Bound { prepared, values }) = bound else { return self.guarded(request) };
+        let values: Vec<String> = values.iter().map(|value| super::arguments::literal(value)).collect();
+        let execute = |name: &str| match values.as_slice() {
+            [] => format!("EXECUTE \"{}\"", name.replace('"', "\"\"")),
+            values => format!("EXECUTE \"{}\" ({})", name.replace('"', "\"\""), values.join(", ")),
+        };
+        if let Some(name) = prepared {
+            let Request { place, source, copy_to, keep, is_typed, .. } = request;
+            let source = source.lent();
+            return self.guarded(Request { sql: &execute(&name), place, source, copy_to, keep, is_typed });
+        }
         // Parameters go as literals of a prepared statement, whose types the database infers.
         const NAME: &str = "verso_shell_bound";
         let sql = request.sql.trim_end().trim_end_matches(';');
@@ -67,11 +85,7 @@ impl Shell<'_> {
             said.position = said.position.and_then(|position| position.checked_sub(before));
             return (self.complain_of(*said, sql, request.place), Vec::new());
         }
-        let values: Vec<String> = parameters.iter().map(|value| super::arguments::literal(value)).collect();
-        let execute = match values.as_slice() {
-            [] => format!("EXECUTE {NAME}"),
-            values => format!("EXECUTE {NAME} ({})", values.join(", ")),
-        };
+        let execute = execute(NAME);
         let Request { place, source, copy_to, keep, is_typed, .. } = request;
         let source = source.lent();
         let done = self.guarded(Request { sql: &execute, place, source, copy_to, keep, is_typed });

@@ -116,10 +116,17 @@ impl PartitionCheck {
 /// A partitioned table on the way.
 struct Node {
     table: Arc<TableDef>,
-    /// Where the columns of its key are in rows of the statement's table.
-    key: Vec<usize>,
+    key: Key,
     /// What its partitions are, in their order.
     next: Vec<Next>,
+}
+
+/// The key of a table, from rows of the statement's table.
+enum Key {
+    /// Columns.
+    Columns(Vec<usize>),
+    /// Expressions among them, and what its parts are called.
+    Computed(Box<(ExprList, Batch, Vec<String>)>),
 }
 
 #[derive(Clone, Copy)]
@@ -154,7 +161,11 @@ impl Router {
         let places: HashMap<Oid, usize> =
             insert.routes.iter().enumerate().map(|(at, route)| (route.table.oid, at)).collect();
         let root = &insert.table;
-        let mut nodes = vec![Node { table: Arc::clone(root), key: Vec::new(), next: Vec::new() }];
+        let node_of = |table: &Arc<TableDef>| {
+            let (table, next) = (Arc::clone(table), Vec::new());
+            Node { table, key: Key::Columns(Vec::new()), next }
+        };
+        let mut nodes = vec![node_of(root)];
         let mut at = 0;
         while let Some(node) = nodes.get(at) {
             let table = Arc::clone(&node.table);
@@ -164,13 +175,19 @@ impl Router {
                 next.push(match places.get(&partition.oid) {
                     Some(leaf) => Next::Leaf(*leaf),
                     None => {
-                        let below = Node { table: Arc::clone(partition), key: Vec::new(), next: Vec::new() };
-                        nodes.push(below);
+                        nodes.push(node_of(partition));
                         Next::Node(nodes.len() - 1)
                     }
                 });
             }
-            let key = key_in(partitioned, &table, root);
+            let key = match insert.keys.iter().find(|key| key.table == table.oid) {
+                None => Key::Columns(key_in(partitioned, &table, root)),
+                Some(key) => {
+                    let values = ExprList::compile(&key.values, executor);
+                    let computed = Batch::of_types(values.types());
+                    Key::Computed(Box::new((values, computed, key.names.clone())))
+                }
+            };
             nodes[at].next = next;
             nodes[at].key = key;
             at += 1;
@@ -207,8 +224,8 @@ impl Router {
         }
         let mut runs: Vec<(usize, Vec<u32>)> = Vec::new();
         let mut groups: BTreeMap<usize, usize> = BTreeMap::new();
-        for row in 0..rows.rows {
-            let leaf = self.leaf_of(cx, rows, row, types)?;
+        let places = self.leaves_of(cx, rows, types)?;
+        for (row, leaf) in places.into_iter().enumerate() {
             let run = match self.ordered {
                 true => runs.len().checked_sub(1).filter(|last| runs[*last].0 == leaf),
                 false => groups.get(&leaf).copied(),
@@ -246,22 +263,46 @@ impl Router {
         Ok(count)
     }
 
-    /// The leaf that a row belongs to.
-    fn leaf_of(&self, cx: &ExecContext<'_>, rows: &Batch, row: usize, types: &[SqlType]) -> Result<usize> {
-        let mut node = &self.nodes[0];
-        loop {
-            let values: Vec<Value> =
-                node.key.iter().map(|column| rows.columns[*column].value(row, &types[*column])).collect();
-            let partitioned = node.table.partitioned.as_ref().ok_or_else(malformed)?;
-            let Some(place) = partitioned.route(&values)? else {
-                return Err(homeless(cx, &node.table, partitioned, &values));
-            };
-            match node.next.get(place) {
-                Some(Next::Leaf(leaf)) => return Ok(*leaf),
-                Some(Next::Node(next)) => node = &self.nodes[*next],
-                None => return Err(malformed()),
+    /// The leaf that each row belongs to. An expression is computed for those rows only that have come to its table.
+    fn leaves_of(&mut self, cx: &ExecContext<'_>, rows: &Batch, types: &[SqlType]) -> Result<Vec<usize>> {
+        let mut leaves = vec![0; rows.rows];
+        let mut open: Vec<(usize, Vec<u32>)> = vec![(0, (0..rows.rows as u32).collect())];
+        while let Some((at, selection)) = open.pop() {
+            let mut below: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+            let Node { table, key, next } = &mut self.nodes[at];
+            let partitioned = table.partitioned.as_ref().ok_or_else(malformed)?;
+            if let Key::Computed(key) = key {
+                let (values, computed, _) = &mut **key;
+                match selection.len() == rows.rows {
+                    true => values.eval(&cx.eval(), rows, computed)?,
+                    false => values.eval(&cx.eval(), &rows.gather(&selection), computed)?,
+                }
             }
+            for (number, row) in selection.iter().enumerate() {
+                let values: Vec<Value> = match key {
+                    Key::Columns(columns) => {
+                        let value =
+                            |column: &usize| rows.columns[*column].value(*row as usize, &types[*column]);
+                        columns.iter().map(value).collect()
+                    }
+                    Key::Computed(key) => key.1.row(number, key.0.types()),
+                };
+                let Some(place) = partitioned.route(&values)? else {
+                    let names = match key {
+                        Key::Columns(_) => None,
+                        Key::Computed(key) => Some(&key.2[..]),
+                    };
+                    return Err(homeless(cx, table, partitioned, &values, names));
+                };
+                match next.get(place) {
+                    Some(Next::Leaf(leaf)) => leaves[*row as usize] = *leaf,
+                    Some(Next::Node(next)) => below.entry(*next).or_default().push(*row),
+                    None => return Err(malformed()),
+                }
+            }
+            open.extend(below);
         }
+        Ok(leaves)
     }
 
     /// The rows of the leaves are told to the triggers of the whole (G7).
@@ -295,19 +336,24 @@ fn key_in(partitioned: &Partitioned, table: &TableDef, rows_of: &TableDef) -> Ve
     partitioned.columns.iter().filter_map(place).collect()
 }
 
-/// A row that belongs to no partition.
+/// A row that belongs to no partition; the parts of a key of expressions have names of their own.
 fn homeless(
     cx: &ExecContext<'_>,
     table: &TableDef,
     partitioned: &Partitioned,
     values: &[Value],
+    names: Option<&[String]>,
 ) -> ExecError {
-    let names = partitioned.columns.iter().filter_map(|id| table.column_with_id(*id));
-    let names: Vec<&str> = names.map(|at| &*table.columns[at].name).collect();
+    let own = partitioned.columns.iter().filter_map(|id| table.column_with_id(*id));
+    let own: Vec<&str> = own.map(|at| &*table.columns[at].name).collect();
     let message = format!("no partition of relation \"{}\" found for row", table.name);
-    let detail = may_show(cx, table, &partitioned.columns).then(|| {
+    // What an expression gives may say something of all columns.
+    let all = || table.shown().iter().map(|column| column.id).collect();
+    let read: Vec<u16> = names.map_or_else(|| partitioned.columns.clone(), |_| all());
+    let detail = may_show(cx, table, &read).then(|| {
         let values = values_text(cx, values, partitioned.types.iter());
-        format!("Partition key of the failing row contains ({}) = ({values}).", names.join(", "))
+        let names = names.map_or_else(|| own.join(", "), |names| names.join(", "));
+        format!("Partition key of the failing row contains ({names}) = ({values}).")
     });
     ExecError::of_table("23514", message, detail, table)
 }

@@ -47,7 +47,7 @@ pub use routine::{
     PlTargets, PlTrigger, PlVariable, PlWithin, RaiseLevel, TransitionTable, TriggerFact, Unbound,
 };
 pub use statement::{
-    Check, CheckOf, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict,
+    Check, CheckOf, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict, PartitionKey,
     PartitionLevel, PartitionRule, Returning, RowRules, Statement, Update, UpdateParts,
 };
 pub use verso_types::CastKind;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{IndexDef, TableDef};
+use verso_catalog::{IndexDef, Oid, TableDef};
 
 use super::{ExprKind, IndexAccess, OutputColumn, Plan, Scanned, TypedExpr, With};
 
@@ -45,6 +45,19 @@ pub struct Insert {
     /// Of a partitioned table: the INSERT into each of its [leaves](TableDef::leaves), of full rows of this one. It checks
     /// and yields what there is to check and to yield.
     pub routes: Vec<Insert>,
+    /// Of a partitioned table: the keys of it and of the tables below that are divided by expressions.
+    pub keys: Vec<PartitionKey>,
+}
+
+/// By which expressions a table is divided, over full rows of the table that an INSERT names.
+#[derive(Clone, Debug)]
+pub struct PartitionKey {
+    /// The table.
+    pub table: Oid,
+    /// The key.
+    pub values: Vec<TypedExpr>,
+    /// What its parts are called.
+    pub names: Vec<String>,
 }
 
 /// What is computed of a new row before it is stored, and what it has to fulfil.
@@ -205,6 +218,7 @@ impl Insert {
             returning: None,
             returns_old: false,
             routes: Vec::new(),
+            keys: Vec::new(),
         }
     }
 }

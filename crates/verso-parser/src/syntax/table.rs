@@ -28,13 +28,13 @@ pub struct CreateTable {
     pub partition_of: Option<PartitionOf>,
 }
 
-/// PARTITION BY strategy (columns).
+/// PARTITION BY strategy (columns and expressions).
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartitionBy {
     /// `range`, `list`, `hash`, or what was written in its place.
     pub strategy: Name,
-    /// The columns.
-    pub columns: Vec<Name>,
+    /// The key, each part with its place.
+    pub keys: Vec<(IndexKey, Span)>,
 }
 
 /// PARTITION OF table bound.

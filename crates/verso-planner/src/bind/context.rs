@@ -59,6 +59,8 @@ pub enum Clause {
     IndexExpression,
     /// WHERE of an index.
     IndexPredicate,
+    /// An expression of the key by which a table is divided.
+    PartitionKey,
     /// USING of ALTER COLUMN … TYPE.
     Transform,
     /// WHERE of COPY.
@@ -98,6 +100,7 @@ impl Clause {
             Clause::Generated => "column generation expressions",
             Clause::IndexExpression => "index expressions",
             Clause::IndexPredicate => "index predicates",
+            Clause::PartitionKey => "partition key expressions",
             Clause::TriggerWhen => "trigger WHEN conditions",
             Clause::Transform => "transform expressions",
             Clause::CopyWhere => "COPY FROM WHERE conditions",

@@ -116,9 +116,9 @@ impl Binder<'_> {
             })
         });
         let table = Arc::clone(&changed.table);
-        let routes = Vec::new();
+        let (routes, keys) = (Vec::new(), Vec::new());
         let mut insert =
-            Insert { table, source, values, spool, rules, on_conflict, returning, returns_old, routes };
+            Insert { table, source, values, spool, rules, on_conflict, returning, returns_old, routes, keys };
         read_at_start(&mut insert, self.planning())?;
         self.route(&mut insert)?;
         Ok(insert)

@@ -79,6 +79,34 @@ impl Binder<'_> {
         }
     }
 
+    /// Binds an expression of the key by which a new table is divided, over the columns of that table.
+    pub fn partition_expression(
+        &self,
+        expr: &Expr,
+        table: &str,
+        columns: &[ColumnInScope],
+    ) -> Result<TypedExpr, SqlError> {
+        let named = columns.iter().map(|(name, ty, _)| (Arc::clone(name), ty.clone())).collect();
+        let scope = Scope::of(Some(table.into()), None, named);
+        let bound = self.expr(expr, &mut Context::new(&scope, Clause::PartitionKey))?;
+        let bound = self.settle(bound, expr.at.start)?;
+        let used = columns_of(&bound);
+        if let Some(generated) = used.iter().find(|at| columns[**at].2) {
+            let detail = format!("Column \"{}\" is a generated column.", columns[*generated].0);
+            return Err(SqlError::new("42P17", "cannot use generated column in partition key")
+                .with_detail(detail)
+                .at(expr.at.start));
+        }
+        if !is_immutable(&bound) {
+            let text = "functions in partition key expression must be marked IMMUTABLE";
+            return Err(SqlError::new("42P17", text));
+        }
+        match used.is_empty() {
+            true => Err(SqlError::new("42P17", "cannot use constant expression as partition key")),
+            false => Ok(bound),
+        }
+    }
+
     /// Binds the condition of a partial index.
     pub fn index_predicate(&self, expr: &Expr, table: &TableDef) -> Result<TypedExpr, SqlError> {
         let bound = self.of_index(expr, table, Clause::IndexPredicate)?;

@@ -134,7 +134,7 @@ pub(crate) use coerce::exactly;
 pub(crate) use collate::unkeyed;
 pub(crate) use dml::EXCLUDED;
 pub(crate) use from::place_of;
-pub use generated::{columns_in_scope, filled_text};
+pub use generated::{ColumnInScope, columns_in_scope, filled_text};
 pub use names::index_name;
 pub(crate) use names::output_name;
 pub(crate) use null::may_be_null;

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ColumnDef, IndexDef, Oid, Relation, TableDef};
+use verso_catalog::{ColumnDef, IndexDef, Oid, Partitioned, Relation, TableDef};
 use verso_exec::exec::{TriggerEvent, keep_others, rules_over, set_generated, triggers_change_rows};
 use verso_exec::plan::{
-    Check, CheckOf, ConflictUpdate, Delete, Insert, LEAVES_MAX, OnConflict, OutputColumn, PartitionLevel,
-    PartitionRule, Plan, Returning, RowRules, TypedExpr, Update, UpdateParts,
+    Check, CheckOf, ConflictUpdate, Delete, Insert, LEAVES_MAX, OnConflict, OutputColumn, PartitionKey,
+    PartitionLevel, PartitionRule, Plan, Returning, RowRules, TypedExpr, Update, UpdateParts,
 };
+use verso_types::keyword::quoted;
 
 use super::Binder;
-use super::walk::map_columns;
+use super::walk::{columns_of, map_columns};
+use crate::deparse;
 use crate::errors::SqlError;
 
 impl Binder<'_> {
@@ -22,15 +24,69 @@ impl Binder<'_> {
             let parent = self.catalog.table_by_oid(of.parent)?;
             let partitioned = parent.partitioned.as_ref()?;
             let place = partitioned.partitions.iter().position(|one| one.oid == part.oid)?;
-            let column = |id: &u16| {
-                let at = table.column(&parent.columns[parent.column_with_id(*id)?].name)?;
-                Some(TypedExpr::column(at, table.columns[at].seen()))
-            };
-            let key = partitioned.columns.iter().map(column).collect::<Option<_>>()?;
+            let key = self.partition_key(&parent, partitioned, table)?;
             levels.push(PartitionLevel { parent: Arc::clone(&parent), place, key });
             part = TableDef::clone(&parent);
         }
         (!levels.is_empty()).then(|| Box::new(PartitionRule { table: Arc::new(table.clone()), levels }))
+    }
+
+    /// The key by which a table is divided, over rows of a table that has columns of the same names. An expression stands in the
+    /// divided table as a hidden column; the partitions need none.
+    pub fn partition_key(
+        &self,
+        whole: &TableDef,
+        partitioned: &Partitioned,
+        over: &TableDef,
+    ) -> Option<Vec<TypedExpr>> {
+        let value = |id: &u16| {
+            let column = &whole.columns[whole.column_with_id(*id)?];
+            if !column.is_hidden() {
+                let at = over.column(&column.name)?;
+                return Some(TypedExpr::column(at, over.columns[at].seen()));
+            }
+            let mut value = self.stored_generation(column, whole).ok()?;
+            let place = |at: usize| over.column(&whole.columns.get(at)?.name);
+            if !columns_of(&value).into_iter().all(|at| place(at).is_some()) {
+                return None;
+            }
+            map_columns(&mut value, &mut |at| place(at).unwrap_or(at));
+            Some(value)
+        };
+        partitioned.columns.iter().map(value).collect()
+    }
+
+    /// The parts of such a key as SQL text.
+    pub fn partition_key_texts(&self, whole: &TableDef, partitioned: &Partitioned) -> Vec<String> {
+        let text = |id: &u16| {
+            let column = &whole.columns[whole.column_with_id(*id)?];
+            let Some(stored) = column.default.as_deref().filter(|_| column.is_hidden()) else {
+                return Some(quoted(&column.name));
+            };
+            let (text, is_call) = deparse::index_key(self, stored, whole, false).or_else(|| {
+                let value = self.stored_generation(column, whole).ok()?;
+                let names: Vec<&str> = whole.columns.iter().map(|column| &*column.name).collect();
+                Some((deparse::expression(&value, &names, false), false))
+            })?;
+            Some(if is_call { text } else { format!("({text})") })
+        };
+        partitioned.columns.iter().filter_map(text).collect()
+    }
+
+    /// The keys of the tables below, and of the table itself, that are divided by expressions.
+    fn partition_keys(&self, root: &Arc<TableDef>) -> Result<Vec<PartitionKey>, SqlError> {
+        let mut keys = Vec::new();
+        for table in root.with_partitions() {
+            let Some(partitioned) = &table.partitioned else { continue };
+            if !partitioned.columns.iter().any(|id| ColumnDef::is_hidden_id(*id)) {
+                continue;
+            }
+            let values = self.partition_key(&table, partitioned, root);
+            let values = values.ok_or_else(|| SqlError::internal("a key that cannot be computed"))?;
+            let names = self.partition_key_texts(&table, partitioned);
+            keys.push(PartitionKey { table: table.oid, values, names });
+        }
+        Ok(keys)
     }
 
     /// Lets the rows of an INSERT into a partitioned table go to its partitions.
@@ -39,6 +95,7 @@ impl Binder<'_> {
             return Ok(());
         }
         let demanded: Vec<Check> = demanded(&std::mem::take(&mut insert.rules.checks)).cloned().collect();
+        insert.keys = self.partition_keys(&insert.table)?;
         let leaves = insert.table.leaves();
         let route = |leaf: Arc<TableDef>| self.route_to(leaf, insert, &demanded);
         insert.routes = leaves.into_iter().map(route).collect::<Result<_, _>>()?;

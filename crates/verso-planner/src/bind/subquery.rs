@@ -26,6 +26,7 @@ impl Binder<'_> {
             Clause::Generated => "column generation expression",
             Clause::IndexExpression => "index expression",
             Clause::IndexPredicate => "index predicate",
+            Clause::PartitionKey => "partition key expression",
             Clause::TriggerWhen => "trigger WHEN condition",
             Clause::Transform => "transform expression",
             Clause::CopyWhere => "COPY FROM WHERE condition",

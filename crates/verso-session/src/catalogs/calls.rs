@@ -171,13 +171,14 @@ impl Call<'_> {
             }
             "pg_get_ruledef" => text(definitions::rule_text(self.views, catalog, args.oid(0), args.flag(1))),
             // What there is nothing of in Verso has no definition.
-            "pg_get_statisticsobjdef"
-            | "pg_get_statisticsobjdef_columns"
-            | "pg_get_partition_constraintdef" => Value::Null,
+            "pg_get_statisticsobjdef" | "pg_get_statisticsobjdef_columns" => Value::Null,
+            "pg_get_partition_constraintdef" => {
+                text(super::partition_constraint::shown(self.views, catalog, args.oid(0)))
+            }
             "pg_partition_root" => super::partitions::root(catalog, args.oid(0)),
             "pg_partition_ancestors" => super::partitions::ancestors(catalog, args.oid(0)),
             "pg_partition_tree" => super::partitions::tree(catalog, args.oid(0)),
-            "pg_get_partkeydef" => text(super::partitions::key_text(catalog, args.oid(0))),
+            "pg_get_partkeydef" => text(super::partitions::key_text(self.views, catalog, args.oid(0))),
             "pg_input_type" => {
                 self.input_type(args.text(0))?;
                 Value::Null

@@ -377,8 +377,8 @@ impl Rows<'_> {
         if let Some(of) = &table.partition_of {
             self.add((CLASS, own, 0), (CLASS, of.parent.0, 0), 'a');
         }
-        for column in table.partitioned.iter().flat_map(|own| &own.columns) {
-            self.add((CLASS, own, i32::from(*column)), (CLASS, own, 0), 'i');
+        for column in table.divided_by() {
+            self.add((CLASS, own, i32::from(column)), (CLASS, own, 0), 'i');
         }
         for constraint in &table.constraints {
             let constrained = (CONSTRAINT, constraint.oid.0, 0);

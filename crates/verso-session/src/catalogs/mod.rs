@@ -45,6 +45,7 @@ mod identity;
 mod keys;
 mod names;
 mod objects;
+mod partition_constraint;
 mod partitions;
 mod progress;
 mod relations;
@@ -101,7 +102,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_collation" => collations::collations(&catalog, &keys),
         "pg_enum" => all(types::labels(&catalog, &keys)),
         "pg_inherits" => all(partitions::inherits(&catalog, &keys)),
-        "pg_partitioned_table" => all(partitions::partitioned(&catalog, &keys)),
+        "pg_partitioned_table" => all(partitions::partitioned(views, &catalog, &keys)),
         "pg_namespace" => all(objects::namespaces(&catalog)),
         "pg_stats" => all(statistics::statistics(&catalog)),
         "pg_database" => all(objects::databases(views, &catalog)),

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use verso_catalog::partition::Strategy;
-use verso_catalog::{CatalogSnapshot, IndexDef, Oid, Relation, TableDef};
-use verso_exec::functions::quote_ident;
+use verso_catalog::{CatalogSnapshot, ColumnDef, IndexDef, Oid, Relation, TableDef};
 use verso_types::{SqlType, TimeStyle, Value};
 
+use super::definitions::binder;
 use super::fixed::{default_class, facts_of, hash_class};
 use super::keys::Keys;
 use super::{attnum, letter, number, oid, short, vector};
+use crate::views::Views;
 
 /// The tables of users, by number.
 fn tables(catalog: &CatalogSnapshot) -> Vec<Arc<TableDef>> {
@@ -62,7 +63,11 @@ fn parts(table: &TableDef) -> Vec<Arc<TableDef>> {
 }
 
 /// The rows of `pg_partitioned_table`.
-pub(super) fn partitioned(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+pub(super) fn partitioned(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    keys: &Keys<'_>,
+) -> Vec<Vec<Value>> {
     let row = |table: Arc<TableDef>| {
         let own = table.partitioned.as_ref()?;
         let collation = |ty: &SqlType| super::collations::of_type(ty, super::number(facts_of(ty).collation));
@@ -76,16 +81,28 @@ pub(super) fn partitioned(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Ve
             letter(own.strategy.letter()),
             short(own.columns.len()),
             default,
-            vector(own.columns.iter().map(|id| Value::Int2(attnum(*id)))),
+            vector(own.columns.iter().map(|id| match ColumnDef::is_hidden_id(*id) {
+                true => Value::Int2(0),
+                false => Value::Int2(attnum(*id)),
+            })),
             vector(own.types.iter().map(|ty| Value::Int8(class(ty)))),
             vector(own.types.iter().map(collation)),
-            Value::Null,
+            key_expressions(views, catalog, &table).map_or(Value::Null, |text| Value::text(&text)),
         ])
     };
     match keys.oid("partrelid") {
         Some(table) => catalog.table_by_oid(table).and_then(row).into_iter().collect(),
         None => tables(catalog).into_iter().filter_map(row).collect(),
     }
+}
+
+/// `partexprs` as `pg_get_expr` shows it.
+fn key_expressions(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, table: &TableDef) -> Option<String> {
+    let own = table.partitioned.as_ref()?;
+    let texts = binder(views, catalog).partition_key_texts(table, own);
+    let expressions = own.columns.iter().zip(texts).filter(|(id, _)| ColumnDef::is_hidden_id(**id));
+    let texts: Vec<String> = expressions.map(|(_, text)| text).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
 }
 
 /// The bound of a partition, as `pg_get_expr` shows it.
@@ -96,11 +113,10 @@ pub(super) fn bound_text(style: &TimeStyle, catalog: &CatalogSnapshot, table: &T
 }
 
 /// What stands behind PARTITION BY.
-pub(super) fn key_text(catalog: &CatalogSnapshot, table: Oid) -> Option<String> {
+pub(super) fn key_text(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, table: Oid) -> Option<String> {
     let table = catalog.table_by_oid(table)?;
     let own = table.partitioned.as_ref()?;
-    let name = |id: &u16| Some(quote_ident(&table.columns[table.column_with_id(*id)?].name));
-    let names: Vec<_> = own.columns.iter().filter_map(name).collect();
+    let names = binder(views, catalog).partition_key_texts(&table, own);
     Some(format!("{} ({})", own.strategy.word(), names.join(", ")))
 }
 

@@ -52,9 +52,8 @@ fn refuse(table: &TableDef, action: &AlterAction) -> Result<(), SqlError> {
         }
         _ => return Ok(()),
     };
-    let is_key = |id: &u16| table.column_with_id(*id) == table.column(&column.text);
-    let key = table.partitioned.iter().flat_map(|partitioned| &partitioned.columns);
-    if table.column(&column.text).is_none() || !key.into_iter().any(is_key) {
+    let is_key = |id: u16| table.column_with_id(id) == table.column(&column.text);
+    if table.column(&column.text).is_none() || !table.divided_by().into_iter().any(is_key) {
         return Ok(());
     }
     let text = format!(

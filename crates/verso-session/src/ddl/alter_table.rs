@@ -736,8 +736,8 @@ impl Schema<'_> {
                 check_not_null(table, columns)?;
             }
         }
-        if let Some(partitioned) = &table.partitioned {
-            let key = partitioned.columns.iter().filter_map(|id| table.column_with_id(*id));
+        if table.partitioned.is_some() {
+            let key = table.divided_by().into_iter().filter_map(|id| table.column_with_id(id));
             let key: Vec<&str> = key.map(|at| &*table.columns[at].name).collect();
             refuse_moves(&key, &new.kind)?;
         }

@@ -91,7 +91,7 @@ impl Schema<'_> {
             new.constraints.push(NewConstraint { validated: true, ..made });
         }
         if let Some(by) = &create.partition_by {
-            new.partition_by = Some(divided_by(&new, by)?);
+            new.partition_by = Some(divided_by(binder, &new, by)?);
         }
         let catalog = &self.frame.services.instance.catalog;
         let made = catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, create.if_not_exists)?;

@@ -161,6 +161,9 @@ fn check_divided(
 ) -> Result<(), SqlError> {
     for id in &partitioned.columns {
         let Some(at) = table.column_with_id(*id) else { continue };
+        if table.columns[at].is_hidden() {
+            return Err(super::partition::of_expressions("EXCLUDE"));
+        }
         let column = &table.columns[at].name;
         let same = || parts.iter().filter(|(name, _)| name.as_ref() == Some(column));
         if same().any(|(_, operator)| *operator == Exclusion::Equal) {

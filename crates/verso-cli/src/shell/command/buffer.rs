@@ -3,7 +3,7 @@
 use super::super::format::{Cell, Expanded, Layout, Table};
 use super::super::output::Target;
 use super::super::pager::print_table;
-use super::super::run::Request;
+use super::super::run::{Bound, Request};
 use super::super::{Flow, Shell};
 use super::Call;
 
@@ -32,14 +32,27 @@ pub fn go(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Flow, St
         true => Some(call.arguments.line()),
         false => call.arguments.word()?,
     };
-    let Some(sql) = shell.buffered(call) else { return Ok(Flow::On) };
+    // A prepared statement brings its text along.
+    let named = shell.bound.as_ref().is_some_and(|bound| bound.prepared.is_some());
+    let sql = match named {
+        true => {
+            call.reading.scanner.take_pending();
+            Some(String::new())
+        }
+        false => shell.buffered(call),
+    };
+    let Some(sql) = sql else { return Ok(Flow::On) };
     let target = target.map(|name| Target::open(&name)).transpose()?;
     let is_elsewhere = target.is_some();
     if is_elsewhere {
         shell.output.redirect_once(target)?;
     }
     let before = std::mem::replace(&mut shell.layout, layout);
+    let previous = shell.previous.clone();
     let flow = shell.sql_of(&sql, call.reading);
+    if named {
+        shell.previous = previous;
+    }
     shell.layout = before;
     if is_elsewhere {
         shell.output.redirect_once(None)?;
@@ -71,7 +84,7 @@ fn options(layout: &mut Layout, call: &mut Call<'_, '_, '_>) -> Result<(), Strin
 }
 
 /// The results of the statement, kept instead of printed.
-fn kept(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>, sql: &str) -> (Flow, Vec<Table>) {
+pub(super) fn kept(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>, sql: &str) -> (Flow, Vec<Table>) {
     let place = call.reading.place();
     let is_typed = call.reading.input.is_terminal();
     shell.request(Request { keep: true, is_typed, ..Request::new(sql, place.as_deref()) })
@@ -150,8 +163,57 @@ pub fn describe(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Fl
 
 /// `\bind [PARAM]...`.
 pub fn bind(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Flow, String> {
-    shell.bound = Some(call.arguments.rest()?);
+    shell.bound = Some(Bound { prepared: None, values: call.arguments.rest()? });
     Ok(Flow::On)
+}
+
+/// `\bind_named STMT [PARAM]...`.
+pub fn bind_named(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Flow, String> {
+    let name = call.required()?;
+    shell.bound = Some(Bound { prepared: Some(prepared_name(&name)), values: call.arguments.rest()? });
+    Ok(Flow::On)
+}
+
+/// What a prepared statement is called in SQL, where each has a name.
+fn prepared_name(name: &str) -> String {
+    if name.is_empty() { "verso_shell_unnamed".to_owned() } else { name.to_owned() }
+}
+
+/// A name in quotes.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// `\parse STMT`.
+pub fn parse(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Flow, String> {
+    let name = call.required()?;
+    let Some(sql) = shell.buffered(call) else { return Ok(Flow::On) };
+    if name.is_empty() {
+        // The statement without a name takes the place of the one before.
+        forget(shell, &prepared_name(&name));
+    }
+    let sql = sql.trim_end().trim_end_matches(';');
+    let prepare = format!("PREPARE {} AS {sql}", quoted(&prepared_name(&name)));
+    let Err(mut said) = shell.silently(&prepare) else { return Ok(Flow::On) };
+    let before = (prepare.chars().count() - sql.chars().count()) as u32;
+    said.position = said.position.and_then(|position| position.checked_sub(before));
+    Ok(shell.complain_of(*said, sql, call.reading.place().as_deref()))
+}
+
+/// `\close_prepared STMT`: one that there is not is closed, too.
+pub fn close_prepared(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Flow, String> {
+    let name = call.required()?;
+    forget(shell, &prepared_name(&name));
+    Ok(Flow::On)
+}
+
+fn forget(shell: &mut Shell<'_>, name: &str) {
+    let literal = super::super::arguments::literal(name);
+    let asked = format!("SELECT FROM pg_catalog.pg_prepared_statements WHERE name = {literal}");
+    if shell.silently(&asked).is_ok_and(|table| !table.rows.is_empty()) {
+        // In a transaction that has failed it stays, as everything does.
+        let _ = shell.silently(&format!("DEALLOCATE {}", quoted(name)));
+    }
 }
 
 pub fn print(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Flow, String> {

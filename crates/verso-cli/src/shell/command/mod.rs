@@ -17,6 +17,7 @@ mod buffer;
 mod conditional;
 mod connection;
 mod copy;
+mod crosstab;
 mod display;
 mod editing;
 mod files;

@@ -3,7 +3,8 @@
 use super::super::describe;
 use super::super::format::layout::OPTIONS;
 use super::{
-    Group, Kind, Spec, Words, buffer, conditional, connection, copy, display, editing, files, general, watch,
+    Group, Kind, Spec, Words, buffer, conditional, connection, copy, crosstab, display, editing, files,
+    general, watch,
 };
 
 /// What `help` says.
@@ -36,12 +37,16 @@ macro_rules! commands {
 commands! {
     General:
         ["bind"] "", "[PARAM]...", "set the parameters of the next statement", Words::Any, buffer::bind;
+        ["bind_named"] "", "STMT [PARAM]...", "execute a prepared statement next, with these parameters", Words::Any, buffer::bind_named;
+        ["close_prepared"] "", "STMT", "forget a prepared statement", Words::Any, buffer::close_prepared;
+        ["crosstabview"] "", "[COLUMNS]", "execute the statement and show its result with values of one column as columns", Words::Any, crosstab::crosstab;
         ["errverbose"] "", "", "show the most recent error with all its details", Words::Any, general::errverbose;
         ["g"] "", "[(OPTIONS)] [FILE]", "execute the statement (and send its result to a file or |program)", Words::File, buffer::go;
         ["gdesc"] "", "", "describe the result of the statement, without executing it", Words::Any, buffer::describe;
         ["gexec"] "", "", "execute the statement, then execute each value of its result", Words::Any, buffer::execute_values;
         ["gset"] "", "[PREFIX]", "execute the statement and store its result in variables", Words::Any, buffer::store;
         ["gx"] "", "[(OPTIONS)] [FILE]", "as \\g, but with expanded output", Words::File, buffer::go;
+        ["parse"] "", "STMT", "prepare the statement under a name", Words::Any, buffer::parse;
         ["q" "quit"] "", "", "leave the script or the shell (QUIT; rolls back, EXIT; commits)", Words::Any, general::leave;
         ["watch"] "", "[[i=]SEC] [c=N] [m=MIN]", "execute the statement every SEC seconds, up to N times, until less than MIN rows come", Words::Any, watch::watch;
     Help:

@@ -107,7 +107,7 @@ fn measure(grid: &Grid<'_>, layout: &Layout, border: u16, screen: Option<usize>)
 /// Prints the table; as blocks if it should not be wider than the screen, but is.
 pub fn print(grid: &Grid<'_>, layout: &Layout, screen: Option<usize>, out: &mut String) {
     let border = layout.border.min(2);
-    let style = style::of(layout.linestyle);
+    let style = &style::of(layout);
     let widths = measure(grid, layout, border, screen);
     let too_wide = screen.is_some_and(|screen| screen < widths.total || screen < widths.headings);
     if layout.expanded == Expanded::Auto && grid.columns.len() > 1 && too_wide {

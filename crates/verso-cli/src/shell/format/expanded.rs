@@ -9,8 +9,8 @@ use super::style::{self, Rule, Style};
 const DATA_COLUMNS_MIN: usize = 3;
 
 /// What the whole block is drawn with.
-struct Frame<'s> {
-    style: &'s Style,
+struct Frame {
+    style: Style,
     border: u16,
     is_old: bool,
     /// Some heading has several lines.
@@ -65,7 +65,7 @@ fn footers(lines: &[String], out: &mut String) {
     }
 }
 
-fn frame<'s>(grid: &Grid<'_>, layout: &Layout, screen: Option<usize>) -> Frame<'s> {
+fn frame(grid: &Grid<'_>, layout: &Layout, screen: Option<usize>) -> Frame {
     let border = layout.border.min(2);
     let is_old = layout.linestyle == LineStyle::OldAscii;
     let (mut heading, mut data, mut tall_heading, mut tall_data) = (0, 0, false, false);
@@ -111,7 +111,7 @@ fn frame<'s>(grid: &Grid<'_>, layout: &Layout, screen: Option<usize>) -> Frame<'
         tall_data = true;
         between += 1;
     };
-    let style = style::of(layout.linestyle);
+    let style = style::of(layout);
     Frame { style, border, is_old, tall_heading, tall_data, heading, data: wanted }
 }
 
@@ -121,7 +121,7 @@ fn digits(count: usize) -> usize {
 
 /// `-[ RECORD 1 ]-+----`: the cross stands where the columns meet, unless the words reach over it.
 fn rule(
-    frame: &Frame<'_>,
+    frame: &Frame,
     layout: &Layout,
     screen: Option<usize>,
     rule: &Rule,
@@ -169,7 +169,7 @@ fn rule(
 }
 
 /// The columns of data below a header line of at most `whole` columns.
-fn limited(frame: &Frame<'_>, heading: usize, whole: usize) -> usize {
+fn limited(frame: &Frame, heading: usize, whole: usize) -> usize {
     let others = match frame.border {
         0 => heading + 1,
         1 => heading + 3,
@@ -179,7 +179,7 @@ fn limited(frame: &Frame<'_>, heading: usize, whole: usize) -> usize {
 }
 
 /// A column's name and value, side by side, until both are over.
-fn record_line(frame: &Frame<'_>, title: &[Line], value: &[Line], out: &mut String) {
+fn record_line(frame: &Frame, title: &[Line], value: &[Line], out: &mut String) {
     let Frame { style, border, is_old, tall_heading, tall_data, heading, data } = *frame;
     let (mut at_title, mut at_value, mut offset) = (0, 0, 0);
     while at_title < title.len() || at_value < value.len() {

@@ -57,6 +57,30 @@ impl LineStyle {
         [("ascii", LineStyle::Ascii), ("old-ascii", LineStyle::OldAscii), ("unicode", LineStyle::Unicode)];
 }
 
+/// Whether lines of the style `unicode` are single or double.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strokes {
+    #[default]
+    Single,
+    Double,
+}
+
+impl Strokes {
+    /// Both, by name.
+    pub const ALL: [(&str, Strokes); 2] = [("single", Strokes::Single), ("double", Strokes::Double)];
+
+    fn name(self) -> &'static str {
+        Strokes::ALL[self as usize].0
+    }
+
+    /// Those of that name; `what` are the lines in the error.
+    fn named(value: &str, what: &str) -> Result<Strokes, String> {
+        let found = Strokes::ALL.iter().find(|(name, _)| starts(name, value));
+        let message = || format!("\\pset: allowed Unicode {what} line styles are single, double");
+        found.map(|(_, strokes)| *strokes).ok_or_else(message)
+    }
+}
+
 /// When a program for paging gets the results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pager {
@@ -120,6 +144,9 @@ pub struct Layout {
     pub tableattr: Option<String>,
     pub title: Option<String>,
     pub tuples_only: bool,
+    pub unicode_border: Strokes,
+    pub unicode_column: Strokes,
+    pub unicode_header: Strokes,
     pub xheader_width: HeaderWidth,
 }
 
@@ -142,13 +169,16 @@ impl Default for Layout {
             tableattr: None,
             title: None,
             tuples_only: false,
+            unicode_border: Strokes::Single,
+            unicode_column: Strokes::Single,
+            unicode_header: Strokes::Single,
             xheader_width: HeaderWidth::Full,
         }
     }
 }
 
 /// Names of all options, in the order in which they are shown.
-pub const OPTIONS: [&str; 20] = [
+pub const OPTIONS: [&str; 23] = [
     "border",
     "columns",
     "csv_fieldsep",
@@ -167,13 +197,12 @@ pub const OPTIONS: [&str; 20] = [
     "tableattr",
     "title",
     "tuples_only",
+    "unicode_border_linestyle",
+    "unicode_column_linestyle",
+    "unicode_header_linestyle",
     "x",
     "xheader_width",
 ];
-
-/// The options that draw double lines, which tables of this shell do not have.
-const NOT_THERE: [&str; 3] =
-    ["unicode_border_linestyle", "unicode_column_linestyle", "unicode_header_linestyle"];
 
 impl Layout {
     /// Sets an option; without a value, turns it over or sets it back, as it is usual for the option.
@@ -283,8 +312,14 @@ impl Layout {
                     self.columns = number(value);
                 }
             }
-            _ if NOT_THERE.contains(&option) => {
-                return Err(format!("\\pset: {option} is not supported: lines are single"));
+            "unicode_border_linestyle" | "unicode_column_linestyle" | "unicode_header_linestyle" => {
+                let Some(value) = value else { return Ok(()) };
+                let (strokes, what) = match option {
+                    "unicode_border_linestyle" => (&mut self.unicode_border, "border"),
+                    "unicode_column_linestyle" => (&mut self.unicode_column, "column"),
+                    _ => (&mut self.unicode_header, "header"),
+                };
+                *strokes = Strokes::named(value, what)?;
             }
             _ => return Err(format!("\\pset: unknown option: {option}")),
         }
@@ -355,6 +390,15 @@ impl Layout {
                 Some(title) => format!("Title is \"{title}\"."),
                 None => "Title is unset.".to_owned(),
             },
+            "unicode_border_linestyle" => {
+                format!("Unicode border line style is \"{}\".", self.unicode_border.name())
+            }
+            "unicode_column_linestyle" => {
+                format!("Unicode column line style is \"{}\".", self.unicode_column.name())
+            }
+            "unicode_header_linestyle" => {
+                format!("Unicode header line style is \"{}\".", self.unicode_header.name())
+            }
             _ => format!("Tuples only is {}.", on(self.tuples_only)),
         }
     }
@@ -397,6 +441,9 @@ impl Layout {
             "tableattr" => self.tableattr.as_deref().map(literal).unwrap_or_default(),
             "title" => self.title.as_deref().map(literal).unwrap_or_default(),
             "tuples_only" => on(self.tuples_only),
+            "unicode_border_linestyle" => self.unicode_border.name().to_owned(),
+            "unicode_column_linestyle" => self.unicode_column.name().to_owned(),
+            "unicode_header_linestyle" => self.unicode_header.name().to_owned(),
             _ => match self.xheader_width {
                 HeaderWidth::Full => "full".to_owned(),
                 HeaderWidth::Column => "column".to_owned(),

@@ -1,8 +1,9 @@
 //! The characters that tables are drawn with.
 
-use super::layout::LineStyle;
+use super::layout::{Layout, LineStyle};
 
 /// The characters of one horizontal line, or between the cells of a row.
+#[derive(Clone, Copy)]
 pub struct Rule {
     pub line: &'static str,
     pub left: &'static str,
@@ -12,6 +13,7 @@ pub struct Rule {
 
 /// One way to draw a table. Marks stand where a value goes on in the next line: because of a line's end in it
 /// (`newline`), or because the column is narrower (`wrap`).
+#[derive(Clone, Copy)]
 pub struct Style {
     pub top: Rule,
     pub below_heading: Rule,
@@ -84,11 +86,44 @@ const UNICODE: Style = Style {
     ..ASCII
 };
 
-/// The characters of a style.
-pub fn of(style: LineStyle) -> &'static Style {
-    match style {
-        LineStyle::Ascii => &ASCII,
-        LineStyle::OldAscii => &OLD_ASCII,
-        LineStyle::Unicode => &UNICODE,
+/// The characters of a layout. Double lines take the places of single ones as psql has it: the border's where the table ends,
+/// the header's below the headings, the columns' between cells.
+pub fn of(layout: &Layout) -> Style {
+    let style = match layout.linestyle {
+        LineStyle::Ascii => return ASCII,
+        LineStyle::OldAscii => return OLD_ASCII,
+        LineStyle::Unicode => UNICODE,
+    };
+    let (border, column, header) =
+        (layout.unicode_border as usize, layout.unicode_column as usize, layout.unicode_header as usize);
+    let edge = ["│", "║"][border];
+    let between = ["│", "║"][column];
+    let line = ["─", "═"];
+    let heading = |at: usize, joins: [[&'static str; 2]; 2]| joins[header][at];
+    let crossing = |at: usize, joins: [[&'static str; 2]; 2]| joins[column][at];
+    Style {
+        top: Rule {
+            line: line[border],
+            left: ["┌", "╔"][border],
+            middle: crossing(border, [["┬", "╤"], ["╥", "╦"]]),
+            right: ["┐", "╗"][border],
+        },
+        below_heading: Rule {
+            line: line[header],
+            left: heading(border, [["├", "╟"], ["╞", "╠"]]),
+            middle: crossing(header, [["┼", "╪"], ["╫", "╬"]]),
+            right: heading(border, [["┤", "╢"], ["╡", "╣"]]),
+        },
+        bottom: Rule {
+            line: line[border],
+            left: ["└", "╚"][border],
+            middle: crossing(border, [["┴", "╧"], ["╨", "╩"]]),
+            right: ["┘", "╝"][border],
+        },
+        data: Rule { line: "", left: edge, middle: between, right: edge },
+        middle_newline: between,
+        middle_wrap: between,
+        middle_blank: between,
+        ..style
     }
 }

@@ -100,7 +100,10 @@ fn options_are_told_as_they_were_set() {
     assert_eq!(set("linestyle", Some("old")), Ok("Line style is old-ascii.".into()));
     assert_eq!(set("pager", Some("perhaps")), Err("unrecognized value \"perhaps\" for \"pager\"".into()));
     assert_eq!(set("nosuch", None), Err("\\pset: unknown option: nosuch".into()));
-    assert!(set("unicode_border_linestyle", Some("double")).is_err());
+    let double = "Unicode border line style is \"double\".";
+    assert_eq!(set("unicode_border_linestyle", Some("d")), Ok(double.into()));
+    let refused = "\\pset: allowed Unicode column line styles are single, double";
+    assert_eq!(set("unicode_column_linestyle", Some("triple")), Err(refused.into()));
     assert_eq!(layout.linestyle, LineStyle::OldAscii);
 }
 

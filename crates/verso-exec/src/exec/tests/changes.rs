@@ -113,6 +113,7 @@ fn inserts_take_values_and_queries() {
             Statement::Insert(Insert {
                 returns_old: false,
                 routes: Vec::new(),
+                keys: Vec::new(),
                 table: Arc::clone(&target),
                 source,
                 values,

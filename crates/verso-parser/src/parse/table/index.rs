@@ -167,7 +167,10 @@ fn with_text(cursor: &mut Cursor<'_>) -> Result<(Expr, String), SyntaxError> {
     Ok((expr, cursor.source().slice(Span { start, end }).to_string()))
 }
 
-fn index_part(cursor: &mut Cursor<'_>) -> Result<IndexElement, SyntaxError> {
+/// What a part of a key is of, and the COLLATE that a call has taken along.
+pub(super) fn key_part(
+    cursor: &mut Cursor<'_>,
+) -> Result<(IndexKey, Option<crate::syntax::QualifiedName>), SyntaxError> {
     let mut collation = None;
     let key = if matches!(cursor.peek(), Token::LParen) {
         let (expr, text) = generation(cursor)?;
@@ -184,6 +187,11 @@ fn index_part(cursor: &mut Cursor<'_>) -> Result<IndexElement, SyntaxError> {
     } else {
         IndexKey::Column(cursor.name()?)
     };
+    Ok((key, collation))
+}
+
+fn index_part(cursor: &mut Cursor<'_>) -> Result<IndexElement, SyntaxError> {
+    let (key, mut collation) = key_part(cursor)?;
     if cursor.is(&["collate"]) {
         collation = Some(collate(cursor)?);
     }

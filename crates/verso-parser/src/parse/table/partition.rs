@@ -4,6 +4,7 @@ use super::super::cursor::Cursor;
 use super::super::lexer::Token;
 use super::column::column_options;
 use super::constraint::table_constraint;
+use super::index::key_part;
 use crate::error::SyntaxError;
 use crate::syntax::{PartitionBound, PartitionBy, PartitionEdge, TableElement};
 
@@ -11,19 +12,16 @@ use crate::syntax::{PartitionBound, PartitionBy, PartitionEdge, TableElement};
 pub(super) fn by(cursor: &mut Cursor<'_>) -> Result<PartitionBy, SyntaxError> {
     let strategy = cursor.label()?;
     cursor.expect_token(&Token::LParen)?;
-    let columns = cursor.list(|cursor| {
-        let behind = cursor.peek_at(1);
-        if matches!(cursor.peek(), Token::LParen) || matches!(behind, Token::LParen) {
-            return Err(cursor.unsupported("PARTITION BY with an expression"));
-        }
-        let column = cursor.name()?;
-        if cursor.is(&["collate"]) || cursor.word().is_some() {
+    let keys = cursor.list(|cursor| {
+        let at = cursor.here();
+        let (key, collation) = key_part(cursor)?;
+        if collation.is_some() || cursor.is(&["collate"]) || cursor.word().is_some() {
             return Err(cursor.unsupported("PARTITION BY with COLLATE or an operator class"));
         }
-        Ok(column)
+        Ok((key, at))
     })?;
     cursor.expect_token(&Token::RParen)?;
-    Ok(PartitionBy { strategy, columns })
+    Ok(PartitionBy { strategy, keys })
 }
 
 /// What may stand in the parentheses of PARTITION OF.

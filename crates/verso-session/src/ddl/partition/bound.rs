@@ -41,9 +41,11 @@ impl Schema<'_> {
         partitioned: &Partitioned,
         of: &syntax::PartitionOf,
     ) -> Result<Bound, Failure> {
-        let column = |at: usize| {
-            let column = partitioned.columns.get(at).and_then(|id| parent.column_with_id(*id));
-            column.map_or("", |at| &*parent.columns[at].name)
+        let names = binder.partition_key_texts(parent, partitioned);
+        let column = |at: usize| match partitioned.columns.get(at).and_then(|id| parent.column_with_id(*id)) {
+            Some(place) if !parent.columns[place].is_hidden() => &*parent.columns[place].name,
+            // That of an expression is its text.
+            _ => names.get(at).map_or("", |name| name),
         };
         let unfit = || {
             let strategy = partitioned.strategy.word().to_ascii_lowercase();

@@ -1,11 +1,14 @@
-//! PARTITION BY: by which columns a table is divided, and which unique keys it may have then.
+//! PARTITION BY: by which columns and expressions a table is divided, and which unique keys it may have then.
 
 use std::sync::Arc;
 
 use verso_catalog::partition::{Strategy, hash};
-use verso_catalog::{NewConstraintKind, NewTable, Partitioned, TableDef};
-use verso_parser::syntax::PartitionBy;
+use verso_catalog::{NewConstraintKind, NewKeyPart, NewTable, Partitioned, TableDef};
+use verso_exec::plan::ExprKind;
+use verso_parser::syntax::{IndexKey, PartitionBy};
+use verso_planner::bind::{Binder, ColumnInScope, columns_of};
 use verso_planner::errors::{SqlError, sqlstate};
+use verso_types::SqlType;
 use verso_types::key::KeyType;
 
 use super::foreign::refuse_moves;
@@ -13,9 +16,10 @@ use super::invalid;
 
 /// PARTITION BY of a new table, whose columns and constraints are known.
 pub(in crate::ddl) fn divided_by(
+    binder: &Binder<'_>,
     new: &NewTable,
     by: &PartitionBy,
-) -> Result<(Strategy, Vec<Arc<str>>), SqlError> {
+) -> Result<(Strategy, Vec<NewKeyPart>), SqlError> {
     let strategy = match by.strategy.text.to_ascii_lowercase().as_str() {
         "list" => Strategy::List,
         "range" => Strategy::Range,
@@ -28,68 +32,128 @@ pub(in crate::ddl) fn divided_by(
     if new.unlogged {
         return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, "partitioned tables cannot be unlogged"));
     }
-    if strategy == Strategy::List && by.columns.len() > 1 {
+    if strategy == Strategy::List && by.keys.len() > 1 {
         return Err(invalid("cannot use \"list\" partition strategy with more than one column"));
     }
-    if by.columns.len() > 32 {
+    if by.keys.len() > 32 {
         let text = "cannot partition using more than 32 columns";
         return Err(SqlError::new("54011", text));
     }
-    for name in &by.columns {
-        let Some(column) = new.columns.iter().find(|column| *column.name == *name.text) else {
-            let text = format!("column \"{}\" named in partition key does not exist", name.text);
-            return Err(SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(name.at.start));
+    let columns: Vec<ColumnInScope> = new
+        .columns
+        .iter()
+        .map(|column| (Arc::clone(&column.name), column.ty.seen(), column.generated))
+        .collect();
+    let mut parts = Vec::with_capacity(by.keys.len());
+    for (key, at) in &by.keys {
+        let (part, ty) = match key {
+            IndexKey::Column(name) => column_part(&columns, &name.text, at.start)?,
+            IndexKey::Expression(expr, text) => {
+                let bind = |binder: &Binder<'_>| binder.partition_expression(expr, &new.name, &columns);
+                let (text, bound) = binder.kept_text(expr, text, bind)?;
+                match bound.kind {
+                    // `(a)` is the column.
+                    ExprKind::Column(at_column) => column_part(&columns, &columns[at_column].0, at.start)?,
+                    _ => {
+                        let used = columns_of(&bound).into_iter().map(|at| Arc::clone(&columns[at].0));
+                        let ty = bound.seen();
+                        (
+                            Part {
+                                new: NewKeyPart::Expression(ty.clone(), text.into()),
+                                used: used.collect(),
+                            },
+                            ty,
+                        )
+                    }
+                }
+            }
         };
-        if column.generated {
-            return Err(invalid("cannot use generated column in partition key")
-                .with_detail(format!("Column \"{}\" is a generated column.", name.text))
-                .at(name.at.start));
+        let shown = ty.without_modifiers().pg_name();
+        if strategy == Strategy::Hash && !hash::is_hashed(&ty) {
+            return Err(SqlError::unsupported(format!("PARTITION BY HASH of type {shown}")).at(at.start));
         }
-        let shown = column.ty.without_modifiers().pg_name();
-        if strategy == Strategy::Hash && !hash::is_hashed(&column.ty.seen()) {
-            return Err(SqlError::unsupported(format!("PARTITION BY HASH of type {shown}")).at(name.at.start));
-        }
-        if strategy != Strategy::Hash && KeyType::of(&column.ty.seen()).is_none() {
+        if strategy != Strategy::Hash && KeyType::of(&ty).is_none() {
             let text = format!("data type {shown} has no default operator class for access method \"btree\"");
             return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text).with_hint(
                 "You must specify a btree operator class or define a default btree operator class for the data type.",
             ));
         }
+        parts.push(part);
     }
+    let key = || parts.iter().map(|part| part.new.column());
+    let used: Vec<&str> = parts.iter().flat_map(|part| &part.used).map(|name| &**name).collect();
     for constraint in &new.constraints {
         match &constraint.kind {
             NewConstraintKind::Unique { columns, primary, .. } => {
                 let columns: Vec<&str> = columns.iter().map(|name| &**name).collect();
-                let key = by.columns.iter().map(|name| name.text.as_str());
-                check_unique(&new.name, key, &columns, *primary)?;
-                let key = by.columns.iter().map(|name| name.text.as_str());
-                refuse_period_among(key, &constraint.kind)?;
+                check_unique(&new.name, key(), &columns, *primary)?;
+                refuse_period_among(key().flatten(), &constraint.kind)?;
             }
-            NewConstraintKind::Foreign { .. } => {
-                let key: Vec<&str> = by.columns.iter().map(|name| name.text.as_str()).collect();
-                refuse_moves(&key, &constraint.kind)?;
-            }
+            NewConstraintKind::Foreign { .. } => refuse_moves(&used, &constraint.kind)?,
             NewConstraintKind::NotNull { .. }
             | NewConstraintKind::Check { .. }
             | NewConstraintKind::Exclude { .. } => {}
         }
     }
-    Ok((strategy, by.columns.iter().map(|name| name.text.as_str().into()).collect()))
+    Ok((strategy, parts.into_iter().map(|part| part.new).collect()))
 }
 
-/// Refuses a unique key that does not have the columns by which a table is divided: each partition sees its own rows only.
+/// A part of a key, and the columns that it reads.
+struct Part {
+    new: NewKeyPart,
+    used: Vec<Arc<str>>,
+}
+
+/// A column of a new table as a part of its key, and its type.
+fn column_part(columns: &[ColumnInScope], name: &str, at: u32) -> Result<(Part, SqlType), SqlError> {
+    let Some((name, ty, generated)) = columns.iter().find(|(known, ..)| **known == *name) else {
+        let text = format!("column \"{name}\" named in partition key does not exist");
+        return Err(SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(at));
+    };
+    if *generated {
+        return Err(SqlError::new("42P17", "cannot use generated column in partition key")
+            .with_detail(format!("Column \"{name}\" is a generated column."))
+            .at(at));
+    }
+    let part = Part { new: NewKeyPart::Column(Arc::clone(name)), used: vec![Arc::clone(name)] };
+    Ok((part, ty.clone()))
+}
+
+/// Refuses a unique key that does not have the columns by which a table is divided: each partition sees its own rows only. Of
+/// a part of the key that is an expression there is no name.
 fn check_unique<'k>(
     table: &str,
-    key: impl Iterator<Item = &'k str>,
+    key: impl Iterator<Item = Option<&'k str>>,
     columns: &[&str],
     primary: bool,
 ) -> Result<(), SqlError> {
-    let Some(missing) = key.into_iter().find(|name| !columns.contains(name)) else { return Ok(()) };
     let what = if primary { "PRIMARY KEY" } else { "UNIQUE" };
-    let text = "unique constraint on partitioned table must include all partitioning columns";
-    Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_detail(format!(
-        "{what} constraint on table \"{table}\" lacks column \"{missing}\" which is part of the partition key."
-    )))
+    for part in key {
+        match part {
+            None => return Err(of_expressions(what)),
+            Some(name) if columns.contains(&name) => {}
+            Some(missing) => {
+                let text = "unique constraint on partitioned table must include all partitioning columns";
+                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_detail(format!(
+                    "{what} constraint on table \"{table}\" lacks column \"{missing}\" which is part of the partition key."
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A key of rows cannot be unique where expressions say which partition they are in.
+pub(in crate::ddl) fn of_expressions(what: &str) -> SqlError {
+    let text = format!("unsupported {what} constraint with partition key definition");
+    SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
+        .with_detail(format!("{what} constraints cannot be used when partition keys include expressions."))
+}
+
+/// The parts of the key of a table by name; expressions have none.
+fn names_of<'t>(table: &'t TableDef, partitioned: &'t Partitioned) -> impl Iterator<Item = Option<&'t str>> {
+    let columns = partitioned.columns.iter().filter_map(|id| table.column_with_id(*id));
+    columns.map(|at| &table.columns[at]).map(|column| (!column.is_hidden()).then_some(&*column.name))
 }
 
 /// The same of a table that is there.
@@ -99,10 +163,8 @@ pub(in crate::ddl) fn check_key(
     columns: &[Arc<str>],
     primary: bool,
 ) -> Result<(), SqlError> {
-    let key = partitioned.columns.iter().filter_map(|id| table.column_with_id(*id));
-    let key = key.map(|at| &*table.columns[at].name);
     let columns: Vec<&str> = columns.iter().map(|name| &**name).collect();
-    check_unique(&table.name, key, &columns, primary)
+    check_unique(&table.name, names_of(table, partitioned), &columns, primary)
 }
 
 /// Refuses a key whose periods may overlap those of other partitions.
@@ -111,8 +173,7 @@ pub(in crate::ddl) fn refuse_period(
     partitioned: &Partitioned,
     kind: &NewConstraintKind,
 ) -> Result<(), SqlError> {
-    let key = partitioned.columns.iter().filter_map(|id| table.column_with_id(*id));
-    refuse_period_among(key.map(|at| &*table.columns[at].name), kind)
+    refuse_period_among(names_of(table, partitioned).flatten(), kind)
 }
 
 fn refuse_period_among<'k>(

@@ -39,7 +39,7 @@ use crate::failure::Failure;
 
 pub(super) use self::allowed::{refuse_of_partitions, refuse_without_parts};
 pub(super) use self::foreign::refuse_moves;
-pub(super) use self::key::{check_key, check_not_null, divided_by, refuse_period};
+pub(super) use self::key::{check_key, check_not_null, divided_by, of_expressions, refuse_period};
 
 fn invalid(text: impl Into<String>) -> SqlError {
     SqlError::new("42P16", text)

@@ -7,6 +7,7 @@ use verso_catalog::{Partitioned, TableDef};
 use verso_exec::ExecError;
 use verso_exec::exec::{Sink, execute};
 use verso_exec::plan::{Plan, Statement};
+use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
 use verso_storage::TableLockMode;
 use verso_types::{Batch, SqlType, TypeError, Value};
@@ -65,12 +66,14 @@ impl Schema<'_> {
         is_refused: &dyn Fn(&[Value]) -> Result<bool, TypeError>,
         text: String,
     ) -> Result<(), Failure> {
-        let column = |id: &u16| leaf.column(&parent.columns[parent.column_with_id(*id)?].name);
-        let columns: Option<Vec<usize>> = partitioned.columns.iter().map(column).collect();
-        let columns = columns.ok_or_else(|| SqlError::internal("a key of no column"))?;
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+        let exprs = binder.partition_key(parent, partitioned, leaf);
+        let exprs = exprs.ok_or_else(|| SqlError::internal("a key of no column"))?;
         self.frame.tables().lock(leaf, TableLockMode::AccessExclusive)?;
-        let scan =
-            Statement::Query(Plan::TableScan { table: Arc::clone(leaf).into(), columns, filter: None });
+        let columns = (0..leaf.columns.len()).collect();
+        let scan = Plan::TableScan { table: Arc::clone(leaf).into(), columns, filter: None };
+        let names = exprs.iter().map(|_| "".into()).collect();
+        let scan = Statement::Query(Plan::Project { input: Box::new(scan), exprs, names });
         let types = partitioned.types.iter().map(SqlType::erased).collect();
         let mut refusing = Refusing { table: leaf, types, is_refused, text };
         self.frame.inside_now(|frame| {
