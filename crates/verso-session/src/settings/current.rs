@@ -181,7 +181,8 @@ impl SessionSettings {
         self.change(false, noted, |settings| {
             // As in PostgreSQL they stay.
             let (role, session_role) = (settings.role.take(), settings.session_role.take());
-            *settings = Settings { role, session_role, ..Settings::clone(&defaults) };
+            let named = Arc::clone(&settings.named);
+            *settings = Settings { role, session_role, named, ..Settings::clone(&defaults) };
             Ok(())
         })
     }

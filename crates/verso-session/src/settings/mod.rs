@@ -11,11 +11,12 @@ mod path;
 mod superuser;
 mod zone;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use verso_catalog::Oid;
+use verso_env::sync::Mutex;
 use verso_exec::Executor;
 use verso_exec::functions::text_search;
 use verso_types::{DateOrder, DateStyle, IntervalStyle, TimeStyle, TimeZone};
@@ -319,6 +320,9 @@ pub struct Settings {
     pub row_security: bool,
     /// Of the client's own making: names with a period.
     pub custom: BTreeMap<String, String>,
+    /// The names that `custom` has ever had in this session: without a value they are empty from then on, as in PostgreSQL,
+    /// also where SET LOCAL or a transaction that was rolled back has set them.
+    pub named: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// Which statements are logged when they begin; each of these includes those before it.
@@ -444,6 +448,7 @@ impl Default for Settings {
             scram_iterations: crate::scram::ITERATIONS,
             row_security: true,
             custom: BTreeMap::new(),
+            named: Arc::default(),
         }
     }
 }
@@ -802,6 +807,7 @@ impl Settings {
                 self.rules.methods.by_setting(name).into_iter().for_each(|method| *method = is_on);
             }
             (name, value) if name.contains('.') && accepted::default(name).is_none() => {
+                self.named.lock().insert(name.to_string());
                 self.custom.insert(name.to_string(), value.unwrap_or_default().to_string());
             }
             (name, value) => {
@@ -882,7 +888,10 @@ impl Settings {
             name if let Some(method) = { self.rules.methods }.by_setting(name) => on(*method),
             name => match self.custom.get(name) {
                 Some(value) => value.clone(),
-                None => accepted::default(name)?.to_string(),
+                None => match accepted::default(name) {
+                    None if self.named.lock().contains(name) => String::new(),
+                    usual => usual?.to_string(),
+                },
             },
         })
     }
