@@ -23,8 +23,6 @@ pub(super) struct TestFile {
     bytes: Mutex<Vec<u8>>,
     trace: Trace,
     pub(super) fail_sync: AtomicBool,
-    /// No file becomes longer.
-    pub(super) is_full: AtomicBool,
     pub(super) reads: AtomicU64,
 }
 
@@ -35,7 +33,6 @@ impl TestFile {
             bytes: Mutex::new(Vec::new()),
             trace: Arc::clone(trace),
             fail_sync: AtomicBool::new(false),
-            is_full: AtomicBool::new(false),
             reads: AtomicU64::new(0),
         })
     }
@@ -64,9 +61,6 @@ impl VfsFile for TestFile {
         let mut bytes = self.bytes.lock().unwrap();
         let end = offset as usize + buf.len();
         if bytes.len() < end {
-            if self.is_full.load(Ordering::Relaxed) {
-                return Err(io::ErrorKind::StorageFull.into());
-            }
             bytes.resize(end, 0);
         }
         bytes[offset as usize..end].copy_from_slice(buf);

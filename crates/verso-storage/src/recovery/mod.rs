@@ -60,8 +60,6 @@ const STATE_PART_BYTES: usize = 256 << 10;
 
 /// Who waits for a checkpoint and may be cancelled looks so often.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// The segments of a closed database take this part of its file's bytes at most, as far as they are spares.
-const LOG_SHARE: u64 = 16;
 /// Bounds of pages take this part of the buffer pool's bytes at most, beside them.
 const BOUNDS_SHARE: u64 = 64;
 
@@ -480,8 +478,8 @@ impl Store {
             Err(error) => return Err(error),
         }
         core.wal.recycle(begin)?;
-        let length = self.file.len().map_err(|e| StorageError::io("the database file", e))?;
-        core.wal.stop_within(length / LOG_SHARE)
+        core.wal.stop();
+        Ok(())
     }
 
     /// Pages of the file without the state behind them.

@@ -12,7 +12,7 @@
 //!     allocates, what is not in the log yet. Units freed by a mini-transaction are free to others only, after it.
 //! S3. A freed page's frame is dropped unwritten after the commit, and recovery skips records of its former life.
 //! S4. The file grows, with space reserved on disk, before any page changes: a full disk refuses and breaks nothing.
-//! S5. The last `reserve` units, fewer in a small file, are for undo and back-out, and for what a change needs behind its first allocation, where
+//! S5. The last `reserve` units are for undo and back-out, and for what a change needs behind its first allocation, where
 //!     nothing may fail any more.
 //! S6. Work that may be refused begins only while the reserve is whole: what changes have taken of it is replaced before,
 //!     by a longer file, or the work is refused. Changes of rows go on where the file cannot grow, while half of the reserve
@@ -51,16 +51,10 @@ use crate::wal::RecordKind;
 use crate::{StorageError, TxnId};
 use format::Entry;
 
-/// Units kept for undo and back-out in a large file unless told otherwise.
+/// Units kept for undo and back-out unless told otherwise.
 pub const RESERVE_UNITS: u32 = 64;
-/// An eighth of the file is kept, but at least this many units.
-const RESERVE_UNITS_MIN: u32 = 16;
-/// Units of a new file.
-const FIRST_UNITS: u32 = 32;
 /// The file grows by at least this many units, unless the disk is nearly full.
-const GROW_UNITS_MIN: u32 = 8;
-/// The file grows by a quarter as long as that is no more than this, then by an eighth.
-const GROW_UNITS_USUAL: u32 = 64;
+const GROW_UNITS_MIN: u32 = 64;
 /// The file grows by at most this many units ahead of need.
 const GROW_UNITS_MAX: u32 = 2048;
 
@@ -126,13 +120,8 @@ impl SpaceChange<'_> {
         for (first, count) in std::mem::take(&mut self.freed) {
             self.runs.insert_free(first, count, self.map.region_units());
         }
-        self.map.low.store(self.runs.free_units < self.map.reserve(&self.runs), Ordering::Relaxed);
+        self.map.low.store(self.runs.free_units < self.map.reserve_units, Ordering::Relaxed);
     }
-}
-
-/// Units kept of a file of `total`, `most` in a large one.
-fn reserve_of(total: u32, most: u32) -> u32 {
-    (total / 8).max(RESERVE_UNITS_MIN).min(most)
 }
 
 /// Bytes looked at together by [`wipe`].
@@ -161,10 +150,10 @@ impl SpaceMap {
     /// `Full`; what [`Mini`] returns.
     pub fn format(mini: &mut Mini<'_>, file: &dyn VfsFile) -> Result<(), StorageError> {
         let page_size = mini.core().pool.page_size();
-        let bytes = u64::from(FIRST_UNITS) * u64::from(UNIT_PAGES) * page_size as u64;
+        let bytes = u64::from(GROW_UNITS_MIN) * u64::from(UNIT_PAGES) * page_size as u64;
         file.preallocate(0, bytes).map_err(|e| StorageError::io("the database file", e))?;
         let page = mini.create(format::map_page(0, page_size))?;
-        mini.apply(page, RecordKind::SPACE_MAP_INIT, &format::init_payload(0, FIRST_UNITS))
+        mini.apply(page, RecordKind::SPACE_MAP_INIT, &format::init_payload(0, GROW_UNITS_MIN))
     }
 
     /// Reads the map. `reserve_units` are kept for undo and back-out. Makes the file as long as the map says, should
@@ -187,7 +176,7 @@ impl SpaceMap {
             wipe(&*file, bytes..length)?;
         }
         let max_units = pool.max_pages() / UNIT_PAGES;
-        let low = AtomicBool::new(runs.free_units < reserve_of(runs.total_units, reserve_units));
+        let low = AtomicBool::new(runs.free_units < reserve_units);
         Ok(SpaceMap {
             file,
             page_size,
@@ -215,13 +204,7 @@ impl SpaceMap {
 
     /// Whether at least half of the reserve is there.
     pub fn has_half(&self) -> bool {
-        let runs = self.runs.lock();
-        runs.free_units >= self.reserve(&runs) / 2
-    }
-
-    /// Units kept for undo and back-out (S5).
-    fn reserve(&self, runs: &Runs) -> u32 {
-        reserve_of(runs.total_units, self.reserve_units)
+        self.runs.lock().free_units >= self.reserve_units / 2
     }
 
     #[cold]
@@ -230,9 +213,8 @@ impl SpaceMap {
         let mut change = self.change(&mut mini);
         let before = change.runs.total_units;
         let mut result = Ok(());
-        while result.is_ok() && change.runs.free_units < self.reserve(&change.runs) {
-            let reserve = self.reserve(&change.runs);
-            result = self.grow(&mut change, &mut mini, 0, reserve);
+        while result.is_ok() && change.runs.free_units < self.reserve_units {
+            result = self.grow(&mut change, &mut mini, 0, self.reserve_units);
         }
         let has_grown = change.runs.total_units > before;
         mini.put_space(change);
@@ -278,9 +260,8 @@ impl SpaceMap {
         entry: Entry,
     ) -> Result<ExtentRun, StorageError> {
         // The reserve is for what cannot be refused any more, and goes unit by unit: a large extent would leave nothing to others.
-        let is_spared = mini.uses_reserve() && units == 1;
+        let reserve = if mini.uses_reserve() && units == 1 { 0 } else { self.reserve_units };
         let first = loop {
-            let reserve = if is_spared { 0 } else { self.reserve(&change.runs) };
             let fit = change.runs.first_fit(units);
             let spared = change.runs.free_units >= units + reserve;
             match fit.filter(|_| spared) {
@@ -306,7 +287,7 @@ impl SpaceMap {
         let total = change.runs.total_units;
         let (region, used) = self.place(total);
         let least = units.max((units + reserve).saturating_sub(change.runs.free_units));
-        let ahead = (total / 4).min(GROW_UNITS_USUAL).max(total / 8).clamp(GROW_UNITS_MIN, GROW_UNITS_MAX);
+        let ahead = (total / 8).clamp(GROW_UNITS_MIN, GROW_UNITS_MAX);
         // A region's first unit is its map's; one with less left than needed is filled up, and the loop comes again.
         let (left, least, ahead) = match used {
             0 => (self.region_units(), least + 1, ahead + 1),

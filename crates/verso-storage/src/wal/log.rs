@@ -363,7 +363,9 @@ impl Wal {
     /// Bytes of all segment files.
     #[must_use]
     pub fn disk_bytes(&self) -> u64 {
-        self.shared.tail.lock().disk_bytes()
+        let tail = self.shared.tail.lock();
+        let live: u64 = tail.live.iter().map(|live| live.segment.size).sum();
+        live + tail.spares.iter().map(|spare| spare.size).sum::<u64>()
     }
 
     /// Ends the log writer; what is not flushed is not written. Happens on drop, too.

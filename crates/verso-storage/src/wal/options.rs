@@ -6,9 +6,9 @@ use std::time::Duration;
 /// Sizes of the log; the default suits everything but tests.
 #[derive(Clone, Copy, Debug)]
 pub struct WalOptions {
-    /// Size of the first segment file, and of those after it as long as the log is short.
+    /// Size of the first segment file.
     pub segment_bytes_first: u64,
-    /// Segments grow with the log up to this size.
+    /// Segments double up to this size.
     pub segment_bytes_max: u64,
     /// A buffer with this much in it is written.
     pub chunk_bytes: usize,

@@ -313,6 +313,7 @@ impl LogImage {
         }
         let segments = || self.chain.iter().map(|(segment, _)| segment).chain(&self.others);
         let newest = segments().map(|segment| segment.number).max();
+        let largest = segments().map(|segment| segment.size).max();
         let tail = Tail {
             dir: self.dir.clone(),
             live: self
@@ -327,6 +328,9 @@ impl LogImage {
             unsynced_names: false,
             written: self.end,
             next_number: newest.map_or(1, |number| number + 1),
+            next_size: largest.map_or(options.segment_bytes_first, |size| {
+                (size * 2).clamp(options.segment_bytes_first, options.segment_bytes_max)
+            }),
         };
         Ok(Wal::start(env, &self.dir, self.origin.database, epoch, options, tail))
     }

@@ -7,8 +7,7 @@
 //! R1. A mini-transaction has its room before it changes anything, so a full disk refuses a change and never breaks one.
 //! R2. What gives room back (undo, back-out, checkpoints) may use room that nobody else gets.
 //! R3. Spares are made by the log writer ahead of need, and written and synced before they are taken into use as far as
-//!     nobody needs the disk meanwhile; who is promised room that is not there makes one himself. How far ahead grows with
-//!     what was logged: a database that nobody writes to has a short log.
+//!     nobody needs the disk meanwhile; who is promised room that is not there makes one himself.
 //! R4. Files are made, renamed, removed and their names synced with no lock held that a commit needs.
 //! R5. Whoever is refused room has a checkpoint made, which gives back what recovery does not need any more.
 
@@ -135,16 +134,6 @@ impl Wal {
     pub fn recycle(&self, redo: Lsn) -> Result<(), StorageError> {
         self.shared.recycle(redo)
     }
-
-    /// Ends the log, of which no more than `bytes` of spare segments stay beside those in use: a small database that is
-    /// closed has a short log, and a large one keeps what it will need again.
-    ///
-    /// # Errors
-    /// What the file system reports; the log itself is not harmed.
-    pub fn stop_within(&self, bytes: u64) -> Result<(), StorageError> {
-        self.stop();
-        self.shared.trim(bytes)
-    }
 }
 
 impl Shared {
@@ -166,20 +155,9 @@ impl Shared {
         self.options.segment_bytes_first
     }
 
-    /// With less room the log writer makes a spare ahead of need (R3).
+    /// With less room the log writer makes a spare ahead of need.
     pub(super) fn room_wanted(&self) -> u64 {
-        let logged = self.written.load(Ordering::Relaxed).saturating_sub(self.first.0);
-        self.slack() + self.kept() + logged.min(self.slack() + self.options.segment_bytes_first)
-    }
-
-    /// The size of the next new segment: that of the first for the three that every database needs, then that of all
-    /// segments together, so that the log doubles with each.
-    fn next_size(&self, tail: &Tail) -> u64 {
-        let (first, max) = (self.options.segment_bytes_first, self.options.segment_bytes_max);
-        match tail.disk_bytes().next_multiple_of(SECTOR as u64) {
-            few if few < 3 * first => first,
-            all => all.min(max).max(first),
-        }
+        2 * self.slack() + self.kept() + self.options.segment_bytes_first
     }
 
     /// Makes spares until `bytes` fit beside what is appended and not yet written.
@@ -194,21 +172,24 @@ impl Shared {
                     return Ok(());
                 }
                 tail.next_number += 1;
-                (tail.next_number - 1, self.next_size(&tail))
+                (tail.next_number - 1, tail.next_size)
             };
             // Out of the lock: flushes go on meanwhile.
             let spare = segment::create(&*self.env.vfs, &self.dir, number, size)?;
             self.counters.segments_created.fetch_add(1, Ordering::Relaxed);
-            self.tail.lock().spares.push_back(spare);
+            let mut tail = self.tail.lock();
+            tail.next_size = (size * 2).min(self.options.segment_bytes_max);
+            tail.spares.push_back(spare);
         }
     }
 
     /// Makes a spare of at least `bytes` while holding the tail.
     pub(super) fn add_spare(&self, tail: &mut Tail, bytes: u64) -> Result<(), StorageError> {
-        let size = self.next_size(tail).max(bytes.next_multiple_of(SECTOR as u64));
+        let size = tail.next_size.max(bytes.next_multiple_of(SECTOR as u64));
         let spare = segment::create(&*self.env.vfs, &self.dir, tail.next_number, size)?;
         self.counters.segments_created.fetch_add(1, Ordering::Relaxed);
         tail.next_number += 1;
+        tail.next_size = (tail.next_size * 2).min(self.options.segment_bytes_max);
         tail.spares.push_back(spare);
         Ok(())
     }
@@ -223,7 +204,9 @@ impl Shared {
                     return Ok(());
                 }
                 tail.next_number += 1;
-                (tail.next_number - 1, self.next_size(&tail))
+                let size = tail.next_size;
+                tail.next_size = (size * 2).min(self.options.segment_bytes_max);
+                (tail.next_number - 1, size)
             };
             let mut spare = segment::create(&*self.env.vfs, &self.dir, number, size)?;
             self.counters.segments_created.fetch_add(1, Ordering::Relaxed);
@@ -329,25 +312,6 @@ impl Shared {
         let mut tail = self.tail.lock();
         tail.spares.extend(spares);
         self.room.store(tail.room(), Ordering::Relaxed);
-    }
-
-    /// Removes spares until all segments together have at most `bytes`, or none is left. Only where nobody logs any more.
-    ///
-    /// # Errors
-    /// What the file system reports.
-    pub(super) fn trim(&self, bytes: u64) -> Result<(), StorageError> {
-        let _one = self.preparing.lock();
-        loop {
-            let spare = {
-                let mut tail = self.tail.lock();
-                let spare = if tail.disk_bytes() > bytes { tail.spares.pop_back() } else { None };
-                self.room.store(tail.room(), Ordering::SeqCst);
-                spare
-            };
-            let Some(spare) = spare else { return Ok(()) };
-            let path = segment::path_of(&self.dir, spare.number);
-            self.env.vfs.remove_file(&path).map_err(|e| StorageError::io("removing a log segment", e))?;
-        }
     }
 
     pub(super) fn recycle(&self, redo: Lsn) -> Result<(), StorageError> {

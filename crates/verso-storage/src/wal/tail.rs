@@ -40,6 +40,8 @@ pub(super) struct Tail {
     pub written: Lsn,
     /// Number of the next new segment file.
     pub next_number: u64,
+    /// Size of the next new segment file.
+    pub next_size: u64,
 }
 
 impl Tail {
@@ -47,12 +49,6 @@ impl Tail {
     pub fn room(&self) -> u64 {
         let current = self.live.back().map_or(0, |live| live.segment.size - self.position);
         current + self.spares.iter().map(|spare| spare.size - SECTOR as u64).sum::<u64>()
-    }
-
-    /// Bytes of all segment files.
-    pub fn disk_bytes(&self) -> u64 {
-        let live: u64 = self.live.iter().map(|live| live.segment.size).sum();
-        live + self.spares.iter().map(|spare| spare.size).sum::<u64>()
     }
 
     /// Whether the current segment or a spare takes `bytes` in one piece.

@@ -28,7 +28,6 @@ mod reservable;
 #[allow(dead_code, reason = "its main is for those who run it")]
 mod shop;
 mod simulated;
-mod sizes;
 mod slt;
 mod specs;
 mod statements;
