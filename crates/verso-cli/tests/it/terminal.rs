@@ -21,6 +21,7 @@ impl Typed {
             .args(["--foreground", "60", "script", "-qec", &shell, "/dev/null"])
             .env("VERSO_HISTORY", "")
             .env("TERM", "xterm")
+            .env("NO_COLOR", "1")
             .env_remove("PSQL_PAGER")
             .envs(variables.iter().copied())
             .current_dir(world.path())

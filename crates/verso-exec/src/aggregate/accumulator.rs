@@ -736,7 +736,7 @@ impl Accumulator {
             _ => 0,
         };
         let kept = kept + self.rows.as_ref().map_or(0, |rows| rows.heap_bytes());
-        kept + self.payload + self.distinct.as_ref().map_or(0, |seen| size_of::<Seen>() + seen.heap_bytes())
+        kept + self.payload + self.distinct.as_ref().map_or(0, |seen| seen.heap_bytes())
     }
 
     /// All of the state, to be put aside: [`Accumulator::load`] of the same call goes on from there.

@@ -65,11 +65,14 @@ impl Seen {
         texts.chain(values.into_iter().map(|key| key.0))
     }
 
-    /// Roughly the memory held.
+    /// Roughly the memory held, itself included; 0 before the first value, as states begin with none.
     pub fn heap_bytes(&self) -> usize {
         let Texts { bytes, ends, slots } = &self.texts;
         let texts = bytes.capacity() + (ends.capacity() + slots.capacity()) * size_of::<u64>();
-        texts + self.values.capacity() * (size_of::<Key>() + 8) + self.payload
+        match texts + self.values.capacity() * (size_of::<Key>() + 8) + self.payload {
+            0 => 0,
+            held => held + size_of::<Seen>(),
+        }
     }
 }
 

@@ -721,7 +721,8 @@ impl Binder<'_> {
                 let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
                 let ty = result_type(&function.result, &types);
                 // Of rows without a type the query says the fields, whatever is known of them.
-                let is_open = |row: &RowType| function.name == "unnest" && row.of.is_none();
+                let of_array = matches!(types.first(), Some(SqlType::Array(_)));
+                let is_open = |row: &RowType| function.name == "unnest" && of_array && row.of.is_none();
                 let ty = match ty {
                     SqlType::Row(row) if is_open(&row) => SqlType::Record,
                     ty => ty,

@@ -323,7 +323,7 @@ impl<'c> Binder<'c> {
     /// A statement without changes in its WITH.
     fn plain(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
         match statement {
-            syntax::Statement::Query(query) => Ok(Statement::Query(self.query(query)?)),
+            syntax::Statement::Query(query) => Ok(Statement::Query(row::as_sent(self.query(query)?))),
             syntax::Statement::Insert(insert) => {
                 self.hints.add(&select::texts(&insert.hints), Vec::new());
                 self.with(&insert.with)?.insert(insert).map(Statement::Insert)

@@ -644,6 +644,23 @@ pub(super) fn with_fields(row: TypedExpr) -> TypedExpr {
     TypedExpr { ty: SqlType::Row(Arc::new(RowType { of: None, fields })), ..row }
 }
 
+/// The plan of a statement, whose rows are sent as they were written: a literal without a type is of none to the client, too.
+pub(super) fn as_sent(mut plan: Plan) -> Plan {
+    if let Plan::Project { exprs, .. } = &mut plan {
+        for row in exprs {
+            let is_open = matches!(&row.ty, SqlType::Row(ty) if ty.of.is_none());
+            let K::Row(parts) = &row.kind else { continue };
+            if is_open
+                && parts.iter().any(|part| part.ty == SqlType::Unknown)
+                && !parts.iter().any(|part| is_named(&part.ty))
+            {
+                row.ty = SqlType::Record;
+            }
+        }
+    }
+    plan
+}
+
 /// An aggregate of the registry with so many arguments.
 fn aggregate(name: &str, args: usize) -> Result<&'static AggregateFunction, SqlError> {
     let mut found = aggregate_candidates(name).iter().copied().filter(|entry| entry.args.len() == args);

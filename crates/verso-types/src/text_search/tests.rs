@@ -81,7 +81,9 @@ proptest! {
             prop_assert_eq!(&TsQuery::of(&query.value()), &query);
             let mut sent = Vec::new();
             query.send(&mut sent);
-            prop_assert_eq!(TsQuery::receive(&sent), Ok(query));
+            // As PostgreSQL: one without words is sent, and refused when it comes back.
+            let empty = query.is_empty();
+            prop_assert_eq!(TsQuery::receive(&sent).ok(), (!empty).then_some(query));
         }
     }
 
