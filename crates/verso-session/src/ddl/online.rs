@@ -5,15 +5,17 @@
 //! copy      all rows as they are now ─► the new heap; which record became which           (others write)
 //! build     all indexes over the copy                                                     (others write)
 //! repeat    records changed since: their copies go, then they are copied as they are now  (others write)  until few are left
-//! shut out  waits for those at work a moment at a time, and repeats in between
+//! shut out  waits for those at work a moment at a time, and repeats and pauses in between
 //! repeat    the last ones, and the table has the copy                                     (nobody)
 //! ```
 //!
-//! 1. Changed records are found by their writers ([`Heap::changed_since`]): those who write know nothing of the copy.
+//! 1. Changed records are found by their writers ([`Heap::changed_between`]): those who write know nothing of the copy. They are
+//!    those of two moments, whatever others begin or take back while they are gone through twice.
 //! 2. All copies of changed records go before the first one comes again. So no key is there twice in between which is not
 //!    in the table either, whatever the order in which keys were handed on.
 //! 3. What is repeated over and over ends after [`ROUNDS_MAX`] times; writers that are faster than it wait in the end.
-//! 4. Who waits for the lock keeps later ones out, so it waits for no longer than [`WAIT_MAX`] at a time.
+//! 4. Who waits for the lock keeps later ones out, so it waits for no longer than [`WAIT_MAX`] at a time, and stays away for
+//!    [`PAUSE`] times as long: beside one that is idle in its transaction the table stays usable for others.
 
 mod places;
 
@@ -43,7 +45,9 @@ const FEW: u64 = 1_000;
 const ROUNDS_MAX: u32 = 8;
 /// The first wait for those at work, and the longest.
 const WAIT_MIN: Duration = Duration::from_millis(20);
-const WAIT_MAX: Duration = Duration::from_secs(1);
+const WAIT_MAX: Duration = Duration::from_millis(150);
+/// A wait is followed by a pause of so many times its length.
+const PAUSE: u32 = 3;
 /// Copies of changed records that go, or come, at a time.
 const PORTION: usize = 1_024;
 
@@ -111,9 +115,12 @@ impl Schema<'_> {
             if locked {
                 return Ok(());
             }
-            waited += now;
-            wait = (wait * 2).min(WAIT_MAX);
             self.frame.inside_now(|frame| copier.repeat(frame, copy, index))?;
+            waited += now;
+            let pause = limit.map_or(now * PAUSE, |limit| limit.saturating_sub(waited).min(now * PAUSE));
+            services.owner.sleep(pause)?;
+            waited += pause;
+            wait = (wait * 2).min(WAIT_MAX);
         }
     }
 }
@@ -146,7 +153,9 @@ impl Copier {
         };
         let values = new.columns.iter().map(value).collect::<Result<Vec<TypedExpr>, _>>()?;
         let (from, to) = (engine.heap(old.heap)?, engine.heap(new.heap)?);
-        frame.tables().place_rows(new, &to);
+        let tables = frame.tables();
+        tables.place_rows(new, &to);
+        tables.apply_options(new);
         Ok(Copier {
             wanted: Wanted::of(&from, old.columns.iter()),
             pack: Pack::of(&to, new.columns.iter().map(|column| column.id)),
@@ -179,12 +188,13 @@ impl Copier {
             self.wanted.finish(&mut rows.batch)?;
             self.insert(frame, copy, &rows.batch)?;
             self.places.append(&rows.records, &self.made);
-            self.hold()?;
+            self.hold(&rows)?;
         }
         Ok(())
     }
 
-    /// Copies what has changed since the moment that the copy is as of, and makes it one of now. How many records that were.
+    /// Copies what has changed since the moment that the copy is as of, and makes it one of now. How many records that were:
+    /// none, and nothing is looked at, where nobody has committed.
     fn repeat(
         &mut self,
         frame: &Frame<'_>,
@@ -193,6 +203,10 @@ impl Copier {
     ) -> Result<u64, Failure> {
         let catalog = &frame.services.instance.catalog;
         let now = frame.txn.borrow().hold_now();
+        if now.sees_no_more_than(&self.seen) {
+            self.seen = now;
+            return Ok(0);
+        }
         let explained = |error: StorageError| {
             Failure::from(catalog.explain_online(&frame.txn.borrow(), copy, index, error))
         };
@@ -201,7 +215,7 @@ impl Copier {
         self.pages.clear();
         for page in 0..self.from.page_count() {
             check_cancelled(frame)?;
-            self.find_changed(frame, page)?;
+            self.find_changed(frame, &now, page)?;
             if self.changed.is_empty() {
                 continue;
             }
@@ -211,29 +225,30 @@ impl Copier {
             if gone.records.len() >= PORTION {
                 self.delete(frame, &mut gone)?;
             }
-            self.hold()?;
+            self.hold(&gone)?;
         }
         self.delete(frame, &mut gone)?;
         let pages = std::mem::take(&mut self.pages);
         let mut rows = ScanBatch::default();
         for page in &pages {
             check_cancelled(frame)?;
-            self.find_changed(frame, *page)?;
-            // One that was changed only now is as the copy has it: its copy has not gone.
-            let Self { changed, places, .. } = &mut *self;
-            changed.retain(|record| places.get(*record).is_none());
-            for from in (0..self.changed.len()).step_by(PORTION) {
+            // The same records as before, so that exactly those come whose copies have gone (Y2).
+            self.find_changed(frame, &now, *page)?;
+            let mut from = 0;
+            while from < self.changed.len() {
+                check_cancelled(frame)?;
                 let some = &self.changed[from..self.changed.len().min(from + PORTION)];
-                {
+                from += {
                     let txn = &mut frame.txn.borrow_mut();
                     txn.enter_past(&now);
                     let read = self.from.read_records(txn, some, self.wanted.ids(), &mut rows);
                     txn.leave_past();
-                    read?;
-                }
+                    read?
+                };
                 if rows.records.is_empty() {
                     continue;
                 }
+                self.hold(&rows)?;
                 self.wanted.finish(&mut rows.batch)?;
                 self.insert(frame, copy, &rows.batch).map_err(|error| match error {
                     Stopped::Storage(error) => explained(error),
@@ -243,7 +258,7 @@ impl Copier {
                     self.places.put(*from, *to);
                 }
             }
-            self.hold()?;
+            self.hold(&rows)?;
         }
         self.pages = pages;
         let checked = frame.txn.borrow_mut().check_keys();
@@ -261,9 +276,9 @@ impl Copier {
         Ok(())
     }
 
-    fn find_changed(&mut self, frame: &Frame<'_>, page: u32) -> Result<(), StorageError> {
+    fn find_changed(&mut self, frame: &Frame<'_>, now: &HeldView, page: u32) -> Result<(), StorageError> {
         self.changed.clear();
-        self.from.changed_since(&frame.txn.borrow(), &self.seen, page, &mut self.changed)
+        self.from.changed_between(&frame.txn.borrow(), (&self.seen, now), page, &mut self.changed)
     }
 
     fn delete(&self, frame: &Frame<'_>, gone: &mut ScanBatch) -> Result<(), StorageError> {
@@ -291,10 +306,12 @@ impl Copier {
         Ok(())
     }
 
-    /// Accounts for the notes.
-    fn hold(&mut self) -> Result<(), StorageError> {
-        let pages = (self.pages.capacity() * size_of::<u32>()) as u64;
-        let bytes = self.places.bytes() + pages;
+    /// Accounts for the notes, and for rows that are under way.
+    fn hold(&mut self, rows: &ScanBatch) -> Result<(), StorageError> {
+        let pages = self.pages.capacity() * size_of::<u32>();
+        let records = self.changed.capacity() + self.made.capacity() + rows.records.capacity();
+        let under_way = pages + records * size_of::<RecordId>() + rows.batch.heap_bytes();
+        let bytes = self.places.bytes() + under_way as u64;
         self.held.try_resize(bytes).map_err(|refused| StorageError::NoMemory {
             what: "CREATE INDEX CONCURRENTLY",
             limit_bytes: refused.limit_bytes,

@@ -140,17 +140,17 @@ impl EngineTables<'_> {
     }
 
     /// Tells storage what the table's parameters say of its pages: from its next use on.
-    fn apply_options(&self, table: &TableDef) {
+    pub(crate) fn apply_options(&self, table: &TableDef) {
         let options = &table.options;
         if let Some(wanted) = options.get("memory_resident") {
             let wanted = ["on", "true"].contains(&wanted);
-            if self.engine.is_resident(table.heap) != wanted {
-                let indexes = table.indexes.iter().map(|index| index.object);
-                [table.heap]
-                    .into_iter()
-                    .chain(indexes)
-                    .for_each(|object| self.engine.set_resident(object, wanted));
-            }
+            // One by one: an index may have been made behind the others.
+            let indexes = table.indexes.iter().map(|index| index.object);
+            [table.heap]
+                .into_iter()
+                .chain(indexes)
+                .filter(|object| self.engine.is_resident(*object) != wanted)
+                .for_each(|object| self.engine.set_resident(object, wanted));
         }
         let pages = |name: &str| {
             let bytes = options.get(name).and_then(extent_bytes)?;

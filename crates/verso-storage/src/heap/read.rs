@@ -629,6 +629,27 @@ fn read_page_of(
     Ok(0..0)
 }
 
+/// Whether several of the values wanted of a page stand in chains of pages of their own.
+///
+/// # Errors
+/// `Corrupt`, `Io`.
+pub(super) fn is_long(
+    shared: &Shared,
+    heap: &Heap,
+    page_index: u32,
+    columns: &[u16],
+) -> Result<bool, StorageError> {
+    let Some(home) = heap.home(&shared.core().pool, page_index, false)? else { return Ok(false) };
+    if home.is_packed() {
+        return Ok(false); // it has no values elsewhere (P1)
+    }
+    let (id, page) = (home.id(), home.latched());
+    check_home(heap, id, page, page_index)?;
+    let layout = PageLayout::of(page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+    let high = u16_at(page, SLOT_HIGH).min(layout.capacity as u16);
+    Ok(has_long(page, &layout, high, columns))
+}
+
 /// Whether several of the values wanted in a page's first `high` slots stand in chains of pages of their own.
 fn has_long(page: &[u8], layout: &PageLayout, high: u16, columns: &[u16]) -> bool {
     let variable =

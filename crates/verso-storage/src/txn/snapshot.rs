@@ -252,6 +252,12 @@ impl ReadView {
         writer < self.all_below || self.committed(writer)
     }
 
+    /// Whether it sees the commits that an earlier one sees, and no others.
+    pub(crate) fn sees_no_more_than(&self, earlier: &ReadView) -> bool {
+        let newest = |view: &ReadView| view.logged.as_ref().map(|(newest, _)| *newest);
+        self.number == earlier.number && newest(self) == newest(earlier)
+    }
+
     /// Every transaction below is visible.
     #[inline]
     pub fn all_below(&self) -> TxnId {

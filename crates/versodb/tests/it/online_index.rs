@@ -1,7 +1,7 @@
 //! CREATE INDEX CONCURRENTLY for which rows are copied: beside writers, and whenever the power goes.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use verso_sim::{FaultPlan, Rng, World, seeds};
@@ -176,6 +176,101 @@ fn an_index_for_which_rows_are_copied_has_what_writers_made_of_them_meanwhile() 
         });
     }
     assert!(beside > 0 || std::env::var_os("SEED").is_some(), "no index was made while others wrote");
+}
+
+/// Changes all rows up to 1,500 over and over and takes that back, all of it or to a savepoint, until a build is over.
+fn take_back(database: &Database, seed: u64, is_over: &AtomicBool) {
+    let mut rng = Rng::new(seed ^ 0x7A4E);
+    let mut connection = database.connect().unwrap();
+    let mut execute = |sql: &str| connection.execute(sql).map(drop);
+    for round in 0..200 {
+        if is_over.load(Ordering::SeqCst) {
+            break;
+        }
+        let change = match round % 3 {
+            0 => "UPDATE t SET a = a + 1, b = b || 'x' WHERE id <= 1500",
+            1 => "DELETE FROM t WHERE id <= 1500 AND a < 15",
+            _ => "UPDATE t SET b = 'Value 3' WHERE id <= 1500",
+        };
+        let sleep = format!("SELECT pg_sleep({})", rng.below(120) as f64 / 1000.0);
+        let by_savepoint = rng.below(2) == 0;
+        let mut once = || -> Result<(), Error> {
+            execute("BEGIN")?;
+            for _ in 0..if by_savepoint { 3 } else { 1 } {
+                execute("SAVEPOINT s")?;
+                execute(change)?;
+                execute(&sleep)?;
+                if by_savepoint {
+                    execute("ROLLBACK TO s")?;
+                }
+            }
+            execute(if by_savepoint { "COMMIT" } else { "ROLLBACK" })
+        };
+        match once() {
+            Ok(()) => {}
+            Err(error) if error.sqlstate == "40P01" => execute("ROLLBACK").unwrap(),
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_taken_back_while_a_build_goes_on_loses_no_row() {
+    for seed in seeds(3) {
+        let world = World::new(seed);
+        world.run(|env| {
+            let database = Arc::new(Database::create(path(), options(env)).unwrap());
+            let mut connection = database.connect().unwrap();
+            connection.execute(TABLE).unwrap();
+            connection
+                .execute(
+                    "INSERT INTO t SELECT i, i % 20, 'Value ' || i % 9 FROM generate_series(1, 1520) AS s(i)",
+                )
+                .unwrap();
+            let over = Arc::new(AtomicBool::new(false));
+            let taken_back = {
+                let (database, over) = (Arc::clone(&database), Arc::clone(&over));
+                env.spawn("taken back", move || take_back(&database, seed, &over))
+            };
+            // Others commit meanwhile, so that there is something to be repeated.
+            let committed = {
+                let (database, over) = (Arc::clone(&database), Arc::clone(&over));
+                env.spawn("committed", move || {
+                    let mut connection = database.connect().unwrap();
+                    for n in 0..400 {
+                        if over.load(Ordering::SeqCst) {
+                            break;
+                        }
+                        let id = 1_501 + n % 20;
+                        let sql = format!("UPDATE t SET b = 'Value ' || {n} % 9 WHERE id = {id}");
+                        connection.execute(&sql).unwrap();
+                        connection.execute("SELECT pg_sleep(0.005)").unwrap();
+                    }
+                })
+            };
+            for (build, query) in BUILDS {
+                loop {
+                    match connection.execute(build) {
+                        Ok(_) => break,
+                        Err(error) => assert_eq!(error.sqlstate, "40P01", "{error:?}"),
+                    }
+                }
+                // Both counts are of one moment.
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ").unwrap();
+                agree(&mut connection, query);
+                connection.execute("COMMIT").unwrap();
+                connection.execute("DROP INDEX i").unwrap();
+            }
+            over.store(true, Ordering::SeqCst);
+            taken_back.join().unwrap();
+            committed.join().unwrap();
+            let expected: Rows = (1..=1_500).map(|i| (i, (i % 20, format!("Value {}", i % 9)))).collect();
+            let mut rows = rows_of(&mut connection);
+            assert_eq!(rows.split_off(&1_501).len(), 20, "seed {seed}");
+            assert!(rows == expected, "seed {seed}: {} rows", rows.len());
+            sound(&database, seed);
+        });
+    }
 }
 
 #[test]

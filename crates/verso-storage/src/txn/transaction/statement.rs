@@ -38,6 +38,12 @@ impl HeldView {
     pub(crate) fn view(&self) -> &ReadView {
         &self.view
     }
+
+    /// Whether nobody has committed since an earlier moment.
+    #[must_use]
+    pub fn sees_no_more_than(&self, earlier: &HeldView) -> bool {
+        self.view.sees_no_more_than(&earlier.view)
+    }
 }
 
 impl Statement {
