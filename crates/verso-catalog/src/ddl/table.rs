@@ -243,7 +243,8 @@ impl Catalog {
             (None, Some(_)) => KIND_PARTITIONED,
             (None, None) => KIND_TABLE,
         };
-        let class = class_row(oid, &new.name, schema.oid, heap, kind, columns.len());
+        let shown = columns.iter().filter(|column| !column.is_hidden()).count();
+        let class = class_row(oid, &new.name, schema.oid, heap, kind, shown);
         let relpersistence = if new.unlogged { Letter(UNLOGGED) } else { persistence(schema) };
         let class = ClassRow { reloptions: options_row(&new.options), relpersistence, ..class };
         let class = ClassRow { relispopulated: new.materialized.is_none(), ..class };
