@@ -321,6 +321,8 @@ struct Target {
     types: Vec<SqlType>,
     /// How the columns of the archive, which are those of the table, go into the heap's, unless they are the same.
     pack: Option<Pack>,
+    /// It may have rows of its own.
+    has_rows: bool,
 }
 
 /// The tables of the archive as they are in the database; none for those that are not wanted.
@@ -354,8 +356,9 @@ pub(super) fn read_only() -> TxnOptions {
 impl Target {
     fn new(engine: &Engine, table: &TableOf, found: &TableDef) -> Result<Target, BackupError> {
         let heap = engine.heap(found.heap)?;
-        let same = found.columns.len() == table.columns.len()
-            && found.columns.iter().zip(&table.columns).all(|(found, column)| {
+        let shown = found.shown();
+        let same = shown.len() == table.columns.len()
+            && shown.iter().zip(&table.columns).all(|(found, column)| {
                 *found.name == *column.name
                     && found.ty.physical() as u8 == column.layout
                     && labels_of(&found.ty) == column.labels
@@ -363,20 +366,26 @@ impl Target {
         if !same {
             return Err(mismatch(table, "has other columns than its rows"));
         }
-        let numbers = found.columns.iter().map(|column| column.id);
+        let numbers = shown.iter().map(|column| column.id);
         let pack = Pack::of(&heap, numbers.clone());
         let stored = pack.as_ref().map_or_else(|| numbers.collect(), Pack::stored);
-        if !heap.columns().iter().map(|spec| spec.id).eq(stored) {
+        // One that is divided by an expression has a hidden column for it, and no rows.
+        let has_rows = found.partitioned.is_none();
+        let in_heap = heap.columns().iter().map(|spec| spec.id);
+        if has_rows && !in_heap.eq(stored) {
             return Err(mismatch(table, "has other columns than its rows"));
         }
-        let types = found.columns.iter().map(|column| column.ty.clone()).collect();
-        Ok(Target { heap, types, pack })
+        let types = shown.iter().map(|column| column.ty.clone()).collect();
+        Ok(Target { heap, types, pack, has_rows })
     }
 
     /// Inserts the rows of a chunk in a transaction of their own, with the note that they are there.
     fn insert(&self, engine: &Engine, rows: Rows, part: Part, marks: &Marks) -> Result<(), BackupError> {
         check_texts(&rows, &self.types, part)?;
         let count = rows.batch.rows;
+        if !self.has_rows {
+            return Err(BackupError::damaged(part, "rows of a table that has none of its own".to_owned()));
+        }
         let batch = match &self.pack {
             Some(pack) => pack.pack(&rows.batch, None)?,
             None => rows.batch,
