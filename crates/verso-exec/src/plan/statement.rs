@@ -97,9 +97,9 @@ impl PartitionRule {
     /// Whether an UPDATE that assigns these columns may move rows elsewhere.
     #[must_use]
     pub fn concerns(&self, assigned: &[usize]) -> bool {
-        let is_assigned =
+        let mut is_assigned =
             |part: &TypedExpr| matches!(part.kind, ExprKind::Column(column) if assigned.contains(&column));
-        self.keys().any(is_assigned)
+        self.keys().any(|key| key.any(&mut is_assigned))
     }
 
     /// The columns of all keys.

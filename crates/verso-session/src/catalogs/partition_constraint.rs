@@ -9,7 +9,7 @@ use verso_catalog::partition::{Bound, Datum, Edge, KeyValue, Strategy};
 use verso_catalog::{CatalogSnapshot, Oid, Partitioned};
 use verso_exec::plan::TypedExpr;
 use verso_planner::deparse;
-use verso_types::{SqlType, TimeStyle, parse_text};
+use verso_types::{SqlType, TimeStyle, format_text, parse_text};
 
 use super::definitions::binder;
 use crate::views::Views;
@@ -110,13 +110,25 @@ fn not_null(key: &Key<'_>) -> Vec<String> {
     key.names.iter().map(|name| format!("({name} IS NOT NULL)")).collect()
 }
 
-/// A value as SQL text.
+/// A value as SQL text: a constant that has the modifiers of the key.
 fn value(datum: &Datum, ty: &SqlType) -> String {
     let ty = ty.uncollated();
     let text = datum.text.as_deref().unwrap_or_default();
-    match parse_text(&ty.erased(), text, &TimeStyle::UTC) {
-        Ok(value) => deparse::expression(&TypedExpr::literal(value, ty.clone()), &[], false),
-        Err(_) => format!("{}::{}", deparse::literal(text), ty.pg_name()),
+    let Ok(value) = parse_text(&ty.erased(), text, &TimeStyle::UTC) else {
+        return format!("{}::{}", deparse::literal(text), ty.pg_name());
+    };
+    if matches!(ty, SqlType::Int4 | SqlType::Bool) {
+        return deparse::expression(&TypedExpr::literal(value, ty.clone()), &[], false);
+    }
+    let mut text = String::new();
+    format_text(&value, ty, &TimeStyle::UTC, &mut text);
+    let is_numeric = matches!(ty, SqlType::Numeric(_) | SqlType::LongNumeric(_));
+    // What is a numeric anyhow needs no quotes.
+    let plain = is_numeric && text.starts_with(|first: char| first.is_ascii_digit()) && text.contains('.');
+    match (plain, ty.typmod() < 0) {
+        (true, true) => text,
+        (true, false) => format!("{text}::{}", ty.pg_name()),
+        (false, _) => format!("{}::{}", deparse::literal(&text), ty.pg_name()),
     }
 }
 
