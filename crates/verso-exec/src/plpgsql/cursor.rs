@@ -267,6 +267,8 @@ impl OpenCursor {
 /// The query of a cursor.
 pub(super) struct Opened<'q> {
     pub query: &'q mut Embedded,
+    /// Of the query, for `pg_cursors`.
+    pub text: &'q str,
     /// Its parameters; without any the slots are.
     pub params: Option<&'q [Value]>,
     /// It goes only forward.
@@ -276,7 +278,7 @@ pub(super) struct Opened<'q> {
 /// OPEN, with the arguments in their slots. `is_planned` says whether an error comes before the first row.
 pub(super) fn open(
     cursor: &PlCursor,
-    Opened { query, params, forward }: Opened<'_>,
+    Opened { query, text, params, forward }: Opened<'_>,
     is_planned: impl Fn(&ExecError, &Frame) -> bool,
     cx: &ExecContext<'_>,
     frame: &mut Frame,
@@ -304,7 +306,7 @@ pub(super) fn open(
         standing: Standing::before(query),
         _places: hold_places(query, cx)?,
         shape: Arc::clone(&query.shape),
-        text: query.text.clone().unwrap_or_default(),
+        text: text.into(),
         at: cx.services.clock.statement_timestamp(),
         forward,
         position: 0,

@@ -31,7 +31,7 @@ pub(super) struct Dynamic {
 pub(super) struct Opening {
     pub query: Embedded,
     pub params: Vec<Value>,
-    text: Arc<str>,
+    pub text: Arc<str>,
     /// What PostgreSQL computes before the first row.
     planned: Vec<TypedExpr>,
 }

@@ -197,6 +197,8 @@ pub(super) enum StepKind {
         cursor: PlCursor,
         args: Vec<(usize, RowExpr)>,
         query: Embedded,
+        /// Of the query. Errors of its rows do not name it, unlike `Embedded::text`.
+        text: Arc<str>,
         forward: bool,
     },
     OpenExecute {
@@ -522,7 +524,8 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
         PlStatementKind::Open { cursor, args, query, text, forward } => StepKind::Open {
             cursor: cursor.clone(),
             args: args.iter().map(|(slot, value)| (*slot, RowExpr::compile(value))).collect(),
-            query: Embedded { text: Some(Arc::clone(text)), ..embedded(query, executor) },
+            query: embedded(query, executor),
+            text: Arc::clone(text),
             forward: *forward,
         },
         PlStatementKind::OpenExecute { cursor, text, forward } => {

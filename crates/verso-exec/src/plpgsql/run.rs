@@ -340,19 +340,23 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::ReturnExecute { text } => {
             return_execute(text, cx, frame)?;
         }
-        StepKind::Open { cursor, args, query, forward } => {
+        StepKind::Open { cursor, args, query, text, forward } => {
             for (slot, value) in args {
                 let value = frame.eval(cx, value)?;
                 frame.assign(cx, *slot, value)?;
             }
             let lines = &step.within;
             let is_planned = |error: &ExecError, frame: &Frame| line_of(error, lines, cx, frame).is_some();
-            open(cursor, Opened { query, params: None, forward: *forward }, is_planned, cx, frame)?;
+            let opened = Opened { query, text, params: None, forward: *forward };
+            open(cursor, opened, is_planned, cx, frame)?;
         }
         StepKind::OpenExecute { cursor, text, forward } => {
-            text.bind_cursor(cx, frame)?.over(cx, frame, |query, params, planned, frame| {
+            let opening = text.bind_cursor(cx, frame)?;
+            let text = Arc::clone(&opening.text);
+            opening.over(cx, frame, |query, params, planned, frame| {
                 let is_planned = |error: &ExecError, _: &Frame| is_of(error, params, planned, cx);
-                open(cursor, Opened { query, params: Some(params), forward: *forward }, is_planned, cx, frame)
+                let opened = Opened { query, text: &text, params: Some(params), forward: *forward };
+                open(cursor, opened, is_planned, cx, frame)
             })?;
         }
         StepKind::Fetch { cursor, movement, count, targets } => {

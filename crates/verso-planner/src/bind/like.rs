@@ -106,8 +106,15 @@ impl Binder<'_> {
     ) -> Result<TypedExpr, SqlError> {
         let array = match &right.0.ty {
             SqlType::Unknown => {
-                let texts = SqlType::Array(Box::new(SqlType::Text));
-                self.coerce(right.0.clone(), right.1, &texts, CastKind::Explicit)?
+                // It is an array of what the operator takes.
+                let users = operator_candidates(op).is_empty() && self.has_user_operator(op);
+                let taken = users.then(|| self.right_of_user_operator(op, &left.0.ty)).flatten();
+                let element = taken.filter(|ty| !matches!(ty, SqlType::Array(_))).unwrap_or(SqlType::Text);
+                if let Some(trace) = self.traced {
+                    trace.operands(point, &[left.0.ty.clone(), element.clone()]);
+                }
+                let array = SqlType::Array(Box::new(element));
+                self.coerce(right.0.clone(), right.1, &array, CastKind::Explicit)?
             }
             _ => right.0.clone(),
         };

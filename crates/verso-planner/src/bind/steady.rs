@@ -10,19 +10,38 @@
 use verso_catalog::Volatility as Declared;
 use verso_exec::functions::json::{JSON_ARRAY, JSON_OBJECT, JSONB_ARRAY, JSONB_OBJECT};
 use verso_exec::functions::{ArgType, BuiltinFunction, Volatility};
-use verso_exec::plan::{ExprKind as K, JsonPathCall, TypedExpr};
+use verso_exec::plan::{ExprKind as K, JsonPathCall, Plan, SetCall, TypedExpr};
 use verso_types::{SqlType, SystemType, TimeStyle, Value, format_text};
 
 /// Whether an expression gives the same for the same row for ever.
 pub fn is_immutable(expr: &TypedExpr) -> bool {
-    !expr.any(&mut |part| match &part.kind {
+    !expr.any(&mut varies)
+}
+
+/// Whether a part of an expression, without its own parts, may give something else.
+fn varies(part: &TypedExpr) -> bool {
+    match &part.kind {
         K::Call { function, args } => !is_steady_call(function, args),
         K::UserCall { function, .. } => function.volatility != Declared::Immutable,
         K::Cast { arg, .. } => !is_steady_cast(&arg.ty, &part.ty),
         K::JsonPath(call) => !is_steady_path(call),
-        K::Subquery { .. } | K::Parameter(_) => true,
+        K::Subquery { plan, .. } => !is_over_elements(plan),
+        K::Parameter(_) => true,
         _ => false,
-    })
+    }
+}
+
+/// Whether a query is none that somebody has written, but what `a op ANY (array)` is bound to: it reads no table, and all
+/// within it is immutable.
+fn is_over_elements(plan: &Plan) -> bool {
+    let reads = plan.any(&mut |part| match part {
+        Plan::FunctionScan { call: SetCall::Builtin { function, args }, .. } => {
+            function.name != "unnest" || !is_steady_call(function, args)
+        }
+        Plan::Aggregate { .. } | Plan::Project { .. } => false,
+        _ => true,
+    });
+    !reads && !plan.any_expr(&mut varies)
 }
 
 const DATE_AND_TIME: [ArgType; 2] = [ArgType::Exact(SqlType::Date), ArgType::Exact(SqlType::Time(None))];

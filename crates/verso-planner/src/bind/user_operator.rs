@@ -27,6 +27,39 @@ impl Binder<'_> {
         schema.is_some() || self.catalog.operators().iter().any(|operator| *operator.name == *symbol)
     }
 
+    /// The operators of users that a name means with so many operands, and what they take.
+    fn users_operators(&self, op: &str, operands: usize) -> (Vec<&Arc<OperatorDef>>, Vec<Declared>) {
+        let (schema, symbol) = Self::qualified_symbol(op);
+        let number = kept::number_of(schema);
+        let path = self.catalog.search_path();
+        let found = |operator: &&Arc<OperatorDef>| {
+            let reached = match schema {
+                _ if let Some(number) = number => operator.oid == number,
+                Some(schema) => *operator.schema == *schema,
+                // Views of earlier releases name operators by their symbols only.
+                None if self.stored.is_some() => true,
+                None => path.searched().contains(&operator.schema),
+            };
+            reached && *operator.name == *symbol && operator.left.is_some() == (operands == 2)
+        };
+        let known: Vec<&Arc<OperatorDef>> = self.catalog.operators().iter().filter(found).collect();
+        let declared = |operator: &&Arc<OperatorDef>| -> Option<Declared> {
+            let sides = operator.left.into_iter().chain([operator.right]);
+            sides.map(|side| Some(ArgType::Exact(self.type_numbered(side)?.without_modifiers()))).collect()
+        };
+        let declared: Vec<Declared> = known.iter().map(|one| declared(one).unwrap_or_default()).collect();
+        (known, declared)
+    }
+
+    /// What an operator of users takes at its right where a literal without a type stands there; `None` where none is meant.
+    pub(super) fn right_of_user_operator(&self, op: &str, left: &SqlType) -> Option<SqlType> {
+        let (_, declared) = self.users_operators(op, 2);
+        match resolve(&declared, &[left.clone(), SqlType::Unknown], true) {
+            Resolution::One(_, to) => to.get(1).cloned(),
+            Resolution::Ambiguous | Resolution::None => None,
+        }
+    }
+
     /// A call of an operator that users have made; `None` where none takes these operands.
     pub(super) fn user_operator(
         &self,
@@ -43,23 +76,7 @@ impl Binder<'_> {
             return Err(SqlError::new(sqlstate::INVALID_SCHEMA_NAME, text).at(point));
         }
         self.check_usage(schema, point)?;
-        let path = self.catalog.search_path();
-        let found = |operator: &&Arc<OperatorDef>| {
-            let reached = match schema {
-                _ if let Some(number) = number => operator.oid == number,
-                Some(schema) => *operator.schema == *schema,
-                // Views of earlier releases name operators by their symbols only.
-                None if self.stored.is_some() => true,
-                None => path.searched().contains(&operator.schema),
-            };
-            reached && *operator.name == *symbol && operator.left.is_some() == (operands.len() == 2)
-        };
-        let known: Vec<&Arc<OperatorDef>> = self.catalog.operators().iter().filter(found).collect();
-        let declared = |operator: &&Arc<OperatorDef>| -> Option<Declared> {
-            let sides = operator.left.into_iter().chain([operator.right]);
-            sides.map(|side| Some(ArgType::Exact(self.type_numbered(side)?.without_modifiers()))).collect()
-        };
-        let declared: Vec<Declared> = known.iter().map(|one| declared(one).unwrap_or_default()).collect();
+        let (known, declared) = self.users_operators(op, operands.len());
         let types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.clone()).collect();
         match resolve(&declared, &types, true) {
             Resolution::One(index, to) => {

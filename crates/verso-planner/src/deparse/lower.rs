@@ -325,8 +325,9 @@ impl<'b> Lowering<'b> {
     /// `a op ANY (array)`.
     fn each(&mut self, op: &str, all: bool, [left, right]: [&Expr; 2], point: u32) -> Option<Node> {
         let (ours, array) = (self.type_of(left), self.type_of(right));
-        let element = match &array {
-            SqlType::Array(element) => (**element).clone(),
+        let element = match (&array, self.trace.operator_at(point), self.trace.taken(point)) {
+            (SqlType::Array(element), _, _) => (**element).clone(),
+            (_, Some(_), Some(types)) if types.len() == 2 => types[1].clone(),
             _ => ours.clone(),
         };
         let [to, of] = operands::taken(op, &[ours, element], None);
