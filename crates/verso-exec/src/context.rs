@@ -204,13 +204,15 @@ pub trait SessionCursors {
     }
     /// Moves one that the client has declared; none where there is none of that name.
     /// # Errors
-    /// 55000 for a way back that it does not go; those of reading its rows.
+    /// 55000 for a way back that it does not go, and while its query runs; those of reading its rows.
     fn move_declared(&self, _name: &str, _movement: Movement) -> Result<Option<Moved>> {
         Ok(None)
     }
     /// Closes one that the client has declared; false where there is none of that name.
-    fn close_declared(&self, _name: &str) -> bool {
-        false
+    /// # Errors
+    /// 24000 while its query runs.
+    fn close_declared(&self, _name: &str) -> Result<bool> {
+        Ok(false)
     }
     /// Closes those declared since so many cursors had been opened: what is behind a savepoint is undone.
     fn close_declared_since(&self, _opened: u64) {}

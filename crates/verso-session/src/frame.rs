@@ -14,7 +14,7 @@ use verso_exec::plan::Statement as Bound;
 use verso_exec::{Compiled, ExecContext, ExecError, execute};
 use verso_storage::Txn;
 use verso_types::text::type_of;
-use verso_types::{SqlType, Value};
+use verso_types::{SqlType, TimeStyle, Value};
 
 use crate::client::{Client, Notice, Nowhere, Results};
 use crate::explain::plan_lines;
@@ -86,28 +86,31 @@ impl Frame<'_> {
         let own = prepared.statement().filter(|_| !prepared.is_of_cache());
         if let Some(statement) = own {
             let types = prepared.params_in(self.catalog);
-            return self.bound_anew(statement, (&types, job.params), job, results);
+            let style = prepared.style_for(self.catalog, &self.services.settings.time_zone);
+            return self.bound_anew(statement, (&types, job.params), (&style, prepared.lasts), job, results);
         }
         let statements = parse_script(job.sql)?;
         let [parsed] = statements.as_slice() else { return Err(SqlError::internal("one statement").into()) };
         // Where literals became parameters the text has none.
         let params = if job.shows { job.params } else { &[] };
         let types: Vec<SqlType> = params.iter().map(type_of).collect();
-        self.bound_anew(&parsed.statement, (&types, params), &Job { params, ..*job }, results)
+        let style = (&self.services.settings.time_zone, false);
+        self.bound_anew(&parsed.statement, (&types, params), style, &Job { params, ..*job }, results)
     }
 
     fn bound_anew(
         &self,
         statement: &Statement,
         (types, values): (&[SqlType], &[Value]),
+        (style, lasts): (&TimeStyle, bool),
         job: &Job<'_>,
         results: &mut Results<'_>,
     ) -> Result<Done, Failure> {
         let settings = &self.services.settings;
         let alone = job.sets.is_none() && settings.plan_cache_mode != PlanCacheMode::ForceGeneric;
         let values = if alone { values } else { &[] };
-        let binder = Binder::new(self.catalog, &settings.time_zone, types).with_rules(settings.rules);
-        let binder = binder.with_values(values);
+        let binder = Binder::new(self.catalog, style, types).with_rules(settings.rules);
+        let binder = binder.with_values(values).lasting(lasts);
         let bound = binder.statement(statement)?;
         self.run_once(bound, binder.told(), job, results)
     }

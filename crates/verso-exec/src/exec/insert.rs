@@ -543,8 +543,8 @@ impl Target<'_> {
     ) -> Result<()> {
         self.count += rows.rows as u64;
         let Some(Output { exprs, batch, old, .. }) = self.returning else { return Ok(()) };
-        let none = if beside.is_none() && *old { Some(nulls(self.types, rows.rows)?) } else { None };
-        match beside.or(none.as_ref()) {
+        let before = if *old { Some(met(beside, self.types, rows.rows)?) } else { None };
+        match before.as_ref().or(beside) {
             Some(beside) => {
                 let mut both = rows.clone();
                 both.columns.extend(beside.columns.iter().cloned());
@@ -579,6 +579,22 @@ impl Target<'_> {
             }
         }
     }
+}
+
+/// The rows that rows of an INSERT have met, NULLs where they have met none, and behind them the mark that they have.
+fn met(before: Option<&Batch>, types: &[SqlType], rows: usize) -> Result<Batch> {
+    let mut batch = match before {
+        Some(before) => before.clone(),
+        None => nulls(types, rows)?,
+    };
+    batch.columns.truncate(types.len());
+    let mark = before.map_or(Value::Null, |_| Value::Bool(true));
+    let mut marks = Batch::of_types(&[SqlType::Bool]);
+    for _ in 0..rows {
+        marks.push_row(std::slice::from_ref(&mark), &[SqlType::Bool])?;
+    }
+    batch.columns.append(&mut marks.columns);
+    Ok(batch)
 }
 
 /// Rows of NULLs.

@@ -31,7 +31,10 @@ fn moved(from: &Opaque, bytes: &Value, forward: bool) -> Result<Value> {
     let start = Number::of(&start).ok_or_else(|| unexpected("pg_lsn", std::slice::from_ref(bytes)))?;
     let moved = if forward { start.plus(&number) } else { start.minus(&number) };
     let moved: Option<u64> = moved.round(0).to_string().parse().ok();
-    moved.map(|place| PgLsn(place).into_value()).ok_or_else(|| TypeError::out_of_range("pg_lsn").into())
+    // 22023 as in PostgreSQL, not 22003
+    moved
+        .map(|place| PgLsn(place).into_value())
+        .ok_or_else(|| TypeError::new("22023", "pg_lsn out of range").into())
 }
 
 /// The snapshot that a text is, which was checked when it became a value.

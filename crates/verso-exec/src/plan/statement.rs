@@ -38,7 +38,8 @@ pub struct Insert {
     pub rules: RowRules,
     /// ON CONFLICT.
     pub on_conflict: Option<Box<OnConflict>>,
-    /// Over the full new row; with `returns_old` then the row that was there before it, NULLs where it is inserted.
+    /// Over the full new row; with `returns_old` then the row that was there before it, NULLs where it is inserted, and
+    /// whether there was one: true, or NULL.
     pub returning: Option<Returning>,
     /// RETURNING needs the row that DO UPDATE has changed.
     pub returns_old: bool,

@@ -433,7 +433,7 @@ fn take(moved: Moved, targets: Option<&PlTargets>, cx: &ExecContext<'_>, frame: 
 /// CLOSE.
 pub(super) fn close(cursor: &PlCursor, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<()> {
     let name = named(cursor, frame)?;
-    match cx.services.portals.close(&name) || cx.services.cursors.close_declared(&name) {
+    match cx.services.portals.close(&name) || cx.services.cursors.close_declared(&name)? {
         true => Ok(()),
         false => Err(missing(&name)),
     }

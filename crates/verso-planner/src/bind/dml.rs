@@ -104,12 +104,12 @@ impl Binder<'_> {
         let returning = bound.map(|bound| {
             bound.over(&mut |returned, ty| match returned {
                 Returned::Old(_) | Returned::WasThere if !returns_old => TypedExpr::null(ty.clone()),
-                Returned::WasThere => was_there(&table),
+                Returned::WasThere => TypedExpr::column(2 * own, SqlType::Bool),
                 Returned::IsThere => is_there(),
                 Returned::Old(column) => TypedExpr::column(own + column, ty.clone()),
                 Returned::Own(column) | Returned::New(column) => TypedExpr::column(column, ty.clone()),
                 Returned::Other(_) => {
-                    let number = numbers.inserted(&changed.table, returned, on_conflict.as_deref());
+                    let number = numbers.inserted(&changed.table, returned, returns_old);
                     number.unwrap_or_else(|| TypedExpr::null(ty.clone()))
                 }
                 Returned::Action => TypedExpr::null(ty.clone()),
@@ -655,20 +655,4 @@ pub(super) fn reads(plan: &Plan, table: &TableDef) -> bool {
         Plan::Values { rows, .. } => rows.len() > 1 && calls(part), // a single row is there before it is written
         _ => calls(part),
     })
-}
-
-/// NULL where an INSERT has met no row, whose columns are those behind the table's own: a row that was there has a value in one of
-/// them.
-fn was_there(table: &TableDef) -> TypedExpr {
-    let own = table.columns.len();
-    let stored = || table.columns.iter().enumerate().filter(|(_, column)| !column.is_virtual);
-    let always = stored().find(|(_, column)| column.not_null);
-    let looked_at: Vec<_> = always.map_or_else(|| stored().collect(), |column| vec![column]);
-    let is_null = |(at, column): (usize, &ColumnDef)| {
-        let arg = Box::new(TypedExpr::column(own + at, column.seen()));
-        TypedExpr::new(K::IsNull { arg, negated: false }, SqlType::Bool)
-    };
-    let absent = TypedExpr::new(K::And(looked_at.into_iter().map(is_null).collect()), SqlType::Bool);
-    let branches = vec![(absent, TypedExpr::null(SqlType::Bool))];
-    TypedExpr::new(K::Case { branches, otherwise: Some(Box::new(is_there())) }, SqlType::Bool)
 }

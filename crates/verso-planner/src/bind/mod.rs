@@ -117,10 +117,12 @@ mod written;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ColumnDef, Oid, StoredQuery, TableDef};
+use verso_catalog::{CatalogSnapshot, ColumnDef, Oid, StoredQuery, TableDef, ViewDef};
 use verso_exec::plan::{Statement, TypedExpr};
 use verso_types::{CastKind, SqlType, TimeStyle, Value};
 
@@ -199,6 +201,8 @@ pub struct Binder<'c> {
     pub(crate) rules: Rules,
     /// What comments ask of the plan.
     hints: Rc<Hints>,
+    /// The views that were named, those within views among them.
+    views: Rc<RefCell<BTreeSet<Oid>>>,
     /// What rows of tables come with beside their columns.
     numbered: table_number::RowNumbers,
     /// The plan outlives the settings: what heeds them is computed when it runs, but for literals, whose values stay.
@@ -235,6 +239,7 @@ impl<'c> Binder<'c> {
             needs: None,
             rules: Rules::ALL,
             hints: Rc::default(),
+            views: Rc::default(),
             numbered: table_number::RowNumbers::default(),
             lasts: false,
             flashes_back: false,
@@ -260,6 +265,11 @@ impl<'c> Binder<'c> {
     /// What the client is to know of the statements bound: hints that were not followed.
     pub fn told(&self) -> Vec<String> {
         self.hints.told()
+    }
+
+    /// The views that the statements bound name, those that these name among them.
+    pub fn views(&self) -> Vec<Arc<ViewDef>> {
+        self.views.borrow().iter().filter_map(|oid| self.catalog.view_by_oid(*oid)).collect()
     }
 
     /// The same with these rewrites only.

@@ -127,7 +127,8 @@ impl Binder<'_> {
             let (own, width) = (root.columns.len(), leaf.columns.len());
             let place = |column: usize| match column.checked_sub(own) {
                 None => leaf.column_like(root, column).unwrap_or(width + column),
-                // Of ON CONFLICT it is the row that was there before.
+                // Of ON CONFLICT it is the row that was there before, and the mark that there was one.
+                Some(old) if of.on_conflict.is_some() && old == own => 2 * width,
                 Some(old) if of.on_conflict.is_some() => {
                     width + leaf.column_like(root, old).unwrap_or_default()
                 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use verso_catalog::TableDef;
 use verso_exec::functions::operator_candidates;
-use verso_exec::plan::{ExprKind, OnConflict, OutputColumn, PLACE, Plan, RECORD_COLUMN, TypedExpr};
+use verso_exec::plan::{ExprKind, OutputColumn, PLACE, Plan, RECORD_COLUMN, TypedExpr};
 use verso_types::{SqlType, SystemType, Value};
 
 use super::returning::Returned;
@@ -160,26 +160,20 @@ impl RowNumbers {
         self.of_place(own, returned)?.of_written()
     }
 
-    /// The same of an INSERT, whose rows have those that they met behind theirs.
-    pub(super) fn inserted(
-        self,
-        table: &TableDef,
-        returned: Returned,
-        on_conflict: Option<&OnConflict>,
-    ) -> Option<TypedExpr> {
+    /// The same of an INSERT, whose rows may have those that they `met` behind theirs.
+    pub(super) fn inserted(self, table: &TableDef, returned: Returned, met: bool) -> Option<TypedExpr> {
         let number = self.of_place(table.columns.len(), returned)?;
         let none = TypedExpr::null(SqlType::Int8);
         if number != RowNumber::Xmax {
             return Some(number.of_written().unwrap_or_else(|| number.of_row(table, &none)));
         }
         let fresh = number.of_row(table, &none);
-        let met = on_conflict.filter(|clause| clause.update.is_some()).and_then(|clause| {
-            let mut keys = clause.indexes.iter().flat_map(|index| &index.parts);
-            table.column_with_id(keys.next()?.column)
-        });
-        let Some(key) = met else { return Some(fresh) };
-        let key = TypedExpr::column(table.columns.len() + key, table.columns[key].seen());
-        let absent = TypedExpr::new(ExprKind::IsNull { arg: Box::new(key), negated: false }, SqlType::Bool);
+        if !met {
+            return Some(fresh);
+        }
+        // Behind the row that was met is the mark that there was one.
+        let mark = TypedExpr::column(2 * table.columns.len(), SqlType::Bool);
+        let absent = TypedExpr::new(ExprKind::IsNull { arg: Box::new(mark), negated: false }, SqlType::Bool);
         let written = RowNumber::Xmin.of_written().unwrap_or_else(|| fresh.clone());
         let kind = ExprKind::Case { branches: vec![(absent, fresh)], otherwise: Some(Box::new(written)) };
         Some(TypedExpr::new(kind, number.ty()))

@@ -149,6 +149,14 @@ impl Binder<'_> {
 
     /// The relation that a name means: the one that was noted of it, or the one found along the path.
     pub(super) fn relation_named(&self, name: &QualifiedName) -> Option<Relation> {
+        let found = self.relation_meant(name);
+        if let Some(Relation::View(view)) = &found {
+            self.views.borrow_mut().insert(view.oid);
+        }
+        found
+    }
+
+    fn relation_meant(&self, name: &QualifiedName) -> Option<Relation> {
         match self.stored {
             Some(stored) => {
                 let noted = stored.relation_at(name.at().start)?;

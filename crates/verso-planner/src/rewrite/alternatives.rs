@@ -8,7 +8,8 @@
 //! A1. There is a partner where one alternative has one, and none where none has. NULL in an alternative is no partner of it.
 //! A2. Of a semi-join what an alternative asks besides its equalities is asked of the right side alone: its keys come once each, so
 //!     that no row on the left is doubled.
-//! A3. The right side is read once for each alternative, which are few.
+//! A3. The right side is read once for each alternative, which are few. So it is a scan with conditions: what costs more is computed
+//!     once and asked of pairs, and so is what need not have the same rows each time (LIMIT without an order, volatile functions).
 
 use std::sync::Arc;
 
@@ -69,6 +70,22 @@ pub(super) fn joined(left: Plan, right: &Plan, alternatives: Vec<Alternative>, a
     }
     let one = TypedExpr::new(K::Or(found), SqlType::Bool);
     columns(keep(plan, vec![one]), 0..width)
+}
+
+/// Whether a right side may be read several times (A3).
+pub(super) fn is_scan(right: &Plan) -> bool {
+    let mut part = right;
+    loop {
+        let asks = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, K::Subquery { .. }));
+        if part.exprs().into_iter().any(|expr| asks(expr) || expr.is_volatile() || expr.calls_users()) {
+            return false;
+        }
+        part = match part {
+            Plan::Filter { input, .. } | Plan::Project { input, .. } => input,
+            Plan::TableScan { .. } | Plan::IndexScan { .. } => return true,
+            _ => return false,
+        };
+    }
 }
 
 /// The alternatives of the one condition that is an OR, of conditions over the `width` columns of the left side and those of the right

@@ -196,6 +196,7 @@ impl Join {
             }
         }
         if equal.is_empty()
+            && alternatives::is_scan(&right)
             && let Some(alternatives) = alternatives::of(&rest, width, anti)
         {
             return alternatives::joined(left, &right, alternatives, anti);

@@ -28,10 +28,11 @@ use verso_planner::errors::{SqlError, sqlstate};
 
 pub(crate) use position::Places;
 
-/// The cursors of a session, by name. One that moves is taken out until it is put back.
+/// The cursors of a session, by name. One that is being opened or moved is taken out until it is put back: its name stays, so that
+/// a function which its query calls can neither move nor close it, nor take the name.
 #[derive(Debug, Default)]
 pub(crate) struct Cursors {
-    open: RefCell<BTreeMap<String, SqlCursor>>,
+    open: RefCell<BTreeMap<String, Option<SqlCursor>>>,
 }
 
 /// An open cursor.
@@ -73,47 +74,78 @@ impl Cursors {
         self.open.borrow().contains_key(name)
     }
 
-    /// Adds one, or puts it back.
-    pub(crate) fn keep(&self, name: &str, cursor: SqlCursor) {
-        self.open.borrow_mut().insert(name.to_string(), cursor);
+    /// Takes a name for a cursor that is about to be opened, until it is kept or the name is released.
+    pub(crate) fn reserve(&self, name: &str) {
+        self.open.borrow_mut().entry(name.to_string()).or_default();
     }
 
-    /// Takes one out.
-    pub(crate) fn take(&self, name: &str) -> Result<SqlCursor, SqlError> {
-        self.remove(name).ok_or_else(|| {
-            let text = format!("cursor \"{name}\" does not exist");
-            SqlError::new(sqlstate::INVALID_CURSOR_NAME, text)
+    /// Gives a name back for which no cursor was opened.
+    pub(crate) fn release(&self, name: &str) {
+        let mut open = self.open.borrow_mut();
+        if matches!(open.get(name), Some(None)) {
+            open.remove(name);
+        }
+    }
+
+    /// Adds one, or puts it back.
+    pub(crate) fn keep(&self, name: &str, cursor: SqlCursor) {
+        self.open.borrow_mut().insert(name.to_string(), Some(cursor));
+    }
+
+    /// Takes one out to be moved; none where there is none of that name.
+    ///
+    /// # Errors
+    /// 55000 for one whose query runs.
+    pub(crate) fn take(&self, name: &str) -> Result<Option<SqlCursor>, SqlError> {
+        let mut open = self.open.borrow_mut();
+        let Some(cursor) = open.get_mut(name) else { return Ok(None) };
+        cursor.take().map(Some).ok_or_else(|| {
+            let text = format!("portal \"{name}\" cannot be run");
+            SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, text)
         })
     }
 
-    /// The same; none where there is none of that name.
-    pub(crate) fn remove(&self, name: &str) -> Option<SqlCursor> {
-        self.open.borrow_mut().remove(name)
+    /// Closes one; whether there is one of that name.
+    ///
+    /// # Errors
+    /// 24000 for one whose query runs.
+    pub(crate) fn close(&self, name: &str) -> Result<bool, SqlError> {
+        if self.runs(name) {
+            return Err(SqlError::new("24000", format!("cannot drop active portal \"{name}\"")));
+        }
+        let closed = self.open.borrow_mut().remove(name);
+        Ok(closed.is_some())
     }
 
-    /// Forgets all.
+    /// Whether the query of one runs.
+    pub(crate) fn runs(&self, name: &str) -> bool {
+        matches!(self.open.borrow().get(name), Some(None))
+    }
+
+    /// Closes all but those whose queries run.
     pub(crate) fn clear(&self) {
-        self.open.borrow_mut().clear();
+        self.open.borrow_mut().retain(|_, cursor| cursor.is_none());
     }
 
     /// What one yields; none where there is no such cursor.
     pub(crate) fn columns(&self, name: &str) -> Option<Vec<OutputColumn>> {
-        self.open.borrow().get(name)?.columns().map(<[_]>::to_vec)
+        self.open.borrow().get(name)?.as_ref()?.columns().map(<[_]>::to_vec)
     }
 
     /// Where one stands, for WHERE CURRENT OF.
     pub(crate) fn position(&self, name: &str) -> Option<Position> {
-        self.open.borrow().get(name).map(|cursor| cursor.place.position(name))
+        self.open.borrow().get(name)?.as_ref().map(|cursor| cursor.place.position(name))
     }
 
     /// As `pg_cursors` shows them.
     pub(crate) fn rows(&self) -> Vec<Vec<Value>> {
-        self.open.borrow().iter().map(|(name, cursor)| cursor.row(name)).collect()
+        self.open.borrow().iter().filter_map(|(name, cursor)| Some(cursor.as_ref()?.row(name))).collect()
     }
 
     /// When a transaction ends, its cursors do, but for those that are held (C2).
     pub(crate) fn end(&self, committed: bool) {
         self.open.borrow_mut().retain(|_, cursor| {
+            let Some(cursor) = cursor else { return false };
             let keeps = cursor.transaction.is_none() || committed && cursor.hold;
             cursor.transaction = None;
             cursor.place.end();
@@ -123,12 +155,13 @@ impl Cursors {
 
     /// Whether the open transaction has declared a cursor that would outlive it.
     pub(crate) fn declares_held(&self) -> bool {
-        self.open.borrow().values().any(|cursor| cursor.hold && cursor.transaction.is_some())
+        self.open.borrow().values().flatten().any(|cursor| cursor.hold && cursor.transaction.is_some())
     }
 
     /// What is behind a savepoint is undone: those end that were declared since so many cursors had been opened.
     pub(crate) fn end_since(&self, opened: u64) {
-        self.open.borrow_mut().retain(|_, cursor| cursor.transaction.is_none() || cursor.serial <= opened);
+        let stays = |cursor: &SqlCursor| cursor.transaction.is_none() || cursor.serial <= opened;
+        self.open.borrow_mut().retain(|_, cursor| cursor.as_ref().is_none_or(stays));
     }
 }
 

@@ -29,6 +29,16 @@ pub(crate) fn declare(
     let name = &cursor.name.text;
     check_query(cursor)?;
     check_free(services, name)?;
+    services.cursors.reserve(name);
+    let opened = open(frame, cursor, text, given).inspect_err(|_| services.cursors.release(name))?;
+    services.cursors.keep(name, opened);
+    Ok(())
+}
+
+/// The cursor of a DECLARE, whose query has run.
+fn open(frame: &Frame<'_>, cursor: &Cursor, text: &str, given: Given<'_>) -> Result<SqlCursor, Failure> {
+    let services = frame.services;
+    let name = &cursor.name.text;
     let (parsed, locks) = placed(cursor);
     let types: Vec<Option<SqlType>> = given.types.iter().cloned().map(Some).collect();
     let style = &services.settings.time_zone;
@@ -70,7 +80,7 @@ pub(crate) fn declare(
     portal.set_name(name);
     let lives = Lives { transaction: None, depth: 0, hold: cursor.hold };
     portal.hold(Held::new(columns, (None, spool), None, lives));
-    let open = SqlCursor {
+    Ok(SqlCursor {
         _kept: services.memory.for_kept(&services.settings, text)?,
         text: text.into(),
         at: services.clocks.statement_started(),
@@ -84,9 +94,7 @@ pub(crate) fn declare(
         transaction: Some(0),
         serial: services.portals.number(),
         place: Places::new(tables, locks, view),
-    };
-    services.cursors.keep(name, open);
-    Ok(())
+    })
 }
 
 /// FETCH, MOVE: over how many rows.
@@ -138,7 +146,7 @@ pub(crate) fn close(services: &Services, name: Option<&Name>) -> Result<(), SqlE
         services.portals.clear();
         return Ok(());
     };
-    match services.portals.close(name) || services.cursors.remove(name).is_some() {
+    match services.portals.close(name) || services.cursors.close(name)? {
         true => Ok(()),
         false => Err(missing(name)),
     }
@@ -153,6 +161,6 @@ pub(crate) fn check_free(services: &Services, name: &str) -> Result<(), SqlError
     }
 }
 
-fn missing(name: &str) -> SqlError {
+pub(crate) fn missing(name: &str) -> SqlError {
     SqlError::new(sqlstate::INVALID_CURSOR_NAME, format!("cursor \"{name}\" does not exist"))
 }

@@ -44,7 +44,10 @@ impl Cursors {
         direction: Direction,
         sink: &mut dyn StatementSink,
     ) -> Option<Result<u64, SqlError>> {
-        let mut cursor = self.remove(name)?;
+        let mut cursor = match self.take(name) {
+            Ok(cursor) => cursor?,
+            Err(error) => return Some(Err(error)),
+        };
         let count = cursor.fetch(direction, sink, &mut Portal::hand_out);
         self.keep(name, cursor);
         Some(count)

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, NamesKey, TableDef};
+use verso_catalog::{CatalogSnapshot, NamesKey, TableDef, ViewDef};
 use verso_exec::plan::{Plan, Statement as Bound};
 use verso_types::TimeStyle;
 
@@ -17,12 +17,19 @@ pub(super) struct LiteralsRead {
     style: TimeStyle,
     /// The tables that the statement reads and changes.
     tables: Vec<Arc<TableDef>>,
+    /// The views that it names, and those within them.
+    views: Vec<Arc<ViewDef>>,
 }
 
 impl LiteralsRead {
     /// Those of a statement that was bound now.
-    pub fn new(bound: &mut Bound, key: NamesKey, style: &TimeStyle) -> LiteralsRead {
-        LiteralsRead { key, style: style.clone(), tables: tables_of(bound) }
+    pub fn new(
+        bound: &mut Bound,
+        views: Vec<Arc<ViewDef>>,
+        key: NamesKey,
+        style: &TimeStyle,
+    ) -> LiteralsRead {
+        LiteralsRead { key, style: style.clone(), tables: tables_of(bound), views }
     }
 
     /// Under what they are read for this version of the catalog; none where they are read anew.
@@ -31,7 +38,11 @@ impl LiteralsRead {
         let is_same = |table: &Arc<TableDef>| {
             catalog.table_by_oid(table.oid).is_some_and(|now| Arc::ptr_eq(&now, table) || *now == **table)
         };
-        let stays = key.version == self.key.version || self.tables.iter().all(is_same);
+        let shows_same = |view: &Arc<ViewDef>| {
+            catalog.view_by_oid(view.oid).is_some_and(|now| Arc::ptr_eq(&now, view) || *now == **view)
+        };
+        let stays = key.version == self.key.version
+            || self.tables.iter().all(is_same) && self.views.iter().all(shows_same);
         (key.path == self.key.path && stays).then(|| self.style.clone())
     }
 }

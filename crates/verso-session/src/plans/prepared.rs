@@ -43,7 +43,7 @@ pub struct Prepared {
     /// Of a statement of the cache: the types its literals have. What nobody has seen may change with the catalog.
     literals: Option<Vec<Option<SqlType>>>,
     /// Its literals are read once, whatever becomes of the settings: it is a session's own.
-    pub(super) lasts: bool,
+    pub(crate) lasts: bool,
     /// It stands for texts with any literals.
     pub(super) normal: bool,
     /// Which of them it is may decide about its plan.
@@ -180,7 +180,7 @@ impl Prepared {
         let inference = Inference::new(types);
         let binder = Binder::inferring(catalog, time_zone, &inference).lasting(self.lasts);
         let mut bound = binder.statement(statement)?;
-        let told = binder.told();
+        let (told, views) = (binder.told(), binder.views());
         let by_literals = inference.has_fields() || depends_on_literals(&bound, catalog);
         let params = inference.finish()?;
         let paths = match &bound {
@@ -190,7 +190,7 @@ impl Prepared {
         if !params.is_empty() {
             self.note_any(&bound, catalog);
         }
-        *self.literals_read.lock() = Some(LiteralsRead::new(&mut bound, catalog.key(), time_zone));
+        *self.literals_read.lock() = Some(LiteralsRead::new(&mut bound, views, catalog.key(), time_zone));
         let planned = Planned::new(bound, catalog.key(), time_zone).telling(told);
         let columns = planned.returns.then(|| Arc::clone(&planned.columns));
         let (only_reads, row) = (planned.streams, planned.inserts_row());
@@ -322,7 +322,8 @@ impl Prepared {
                 let params = self.params_in(catalog);
                 let binder = Binder::new(catalog, time_zone, &params).lasting(self.lasts);
                 let mut bound = binder.statement(&parsed.statement)?;
-                *self.literals_read.lock() = Some(LiteralsRead::new(&mut bound, catalog.key(), time_zone));
+                *self.literals_read.lock() =
+                    Some(LiteralsRead::new(&mut bound, binder.views(), catalog.key(), time_zone));
                 (bound, binder.told())
             }
             Some(literals) => {
@@ -351,7 +352,7 @@ impl Prepared {
     }
 
     /// The settings under which literals are read: those of now, but for one that was prepared under others.
-    pub(super) fn style_for<'s>(&self, catalog: &CatalogSnapshot, now: &'s TimeStyle) -> Cow<'s, TimeStyle> {
+    pub(crate) fn style_for<'s>(&self, catalog: &CatalogSnapshot, now: &'s TimeStyle) -> Cow<'s, TimeStyle> {
         let known = self.literals_read.lock();
         let own = known.as_ref().filter(|_| self.lasts);
         own.and_then(|read| read.style(catalog)).map_or(Cow::Borrowed(now), Cow::Owned)

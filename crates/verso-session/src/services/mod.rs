@@ -291,6 +291,12 @@ impl SessionCursors for Services {
         if let Some(position) = self.cursors.position(cursor) {
             return position.record(table);
         }
+        if self.cursors.runs(cursor) {
+            return Err(ExecError::raised(
+                "24000",
+                format!("cursor \"{cursor}\" is not positioned on a row"),
+            ));
+        }
         // One that a function has opened.
         if let Some(verso_exec::Standing { tables, locks, held, row }) = self.portals.standing(cursor)? {
             let position = Position { cursor: cursor.to_string(), tables, locks, held, row };
@@ -307,8 +313,8 @@ impl SessionCursors for Services {
         self.cursors.advance(name, movement)
     }
 
-    fn close_declared(&self, name: &str) -> bool {
-        self.cursors.remove(name).is_some()
+    fn close_declared(&self, name: &str) -> verso_exec::error::Result<bool> {
+        Ok(self.cursors.close(name)?)
     }
 
     fn close_declared_since(&self, opened: u64) {

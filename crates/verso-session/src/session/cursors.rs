@@ -30,6 +30,28 @@ impl Session {
             return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
         }
         served::check_free(&self.services, name)?;
+        self.services.cursors.reserve(name);
+        match self.open_cursor(job, cursor, sink) {
+            Ok(open) => self.services.cursors.keep(name, open),
+            Err(error) => {
+                self.services.cursors.release(name);
+                return Err(error);
+            }
+        }
+        if let Some(active) = self.transaction.take_block(Block::Statement) {
+            self.end(active, Ending::usual())?;
+        }
+        Ok(tag("DECLARE CURSOR"))
+    }
+
+    /// The cursor of a DECLARE, opened.
+    fn open_cursor(
+        &mut self,
+        job: &Job<'_>,
+        cursor: &Cursor,
+        sink: &mut dyn StatementSink,
+    ) -> Result<SqlCursor, SqlError> {
+        let name = &cursor.name.text;
         let (parsed, locks) = placed(cursor);
         let types: Vec<_> = job.params.iter().map(|value| Some(verso_types::text::type_of(value))).collect();
         let held = self.services.memory.for_text(&self.services.settings, job.shown())?;
@@ -70,11 +92,7 @@ impl Session {
             open.rows = Some(rows);
             open.held = Some(held);
         }
-        self.services.cursors.keep(name, open);
-        if let Some(active) = self.transaction.take_block(Block::Statement) {
-            self.end(active, Ending::usual())?;
-        }
-        Ok(tag("DECLARE CURSOR"))
+        Ok(open)
     }
 
     /// FETCH, MOVE.
@@ -94,7 +112,7 @@ impl Session {
             let count = self.fetch_from(portal, fetch.direction, sink)?;
             return Ok(CommandTag { text: format!("{word} {count}"), rows: count });
         }
-        let mut cursor = self.services.cursors.take(name)?;
+        let mut cursor = self.services.cursors.take(name)?.ok_or_else(|| served::missing(name))?;
         if cursor.binary {
             sink.binary();
         }

@@ -76,7 +76,8 @@ impl Session {
     /// Closes a cursor as a portal of the protocol; there need be none of that name.
     pub fn forget_cursor(&mut self, name: &str) {
         if !self.services.portals.close(name) {
-            drop(self.services.cursors.remove(name));
+            // Between statements no query runs.
+            let _ = self.services.cursors.close(name);
         }
     }
 

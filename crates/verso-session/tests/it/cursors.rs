@@ -101,3 +101,42 @@ fn cursors_live_as_long_as_they_should() {
     assert_eq!(client.fails("CLOSE h").0, "34000");
     assert_eq!(client.run("DISCARD ALL"), ["DISCARD ALL"]);
 }
+
+#[test]
+fn a_cursor_whose_query_runs_stays_as_it_is() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run(
+        "CREATE FUNCTION does(what text) RETURNS int LANGUAGE plpgsql AS $$ BEGIN EXECUTE what; RETURN 1; END $$",
+    );
+    // Here such a query runs at DECLARE.
+    for (what, code) in [
+        ("FETCH c", "55000"),
+        ("MOVE c", "55000"),
+        ("CLOSE c", "24000"),
+        ("DECLARE c CURSOR FOR SELECT 1", "42P03"),
+    ] {
+        for scroll in ["", "SCROLL"] {
+            client.run("BEGIN");
+            let declare = format!("DECLARE c {scroll} CURSOR FOR SELECT does('{what}')");
+            assert_eq!(client.fails(&declare).0, code, "{what}");
+            client.run("ROLLBACK; BEGIN; DECLARE c CURSOR FOR SELECT 1; CLOSE c; COMMIT");
+        }
+    }
+    client.run("BEGIN; DECLARE c CURSOR FOR SELECT does('CLOSE ALL')");
+    assert_eq!(client.run("FETCH c"), ["1", "FETCH 1"]);
+    client.run("COMMIT");
+}
+
+#[test]
+fn literals_of_a_plan_that_is_not_kept_are_those_of_the_prepared_statement() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run(
+        "SET timezone = 'UTC'; CREATE TABLE t (at timestamptz); INSERT INTO t VALUES ('2024-01-01 08:00Z')",
+    );
+    client.run("PREPARE p AS SELECT at = '2024-01-01 08:00' FROM t; SET timezone = 'Asia/Tokyo'");
+    assert_eq!(client.run("EXECUTE p"), ["t", "SELECT 1"]);
+    client.run("SET verso_rules_off = 'all'");
+    assert_eq!(client.run("EXECUTE p"), ["t", "SELECT 1"]);
+}
