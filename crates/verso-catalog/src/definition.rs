@@ -461,7 +461,8 @@ pub struct IndexDef {
     pub object: ObjectId,
     /// Is it used, and kept in step? Otherwise it is a name and a definition, until it is built anew.
     pub valid: bool,
-    /// Is it not valid because its keys were made from other data of collations than the program has?
+    /// Is it not valid because its keys were made from other data of collations than the program has, or are in an order
+    /// that its types had once?
     pub outdated: bool,
     /// The columns of its key, most significant first. An expression is a hidden column ([`ColumnDef::is_hidden`]).
     pub parts: Vec<IndexPart>,
@@ -498,6 +499,14 @@ impl IndexDef {
     /// Is it an inverted one: does a row have several entries, or none?
     pub fn is_inverted(&self) -> bool {
         self.parts.first().is_some_and(|part| part.class.is_inverted())
+    }
+
+    /// What it was built with, where it is [outdated](IndexDef::outdated).
+    pub fn built_with(&self) -> &'static str {
+        match self.parts.iter().any(|part| part.collation.is_some()) {
+            true => "with another version of its collation",
+            false => "with another order of its type",
+        }
     }
 
     /// Do its rows exclude each other by operators?

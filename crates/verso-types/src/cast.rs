@@ -296,7 +296,10 @@ fn cast_whole(
         (Value::Bool(v), SqlType::Int4) => Ok(Value::Int4((*v).into())),
         (Value::Array(values), SqlType::Array(target)) => {
             let SqlType::Array(source) = from else { return Err(TypeError::mismatch(value, from)) };
-            let cast_one = |value: &Value| cast(value, source, target, kind, tz);
+            let cast_one = |value: &Value| -> Result<Value, TypeError> {
+                let made = cast(value, source, target, kind, tz)?;
+                Ok(if **target == SqlType::Char(None) { unpadded(made) } else { made })
+            };
             Ok(Value::Array(values.with_values(values.iter().map(cast_one).collect::<Result<_, _>>()?)))
         }
         (Value::Record(values), SqlType::Row(row)) if row.of.is_some() => {
@@ -475,7 +478,9 @@ fn cast_text(
                 _ => Value::text(&format!("{text}{}", " ".repeat(missing))),
             });
         }
-        (SqlType::Char(None), SqlType::Char(None)) => return Ok(value.clone()),
+        (SqlType::Char(None), SqlType::Char(None)) if kind != CastKind::Assignment => {
+            return Ok(value.clone());
+        }
         (_, SqlType::Char(None)) if is_string(from) && kind != CastKind::Assignment => {
             return Ok(value.clone());
         }
@@ -548,6 +553,14 @@ pub(crate) fn constrain_long(value: Value, spec: LongSpec) -> Result<Value, Type
 /// Trailing blanks of char(n) mean nothing and are not stored.
 fn trim_char<'a>(text: &'a str, ty: &SqlType) -> &'a str {
     if matches!(ty, SqlType::Char(_)) { text.trim_end_matches(' ') } else { text }
+}
+
+/// A char as tables, arrays and rows keep it: without the blanks at its end. There it is compared by its bytes.
+pub fn unpadded(value: Value) -> Value {
+    match &value {
+        Value::Text(text) if text.ends_with(' ') => Value::text(text.trim_end_matches(' ')),
+        _ => value,
+    }
 }
 
 /// A char as it is compared: blanks at its end do not count.

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use crate::cast::{CastKind, cast};
+use crate::cast::{CastKind, cast, unpadded};
 use crate::error::{TypeError, sqlstate};
 use crate::keyword::quoted;
 use crate::names;
@@ -78,11 +78,14 @@ pub(crate) fn cast_fields(
         return Err(unequal(from, to, values.len() < count));
     };
     let known = from.fields_of(values.len());
-    let one = |(n, value): (usize, &Value)| {
+    let one = |(n, value): (usize, &Value)| -> Result<Value, TypeError> {
         let from = known.map_or_else(|| type_of(value), |fields| fields[n].1.clone());
         match from == fields[n].1 {
             true => Ok(value.clone()),
-            false => cast(value, &from, &fields[n].1, kind, tz),
+            false => {
+                let made = cast(value, &from, &fields[n].1, kind, tz)?;
+                Ok(if fields[n].1 == SqlType::Char(None) { unpadded(made) } else { made })
+            }
         }
     };
     Ok(Value::Record(values.iter().enumerate().map(one).collect::<Result<_, _>>()?))

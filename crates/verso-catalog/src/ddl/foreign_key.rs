@@ -138,7 +138,7 @@ pub(super) fn foreign_key(
     };
     let out_of_use = |index: &IndexDef| CatalogError::InvalidDefinition {
         sqlstate: "55000",
-        message: format!("unique index \"{}\" was built with another version of its collation", index.name),
+        message: format!("unique index \"{}\" was built {}", index.name, index.built_with()),
         detail: Some(format!(
             "It has to be built anew before \"{table}\" can be referenced: REINDEX COLLATIONS."
         )),

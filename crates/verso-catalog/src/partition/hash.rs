@@ -3,7 +3,7 @@
 //! Source: Bob Jenkins, "lookup3.c", 2006 (public domain), as PostgreSQL's `hash_bytes_extended` uses it.
 
 use verso_types::key::KeyType;
-use verso_types::{SqlType, TimeStyle, TypeError, Value, format_text};
+use verso_types::{SqlType, TimeStyle, TypeError, Value, format_text, without_blanks};
 
 /// PostgreSQL's `HASH_PARTITION_SEED`.
 const SEED: u64 = 0x7A5B_2236_7996_DCFD;
@@ -84,6 +84,10 @@ fn of_value(value: &Value, ty: &SqlType) -> Result<Option<u64>, TypeError> {
         Value::Int2(value) => of_word(i32::from(*value).cast_unsigned(), SEED),
         Value::Int4(value) | Value::Date(value) => of_word(value.cast_unsigned(), SEED),
         Value::Int8(value) | Value::Timestamp(value) | Value::Timestamptz(value) => of_long(*value),
+        // Blanks at the end of a char do not count.
+        Value::Text(text) if matches!(ty.erased(), SqlType::Char(_)) => {
+            of_bytes(without_blanks(text.as_bytes()), SEED)
+        }
         Value::Text(text) => of_bytes(text.as_bytes(), SEED),
         Value::Bytes(bytes) => of_bytes(bytes, SEED),
         Value::Uuid(number) => of_bytes(&number.to_be_bytes(), SEED),

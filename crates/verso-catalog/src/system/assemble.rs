@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use verso_storage::page::ObjectId;
-use verso_types::{CollationData, Exclusion, RowType, SqlType};
+use verso_types::{CollationData, Exclusion, KeyType, RowType, SqlType};
 
 use super::collated::Collated;
 use super::divided::Divided;
@@ -88,6 +88,8 @@ pub(crate) struct CatalogRows {
     /// The same.
     pub casts: Option<Vec<CastRow>>,
     pub collation_data: CollationData,
+    /// Columns of indexes whose keys are integers with a sign, as far as they may be of types without.
+    pub signed: HashMap<Oid, Vec<u16>>,
 }
 
 impl CatalogRows {
@@ -227,7 +229,7 @@ impl CatalogRows {
         let (mut constraints, mut references) = self.constraints_of_tables()?;
         let (parts, inherits) =
             std::mem::take(&mut self.inherits).into_iter().partition(Divided::is_of_index);
-        let mut indexes = self.indexes_of_tables(&schema_of, &constraints, &collated, parts)?;
+        let mut indexes = self.indexes_of_tables(&schema_of, &constraints, (&collated, &columns), parts)?;
         let mut triggers = self.triggers_of_tables()?;
         let mut bounds: HashMap<Oid, SequenceRow> =
             std::mem::take(&mut self.sequences).into_iter().map(|row| (row.seqrelid, row)).collect();
@@ -450,11 +452,12 @@ impl CatalogRows {
         &mut self,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
         constraints: &ByTable<ConstraintDef>,
-        collated: &Collated,
+        (collated, columns): (&Collated, &HashMap<Oid, Vec<ColumnDef>>),
         parts_of: Vec<InheritsRow>,
     ) -> Result<ByTable<IndexDef>, CatalogError> {
         let classes: HashMap<Oid, &ClassRow> =
             self.classes.iter().filter(|row| row.relkind.0 == KIND_INDEX).map(|row| (row.oid, row)).collect();
+        let signed = std::mem::take(&mut self.signed);
         let mut indexes: ByTable<IndexDef> = HashMap::new();
         let parts_of: HashMap<Oid, Oid> =
             parts_of.into_iter().map(|row: InheritsRow| (row.inhrelid, row.inhparent)).collect();
@@ -476,14 +479,20 @@ impl CatalogRows {
                     excludes: Exclusion::from_code((option >> 8 & 0xf) as u8),
                 })
             });
+            let is_unsigned = |column: &u16| {
+                let mut own = columns.get(&row.indrelid).into_iter().flatten();
+                own.any(|own| own.id == *column && KeyType::of(&own.ty) == Some(KeyType::U64))
+            };
+            let in_order = !signed.get(&row.indexrelid).is_some_and(|signed| signed.iter().any(is_unsigned));
+            let is_current = in_order && collated.is_current(row.indexrelid);
             let index = IndexDef {
                 oid: row.indexrelid,
                 schema: schema_of(class.relnamespace)?,
                 name: Arc::clone(&class.relname.0),
                 table: row.indrelid,
                 object: ObjectId(class.relfilenode.0),
-                valid: row.indisvalid && collated.is_current(row.indexrelid),
-                outdated: !collated.is_current(row.indexrelid),
+                valid: row.indisvalid && is_current,
+                outdated: !is_current,
                 parts: parts.collect::<Result<_, CatalogError>>()?,
                 include: column_ids(row.indkey.get(row.indoption.len()..))?,
                 guard: (row.indguard != 0).then(|| column_id(row.indguard)).transpose()?,

@@ -9,9 +9,10 @@
 //!     over its rows. Of types, collations and schemas that is not followed: where they change, all is read.
 //! G2. What is read is what the view sees, whatever was touched: too much costs time only.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use verso_storage::Txn;
+use verso_storage::page::ObjectId;
+use verso_storage::{StorageError, Txn};
 
 use super::assemble::{CatalogRows, is_default_of_sequence};
 use super::row::{
@@ -27,19 +28,23 @@ use crate::places::Place;
 use crate::rights::Object;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::versions::Touched;
-use verso_types::SqlType;
+use verso_types::{KeyType, SqlType, SystemType};
 
 /// Every row, and where it is.
 pub(crate) fn all(catalog: &Catalog, txn: &Txn) -> Result<CatalogRows, CatalogError> {
+    let classes = catalog.read_all::<ClassRow>(txn)?;
+    let attributes = catalog.read_all::<AttributeRow>(txn)?;
+    let indexes = catalog.read_all::<IndexRow>(txn)?;
     Ok(CatalogRows {
         namespaces: catalog.read_all(txn)?,
-        classes: catalog.read_all(txn)?,
-        attributes: catalog.read_all(txn)?,
+        signed: signed(catalog, &classes, &attributes, &indexes)?,
+        classes,
+        attributes,
         defaults: catalog.read_all(txn)?,
         functions: catalog.read_all(txn)?,
         sequences: catalog.read_all(txn)?,
         depends: catalog.read_all(txn)?,
-        indexes: catalog.read_all(txn)?,
+        indexes,
         constraints: catalog.read_all(txn)?,
         triggers: catalog.read_all(txn)?,
         rules: catalog.read_all(txn)?,
@@ -85,14 +90,18 @@ pub(crate) fn changed(
     let roles = is_touched(AuthIdRow::TABLE.heap)
         || is_touched(AuthMemberRow::TABLE.heap)
         || of.contains(&Object::Database.key().1);
+    let classes = catalog.read_of::<ClassRow>(txn, &of)?;
+    let attributes = catalog.read_of::<AttributeRow>(txn, &of)?;
+    let indexes = own(catalog.read_of::<IndexRow>(txn, &of)?, &of, |row| row.indrelid);
     let rows = CatalogRows {
         namespaces: catalog.read_of::<NamespaceRow>(txn, &of)?,
-        classes: catalog.read_of::<ClassRow>(txn, &of)?,
-        attributes: catalog.read_of::<AttributeRow>(txn, &of)?,
+        signed: signed(catalog, &classes, &attributes, &indexes)?,
+        classes,
+        attributes,
         functions: catalog.read_of::<ProcRow>(txn, &of)?,
         sequences: catalog.read_of::<SequenceRow>(txn, &of)?,
         depends: catalog.read_of::<DependRow>(txn, &needing)?,
-        indexes: own(catalog.read_of::<IndexRow>(txn, &of)?, &of, |row| row.indrelid),
+        indexes,
         constraints: catalog.read_of::<ConstraintRow>(txn, &of)?,
         triggers: own(catalog.read_of::<TriggerRow>(txn, &of)?, &of, |row| row.tgrelid),
         rules: catalog.read_of::<RewriteRow>(txn, &of)?,
@@ -121,6 +130,42 @@ pub(crate) fn changed(
         collation_data: catalog.engine.options().collation_data,
     };
     Ok((rows, of))
+}
+
+/// The columns of which indexes have keys as integers with a sign: numbers without one had those, too, and are not in their order
+/// there. Only indexes of columns that may be such numbers are looked at.
+fn signed(
+    catalog: &Catalog,
+    classes: &[ClassRow],
+    attributes: &[AttributeRow],
+    indexes: &[IndexRow],
+) -> Result<HashMap<Oid, Vec<u16>>, CatalogError> {
+    let unsigned = SqlType::System(SystemType::Xid8).pg_oid();
+    // A domain may be over them.
+    let may_be = |ty: Oid| ty.0 == unsigned || !ty.is_system();
+    let columns: HashSet<(Oid, i16)> =
+        attributes.iter().filter(|row| may_be(row.atttypid)).map(|row| (row.attrelid, row.attnum)).collect();
+    let mut signed = HashMap::new();
+    for index in indexes {
+        if !index.indkey.iter().any(|column| columns.contains(&(index.indrelid, *column))) {
+            continue;
+        }
+        let class = classes.iter().find(|class| class.oid == index.indexrelid);
+        let object = class.map(|class| ObjectId(class.relfilenode.0)).filter(|object| object.0 != 0);
+        let spec = match object.map(|object| catalog.engine.index_spec(object)).transpose() {
+            Ok(spec) => spec.flatten(),
+            // Whoever uses it is told.
+            Err(StorageError::Corrupt { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let parts = spec.map(|spec| spec.parts).unwrap_or_default();
+        let parts: Vec<u16> =
+            parts.iter().filter(|part| part.ty == KeyType::I64).map(|part| part.column).collect();
+        if !parts.is_empty() {
+            signed.insert(index.indexrelid, parts);
+        }
+    }
+    Ok(signed)
 }
 
 /// Only those rows that are a part of one of these objects, not those that only name one.
@@ -243,3 +288,6 @@ pub(crate) fn has_rows(catalog: &Catalog, txn: &Txn, place: Place) -> Result<boo
         InheritsRow
     )
 }
+
+#[cfg(test)]
+mod tests;

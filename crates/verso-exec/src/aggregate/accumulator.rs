@@ -4,18 +4,18 @@ use std::hash::{Hash, Hasher};
 
 use verso_types::error::sqlstate;
 use verso_types::{
-    Array, Column, ColumnData, Decimal, Interval, Number, SqlType, SystemType, TypeError, Value, cmp_sql,
-    eq_sql, hash_sql,
+    Array, Column, ColumnData, Decimal, Interval, Number, SqlType, SystemType, TypeError, Value, eq_sql,
+    hash_sql, unpadded,
 };
 
 use super::FloatSum;
 use super::moments::{ExactMoments, FloatMoments};
-use super::ordered::OrderedRows;
+use super::ordered::{OrderedRows, ValueOrder};
 use super::places::Places;
 use super::seen::Seen;
 use crate::error::Result;
 use crate::functions::support::chosen;
-use crate::functions::{self, AggregateKind};
+use crate::functions::{self, AggregateKind, order_of};
 use crate::memory::{VALUE_BYTES_MAX, check_length};
 use crate::plan::AggregateCall;
 
@@ -75,6 +75,7 @@ pub(super) enum State {
     Extreme {
         best: Value,
         largest: bool,
+        order: ValueOrder,
     },
     Bool {
         value: Option<bool>,
@@ -114,6 +115,8 @@ pub(super) enum State {
         values: Vec<Value>,
         /// Values of an array type become its inner dimensions.
         stacked: bool,
+        /// Values of a char, whose blanks at the end no array keeps.
+        padded: bool,
     },
 }
 
@@ -179,8 +182,8 @@ impl State {
             State::Place { .. } => Value::Null,
             State::Text { value } => value.map_or(Value::Null, |text| Value::Text(text.into())),
             State::Array { values, .. } if values.is_empty() => Value::Null,
-            State::Array { values, stacked: true } => Value::Array(Array::accumulated(values)?),
-            State::Array { values, stacked: false } => Value::Array(values.into()),
+            State::Array { values, stacked: true, .. } => Value::Array(Array::accumulated(values)?),
+            State::Array { values, stacked: false, .. } => Value::Array(values.into()),
         })
     }
 
@@ -248,16 +251,17 @@ impl Accumulator {
             },
             AggregateKind::Min if arg == XID8 => State::Folded { value: Value::Null, with: smaller_xid8 },
             AggregateKind::Max if arg == XID8 => State::Folded { value: Value::Null, with: larger_xid8 },
-            AggregateKind::Min => State::Extreme { best: Value::Null, largest: false },
-            AggregateKind::Max => State::Extreme { best: Value::Null, largest: true },
+            AggregateKind::Min => State::Extreme { best: Value::Null, largest: false, order: order_of(&arg) },
+            AggregateKind::Max => State::Extreme { best: Value::Null, largest: true, order: order_of(&arg) },
             AggregateKind::BoolAnd => State::Bool { value: None, all: true },
             AggregateKind::BoolOr => State::Bool { value: None, all: false },
             AggregateKind::StringAgg if arg == SqlType::Bytea => State::Bytes { value: None },
             AggregateKind::StringAgg => State::Text { value: None },
             AggregateKind::ArrayAgg => {
-                State::Array { values: Vec::new(), stacked: matches!(arg, SqlType::Array(_)) }
+                let (stacked, padded) = (matches!(arg, SqlType::Array(_)), arg == SqlType::Char(None));
+                State::Array { values: Vec::new(), stacked, padded }
             }
-            AggregateKind::Gathered => State::Array { values: Vec::new(), stacked: false },
+            AggregateKind::Gathered => State::Array { values: Vec::new(), stacked: false, padded: false },
             AggregateKind::AnyValue => State::Any(Value::Null),
             kind @ (AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor)
                 if matches!(arg, SqlType::Bit(_) | SqlType::Varbit(_)) =>
@@ -279,7 +283,7 @@ impl Accumulator {
             kind => State::Moments { moments: Box::default(), kind },
         };
         let rows = OrderedRows::of(call).map(Box::new);
-        let distinct = (call.distinct && rows.is_none()).then(Box::default);
+        let distinct = (call.distinct && rows.is_none()).then(|| Box::new(Seen::of(call)));
         Self { state, distinct, rows, direct: None, payload: 0 }
     }
 
@@ -379,9 +383,9 @@ impl Accumulator {
                 *sum = sum.checked_add(more)?;
                 *count += rows;
             }
-            (State::Extreme { best, largest }, State::Extreme { best: other, .. }) => {
+            (State::Extreme { best, largest, order }, State::Extreme { best: other, .. }) => {
                 if !other.is_null() {
-                    take_extreme(best, &other, *largest);
+                    take_extreme(best, &other, *largest, *order);
                     self.payload = payload(best);
                 }
             }
@@ -474,8 +478,8 @@ impl Accumulator {
                     *count += 1;
                 }
             }
-            State::Extreme { best, largest } => {
-                take_extreme(best, first, *largest);
+            State::Extreme { best, largest, order } => {
+                take_extreme(best, first, *largest, *order);
                 self.payload = payload(best);
             }
             State::Bool { value, all } => {
@@ -540,13 +544,13 @@ impl Accumulator {
                 (None, _) => {}
             },
             State::Place { .. } => {}
-            State::Array { values, .. } => {
+            State::Array { values, padded, .. } => {
                 self.payload += payload(first);
                 if values.len() * size_of::<Value>() + self.payload > VALUE_BYTES_MAX {
                     let text = format!("array size exceeds the maximum allowed ({VALUE_BYTES_MAX})");
                     return Err(TypeError::new("54000", text).into());
                 }
-                values.push(first.clone());
+                values.push(if *padded { unpadded(first.clone()) } else { first.clone() });
             }
         }
         Ok(())
@@ -647,11 +651,11 @@ impl Accumulator {
                     sum.add_all(values);
                 }
             }
-            (State::Extreme { best, largest }, data) => {
+            (State::Extreme { best, largest, order }, data) => {
                 let Some(row) = extreme_row(data, nulls, any_nulls, *largest, ty) else {
                     return Ok(present == 0);
                 };
-                take_extreme(best, &column.value(row, ty), *largest);
+                take_extreme(best, &column.value(row, ty), *largest, *order);
                 self.payload = payload(best);
             }
             (State::Bool { value, all }, ColumnData::Bool(values)) => {
@@ -936,8 +940,8 @@ fn float4_sum(a: f32, b: f32) -> Result<f32, TypeError> {
     }
 }
 
-fn take_extreme(best: &mut Value, value: &Value, largest: bool) {
-    let order = cmp_sql(value, best);
+fn take_extreme(best: &mut Value, value: &Value, largest: bool, order: ValueOrder) {
+    let order = order(value, best);
     if best.is_null() || if largest { order.is_gt() } else { order.is_lt() } {
         *best = value.clone();
     }
@@ -963,6 +967,8 @@ fn extreme_row(
             | SqlType::Multirange(_)
             | SqlType::Numeric(None)
             | SqlType::LongNumeric(_)
+            // The blanks at their end do not count.
+            | SqlType::Char(None)
     ) {
         return None;
     }

@@ -16,5 +16,5 @@ mod states;
 
 pub(crate) use accumulator::{Accumulator, payload};
 pub(crate) use float_sum::FloatSum;
-pub(crate) use ordered::{OrderedRows, same_arguments};
+pub(crate) use ordered::{OrderedRows, ValueOrder, same_arguments};
 pub(crate) use states::GroupStates;

@@ -6,11 +6,11 @@
 
 use std::cmp::Ordering;
 
-use verso_types::{SqlType, TypeError, Value, cmp_sql, eq_sql};
+use verso_types::{SqlType, TypeError, Value, eq_sql};
 
 use super::places::Places;
 use crate::error::Result;
-use crate::functions::AggregateKind;
+use crate::functions::{AggregateKind, order_of};
 use crate::plan::AggregateCall;
 
 /// Rows set aside until all are there.
@@ -24,8 +24,13 @@ pub(crate) struct OrderedRows {
     args: usize,
     /// Column, descending, NULLs first.
     keys: Vec<(usize, bool, bool)>,
+    /// How the values of each column are ordered.
+    orders: Vec<ValueOrder>,
     distinct: bool,
 }
+
+/// The order of two values that are not NULL.
+pub(crate) type ValueOrder = fn(&Value, &Value) -> Ordering;
 
 impl OrderedRows {
     /// For calls that need it.
@@ -51,7 +56,10 @@ impl OrderedRows {
         if call.distinct {
             keys.extend((0..args).map(|n| (n, false, false)));
         }
-        Self { values: Vec::new(), width: args + call.order_by.len(), args, keys, distinct: call.distinct }
+        let sorted_by = call.order_by.iter().map(|key| &key.expr);
+        let orders = call.args.iter().chain(sorted_by).map(|expr| order_of(&expr.ty)).collect();
+        let width = args + call.order_by.len();
+        Self { values: Vec::new(), width, args, keys, orders, distinct: call.distinct }
     }
 
     /// Takes the arguments and sort keys of a row; what stands behind them is not looked at.
@@ -80,14 +88,14 @@ impl OrderedRows {
         rows.sort_by(|a, b| self.compare(a, b));
         if self.distinct {
             let args = self.args;
-            rows.dedup_by(|a, b| same_arguments(&a[..args], &b[..args]));
+            rows.dedup_by(|a, b| same_arguments(&a[..args], &b[..args], &self.orders));
         }
         rows.into_iter().map(|row| &row[..self.args]).collect()
     }
 
     fn compare(&self, a: &[Value], b: &[Value]) -> Ordering {
         let each = self.keys.iter().map(|(column, descending, nulls_first)| {
-            compare_nulls(&a[*column], &b[*column], *descending, *nulls_first)
+            compare_nulls(self.orders[*column], (&a[*column], &b[*column]), *descending, *nulls_first)
         });
         each.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
@@ -123,6 +131,11 @@ impl OrderedRows {
         &self.keys
     }
 
+    /// How the values of each column are ordered.
+    pub fn orders(&self) -> &[ValueOrder] {
+        &self.orders
+    }
+
     /// Of rows with the same arguments only the first counts.
     pub fn is_distinct(&self) -> bool {
         self.distinct
@@ -130,14 +143,24 @@ impl OrderedRows {
 }
 
 /// Whether two rows have the same arguments.
-pub(crate) fn same_arguments(a: &[Value], b: &[Value]) -> bool {
-    a.iter().zip(b).all(|(a, b)| eq_sql(a, b))
+pub(crate) fn same_arguments(a: &[Value], b: &[Value], orders: &[ValueOrder]) -> bool {
+    a.iter().zip(b).zip(orders).all(|((a, b), order)| same(a, b, *order))
 }
 
-pub(super) fn compare_nulls(a: &Value, b: &Value, descending: bool, nulls_first: bool) -> Ordering {
+/// Whether two values are the same one to DISTINCT.
+pub(super) fn same(a: &Value, b: &Value, order: ValueOrder) -> bool {
+    eq_sql(a, b) || !a.is_null() && !b.is_null() && order(a, b).is_eq()
+}
+
+pub(super) fn compare_nulls(
+    order: ValueOrder,
+    (a, b): (&Value, &Value),
+    descending: bool,
+    nulls_first: bool,
+) -> Ordering {
     match (a.is_null(), b.is_null()) {
         (false, false) => {
-            let order = cmp_sql(a, b);
+            let order = order(a, b);
             if descending { order.reverse() } else { order }
         }
         (true, true) => Ordering::Equal,

@@ -1,8 +1,8 @@
 //! Ordered-set and hypothetical-set aggregates: places among rows that come in their order, one by one.
 
-use verso_types::{SqlType, Value, eq_sql};
+use verso_types::{SqlType, Value};
 
-use super::ordered::{OrderedRows, between, compare_nulls, same_arguments, short};
+use super::ordered::{OrderedRows, ValueOrder, between, compare_nulls, same, same_arguments, short};
 use crate::error::{ExecError, Result};
 use crate::functions::AggregateKind;
 
@@ -18,6 +18,7 @@ enum Form {
     Mode {
         best: Option<(Value, u64)>,
         now: Option<(Value, u64)>,
+        order: Option<ValueOrder>,
     },
     Percentiles(Percentiles),
     Hypothetical(Box<Hypothetical>),
@@ -40,6 +41,7 @@ struct Hypothetical {
     row: Vec<Value>,
     /// Descending, NULLs first.
     keys: Vec<(bool, bool)>,
+    orders: Vec<ValueOrder>,
     before: u64,
     same: u64,
     /// How many different rows come before it, and the last of them.
@@ -61,7 +63,9 @@ impl Places {
         present: u64,
     ) -> Result<Places> {
         let form = match kind {
-            AggregateKind::Mode => Form::Mode { best: None, now: None },
+            AggregateKind::Mode => {
+                Form::Mode { best: None, now: None, order: rows.orders().first().copied() }
+            }
             AggregateKind::PercentileCont | AggregateKind::PercentileDisc => {
                 let fractions = direct.first().cloned().unwrap_or(Value::Null);
                 let continuous = kind == AggregateKind::PercentileCont;
@@ -71,6 +75,7 @@ impl Places {
                 kind,
                 row: direct.to_vec(),
                 keys: rows.keys().iter().map(|(_, descending, first)| (*descending, *first)).collect(),
+                orders: rows.orders().to_vec(),
                 before: 0,
                 same: 0,
                 groups: 0,
@@ -90,10 +95,10 @@ impl Places {
                 place.push(row);
             }
             _ if row[0].is_null() => {}
-            Form::Mode { best, now } => {
+            Form::Mode { best, now, order } => {
                 self.seen += 1;
                 match now {
-                    Some((value, count)) if eq_sql(value, &row[0]) => *count += 1,
+                    Some((value, count)) if is_same(value, &row[0], *order) => *count += 1,
                     _ => keep_better(best, now.replace((row[0].clone(), 1))),
                 }
             }
@@ -115,7 +120,7 @@ impl Places {
     /// Those of computing between two values.
     pub fn finish(self) -> Result<Value> {
         match self.form {
-            Form::Mode { mut best, now } => {
+            Form::Mode { mut best, now, .. } => {
                 keep_better(&mut best, now);
                 Ok(best.map_or(Value::Null, |(value, _)| value))
             }
@@ -123,6 +128,10 @@ impl Places {
             Form::Hypothetical(place) => Ok(place.finish(self.seen)),
         }
     }
+}
+
+fn is_same(a: &Value, b: &Value, order: Option<ValueOrder>) -> bool {
+    order.is_some_and(|order| same(a, b, order))
 }
 
 /// Keeps the more frequent one; of equal ones the first.
@@ -201,7 +210,8 @@ fn numbers_of(fraction: f64, continuous: bool, count: u64) -> (u64, u64, f64) {
 impl Hypothetical {
     fn push(&mut self, row: &[Value]) {
         let each = self.keys.iter().enumerate().map(|(n, (descending, nulls_first))| {
-            compare_nulls(&row[n], self.row.get(n).unwrap_or(&Value::Null), *descending, *nulls_first)
+            let own = self.row.get(n).unwrap_or(&Value::Null);
+            compare_nulls(self.orders[n], (&row[n], own), *descending, *nulls_first)
         });
         let order = each.into_iter().find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal);
         if order.is_eq() {
@@ -209,7 +219,7 @@ impl Hypothetical {
         } else if order.is_lt() {
             self.before += 1;
             if self.kind == AggregateKind::DenseRank
-                && !self.last.as_deref().is_some_and(|last| same_arguments(last, row))
+                && !self.last.as_deref().is_some_and(|last| same_arguments(last, row, &self.orders))
             {
                 self.groups += 1;
                 self.last = Some(row.to_vec());

@@ -9,15 +9,18 @@
 
 use std::collections::HashSet;
 
-use verso_types::Value;
+use verso_types::{SqlType, Value, without_blanks};
 
 use super::accumulator::{Key, payload};
 use crate::exec::hash_of_bytes;
+use crate::plan::AggregateCall;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     texts: Texts,
+    /// Whether blanks at the end of texts do not count: those of a char.
+    padded: bool,
     values: HashSet<Key>,
     /// Bytes of the values beside the places they stand in.
     payload: usize,
@@ -40,6 +43,12 @@ const NUMBER: u64 = (1 << NUMBER_BITS) - 1;
 const FIRST_SLOTS: usize = 4;
 
 impl Seen {
+    /// None yet of the argument of a call.
+    pub fn of(call: &AggregateCall) -> Seen {
+        let padded = call.args.first().is_some_and(|arg| matches!(arg.ty, SqlType::Char(_)));
+        Seen { padded, ..Seen::default() }
+    }
+
     /// Takes a value. False where it was there.
     pub fn insert(&mut self, value: &Value) -> bool {
         if let Value::Text(text) = value {
@@ -54,7 +63,7 @@ impl Seen {
 
     /// The same for a text with these bytes.
     pub fn insert_text(&mut self, text: &[u8]) -> bool {
-        self.texts.insert(text)
+        self.texts.insert(if self.padded { without_blanks(text) } else { text })
     }
 
     /// All of them.

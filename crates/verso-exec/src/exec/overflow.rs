@@ -13,7 +13,7 @@ use super::aggregate::Call;
 use super::order::{self, SortOrder};
 use super::sort::Sorter;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext};
-use crate::aggregate::{Accumulator, OrderedRows, same_arguments};
+use crate::aggregate::{Accumulator, OrderedRows, ValueOrder, same_arguments};
 use crate::error::Result;
 
 /// The rows of one group, by call.
@@ -29,6 +29,8 @@ struct Rows {
     /// By which columns the rows are sorted.
     keys: Vec<usize>,
     orders: Vec<SortOrder>,
+    /// How the values of each column are ordered.
+    values_orders: Vec<ValueOrder>,
     distinct: bool,
     /// How many have a value that is not NULL.
     present: u64,
@@ -111,7 +113,7 @@ impl Overflow {
             return call.finish(cx, accumulator);
         };
         call.complete(cx, &mut accumulator)?;
-        let Rows { sorter, types, args, distinct, present, .. } = rows;
+        let Rows { sorter, types, args, values_orders, distinct, present, .. } = rows;
         let mut sorted = sorter.finish(cx)?;
         let mut batch = Batch::of_types(&types);
         let mut last: Option<Vec<Value>> = None;
@@ -126,7 +128,9 @@ impl Overflow {
                 for row in 0..batch.rows {
                     let columns = batch.columns.iter().zip(&types).take(args);
                     let values: Vec<Value> = columns.map(|(column, ty)| column.value(row, ty)).collect();
-                    if distinct && last.as_deref().is_some_and(|last| same_arguments(last, &values)) {
+                    if distinct
+                        && last.as_deref().is_some_and(|last| same_arguments(last, &values, &values_orders))
+                    {
                         continue;
                     }
                     take(&values)?;
@@ -150,6 +154,7 @@ impl Rows {
             args: call.args.len(),
             keys: ordered.keys().iter().map(|(column, ..)| *column).collect(),
             orders: ordered.keys().iter().map(order).collect(),
+            values_orders: ordered.orders().to_vec(),
             distinct: ordered.is_distinct(),
             present: 0,
             types,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use verso_storage::heap::Condition;
 use verso_types::decimal::POW10;
-use verso_types::{Physical, SqlType, Value};
+use verso_types::{Physical, SqlType, Value, without_blanks};
 
 use crate::context::EvalContext;
 use crate::expr::like::LikePattern;
@@ -29,9 +29,23 @@ pub(super) struct Sift {
 
 #[derive(Debug)]
 enum Term {
-    Bound { column: usize, unit: Unit, op: CompareOp, constant: RowExpr },
-    Below { column: usize, other: usize, or_equal: bool },
-    Among { column: usize, texts: Vec<RowExpr>, negated: bool },
+    Bound {
+        column: usize,
+        unit: Unit,
+        op: CompareOp,
+        constant: RowExpr,
+    },
+    Below {
+        column: usize,
+        other: usize,
+        or_equal: bool,
+    },
+    /// Texts, and whether they are a char's: blanks at their end do not count.
+    Among {
+        column: usize,
+        texts: Vec<(RowExpr, bool)>,
+        negated: bool,
+    },
 }
 
 /// What the integers of a column count.
@@ -86,8 +100,11 @@ impl Sift {
                 Term::Among { column, texts, negated } => {
                     let mut values: Vec<Box<[u8]>> = Vec::with_capacity(texts.len());
                     let mut any_null = false;
-                    for text in texts {
+                    for (text, padded) in texts {
                         match text.eval_constant(cx).ok()? {
+                            Value::Text(text) if *padded => {
+                                values.push(without_blanks(text.as_bytes()).into());
+                            }
                             Value::Text(text) => values.push(text.as_bytes().into()),
                             Value::Null => any_null = true,
                             _ => return None,
@@ -186,7 +203,7 @@ fn term(part: &TypedExpr) -> Option<Term> {
             let fits = given && list.len() <= TEXTS_MAX && is_text(ty) && is_text(&arg.ty);
             fits.then(|| Term::Among {
                 column: at,
-                texts: list.iter().map(RowExpr::compile).collect(),
+                texts: list.iter().map(text).collect(),
                 negated: *negated,
             })
         }
@@ -260,15 +277,8 @@ fn bound((column, ty): (usize, &SqlType), op: CompareOp, constant: &TypedExpr) -
     if !is_given(constant) {
         return None;
     }
-    // A char without a length may have blanks at its end, which a literal or parameter beside a column has not.
-    let is_plain = constant.ty != SqlType::Char(None)
-        || matches!(constant.kind, ExprKind::Literal(_) | ExprKind::Parameter(_));
-    if is_text(ty)
-        && is_text(&constant.ty)
-        && is_plain
-        && matches!(op, CompareOp::Equal | CompareOp::NotEqual)
-    {
-        let texts = vec![RowExpr::compile(constant)];
+    if is_text(ty) && is_text(&constant.ty) && matches!(op, CompareOp::Equal | CompareOp::NotEqual) {
+        let texts = vec![text(constant)];
         return Some(Term::Among { column, texts, negated: op == CompareOp::NotEqual });
     }
     let integers = matches!(ty.physical(), Physical::I16 | Physical::I32 | Physical::I64);
@@ -285,6 +295,11 @@ fn bound((column, ty): (usize, &SqlType), op: CompareOp, constant: &TypedExpr) -
         _ => return None,
     };
     Some(Term::Bound { column, unit, op, constant: RowExpr::compile(constant) })
+}
+
+/// A text that rows are compared with. Columns are stored without the blanks that a char may have at its end.
+fn text(constant: &TypedExpr) -> (RowExpr, bool) {
+    (RowExpr::compile(constant), matches!(constant.ty, SqlType::Char(_)))
 }
 
 /// Whether it is the same for all rows, and asking for it does nothing else.

@@ -12,7 +12,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use verso_env::stack;
-use verso_types::{Array, Batch, SqlType, Value};
+use verso_types::{Array, Batch, SqlType, Value, unpadded};
 
 use super::found::Places;
 use super::keys::{self, KeyTable};
@@ -387,7 +387,11 @@ fn ask(
             let mut bytes = 0;
             while operator.next(cx, &mut batch)? {
                 cx.check_cancelled()?;
-                values.extend((0..batch.rows).map(|row| first(&batch, row)));
+                let rows = (0..batch.rows).map(|row| first(&batch, row));
+                match types[0] {
+                    SqlType::Char(None) => values.extend(rows.map(unpadded)),
+                    _ => values.extend(rows),
+                }
                 bytes += batch.variable_bytes() as u64;
                 // The array itself is a copy of the list.
                 held.resize(bytes + 2 * (values.capacity() * size_of::<Value>()) as u64)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_env::stack;
 use verso_types::{
     Array, Batch, CastKind, Column, SqlType, TimeStyle, Value, cast, cast_kind, cast_known,
-    cast_machine_number, cmp_sql, eq_sql,
+    cast_machine_number, cmp_sql, eq_sql, unpadded,
 };
 
 use super::like::{LikePattern, Work, escape_mark, fits_given};
@@ -228,23 +228,34 @@ pub(super) fn compile(expr: &TypedExpr) -> Closure {
         ExprKind::Array(args) => {
             // Elements that are arrays themselves become the inner dimensions.
             let stacked = args.iter().any(|arg| matches!(arg.ty, SqlType::Array(_)));
-            if !stacked && let Some(values) = args.iter().map(literal).collect::<Option<Vec<Value>>>() {
+            if !stacked && let Some(values) = args.iter().map(kept_literal).collect::<Option<Vec<Value>>>() {
                 // Made once: rows share it.
                 let array = Value::Array(values.into());
                 return Box::new(move |_, _| Ok(array.clone()));
             }
-            let args = compile_all(args);
+            let args = compile_kept(args);
             Box::new(move |cx, input| {
                 let (values, _held) = eval_held(&args, 1, cx, input)?;
                 Ok(Value::Array(if stacked { Array::stacked(&values)? } else { values.into() }))
             })
         }
         ExprKind::Row(args) => {
-            let args = compile_all(args);
+            let args = compile_kept(args);
             Box::new(move |cx, input| Ok(Value::Record(eval_held(&args, 1, cx, input)?.0.into())))
         }
         ExprKind::JsonPath(call) => json_path(call, &expr.ty),
     }
+}
+
+/// The value of a literal as a part of an array.
+fn kept_literal(expr: &TypedExpr) -> Option<Value> {
+    let value = literal(expr)?;
+    Some(if is_padded(expr) { unpadded(value) } else { value })
+}
+
+/// Whether values have blanks at their end that arrays and rows do not keep: their parts are compared by their bytes.
+fn is_padded(expr: &TypedExpr) -> bool {
+    expr.ty.erased() == SqlType::Char(None)
 }
 
 /// The value of a literal.
@@ -336,6 +347,18 @@ fn json_path(call: &JsonPathCall, ty: &SqlType) -> Closure {
 
 pub(super) fn compile_all(args: &[TypedExpr]) -> Vec<Closure> {
     args.iter().map(compile).collect()
+}
+
+/// The same of parts of an array or row.
+fn compile_kept(args: &[TypedExpr]) -> Vec<Closure> {
+    let one = |arg: &TypedExpr| -> Closure {
+        let value = compile(arg);
+        if !is_padded(arg) {
+            return value;
+        }
+        Box::new(move |cx, input| Ok(unpadded(value(cx, input)?)))
+    };
+    args.iter().map(one).collect()
 }
 
 fn eval_all(args: &[Closure], cx: &EvalContext<'_>, input: RowInput<'_>) -> Result<Vec<Value>> {

@@ -69,6 +69,7 @@ mod uuids;
 mod windows;
 mod writers;
 
+pub(crate) use comparison::order_of;
 pub use operator_names::operand_types;
 pub use parameters::{Parameters, parameters};
 pub use quoting::quote_ident;

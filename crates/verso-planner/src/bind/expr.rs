@@ -606,6 +606,13 @@ impl Binder<'_> {
         let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
         comparable::check_call(function, &types)?;
         let ty = result_type(&function.result, &types);
+        // What is put into an array, or looked for in one, has no blanks at its end: none of its elements has.
+        let of_chars =
+            |ty: &SqlType| matches!(ty, SqlType::Array(element) if **element == SqlType::Char(None));
+        let args = match of_chars(&ty) || types.iter().any(of_chars) {
+            true => args.into_iter().map(without_blanks).collect(),
+            false => args,
+        };
         Ok(TypedExpr::new(K::Call { function, args }, ty))
     }
 

@@ -14,6 +14,7 @@ use verso_types::{Batch, Physical, SqlType, Value};
 
 use super::EngineTables;
 use super::opened::{LentRow, RowBatch};
+use super::padded;
 
 /// Columns of a table that are given by their places.
 pub(super) fn columns_at<'t>(
@@ -325,6 +326,8 @@ pub(super) struct Changer<'t> {
     unpack: Option<Unpack>,
     /// The numbers of RESERVABLE columns.
     reservable: Vec<u16>,
+    /// The numbers of columns whose values may come with blanks at their end.
+    padded: Vec<u16>,
     /// Why rows may not be changed, if they may not; they may be deleted nevertheless.
     refused: Option<verso_exec::ExecError>,
 }
@@ -341,8 +344,10 @@ impl<'t> Changer<'t> {
         let unpack = stored_ids(&heap, columns_at(table, columns), &mut row.columns);
         let reservable = table.columns.iter().filter(|column| column.reservable);
         let reservable = reservable.map(|column| column.id).collect();
+        let padded = table.columns.iter().filter(|column| padded::is_padded(column));
+        let padded = padded.map(|column| column.id).collect();
         let refused = tables.refuse_unchecked(table).err();
-        Changer { tables, heap, scan, row, unpack, reservable, refused }
+        Changer { tables, heap, scan, row, unpack, reservable, padded, refused }
     }
 
     /// Finds the row that has a key.
@@ -425,6 +430,8 @@ impl ChangeCursor for Changer<'_> {
         if columns.iter().any(|column| self.reservable.contains(column)) {
             self.tables.hold_against_reservations(&self.heap, &self.row.rows, selection, columns)?;
         }
+        let values =
+            &*padded::stored(values, |at| columns.get(at).is_some_and(|column| self.padded.contains(column)));
         let pack = Pack::of(&self.heap, columns.iter().copied());
         let packed = match &pack {
             Some(pack) => Some((pack.stored(), pack.pack(values, Some(&self.packs(pack, selection)?))?)),

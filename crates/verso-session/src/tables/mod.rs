@@ -21,6 +21,7 @@ mod duplicate;
 pub(crate) mod events;
 mod lookups;
 mod opened;
+mod padded;
 mod past;
 mod reference;
 mod reserve;
@@ -106,12 +107,12 @@ impl EngineTables<'_> {
     }
 
     /// Refuses new and changed rows that a unique index would have to check which is out of use because its keys were made from
-    /// other data of collations. Rows may go: so do those with the same key, which would keep the index from being built.
+    /// other data of collations, or in another order. Rows may go: so do those with the same key, which would keep the index from being built.
     fn refuse_unchecked(&self, table: &TableDef) -> Result<()> {
         let Some(index) = table.idle_indexes.iter().find(|index| index.unique && index.outdated) else {
             return Ok(());
         };
-        let text = format!("unique index \"{}\" was built with another version of its collation", index.name);
+        let text = format!("unique index \"{}\" was built {}", index.name, index.built_with());
         Err(TypeError::new("55000", text)
             .with_detail(format!(
                 "Rows of \"{}\" can be deleted, but not added or changed, until it is built anew.",
@@ -196,7 +197,7 @@ impl EngineTables<'_> {
     fn index(&self, heap: &Heap, index: &IndexDef) -> Result<Arc<Index>> {
         if index.outdated && !index.valid {
             // A foreign key looks its rows up by this index and by no other.
-            let text = format!("index \"{}\" was built with another version of its collation", index.name);
+            let text = format!("index \"{}\" was built {}", index.name, index.built_with());
             return Err(TypeError::new("55000", text).with_hint(BUILD_ANEW).into());
         }
         Ok(self.opened.index(self.engine, heap, index.object)?)
@@ -402,6 +403,7 @@ impl Change for EngineTables<'_> {
         if !table.options.given.is_empty() {
             self.apply_options(table);
         }
+        let rows = &*padded::stored(rows, |at| table.columns.get(at).is_some_and(padded::is_padded));
         let insert = |heap: &Arc<Heap>| {
             self.place_rows(table, heap);
             let packed = match Pack::of(heap, table.columns.iter().map(|column| column.id)) {

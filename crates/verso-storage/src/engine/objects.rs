@@ -320,6 +320,19 @@ impl Engine {
         Ok((object, root, spec))
     }
 
+    /// What an index is of, as its root says; `None` where there is no such index.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn index_spec(&self, object: ObjectId) -> Result<Option<IndexSpec>, StorageError> {
+        let shared = self.shared();
+        let Some(root) = shared.roots.lock().get(&object).copied() else { return Ok(None) };
+        if shared.object_kind(root)? != root::INDEX {
+            return Ok(None);
+        }
+        Index::read_spec(shared, object, root).map(|(spec, _)| Some(spec))
+    }
+
     /// The index with this number.
     ///
     /// # Errors

@@ -14,15 +14,15 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use verso_types::{SqlType, SystemType, Value, cmp_sql};
+use verso_types::{SqlType, Value, cmp_sql};
 
 use super::super::ExecContext;
 use super::frame::{Frame, FrameSpec, Frames};
 use super::partition::Partition;
-use crate::aggregate::{Accumulator, payload};
+use crate::aggregate::{Accumulator, ValueOrder, payload};
 use crate::error::Result;
 use crate::expr::{Executor, FoldState, FoldSteps};
-use crate::functions::{AggregateFunction, AggregateKind};
+use crate::functions::{AggregateFunction, AggregateKind, order_of};
 use crate::memory::Reservation;
 use crate::plan::{AggregateCall, WindowCall};
 
@@ -107,11 +107,6 @@ impl AggregateWindow {
         }
     }
 
-    /// Whether the argument is a number without sign, whose order is its own.
-    fn is_unsigned(&self) -> bool {
-        self.call.args.first().is_some_and(|arg| arg.ty == SqlType::System(SystemType::Xid8))
-    }
-
     /// Begins a partition.
     ///
     /// # Errors
@@ -121,10 +116,9 @@ impl AggregateWindow {
         let moving = !frames.only_grows();
         let state: Box<dyn Moving> = match self.call.function.kind {
             _ if let Some(steps) = &self.fold => Box::new(Folding::new(steps)),
-            kind @ (AggregateKind::Min | AggregateKind::Max)
-                if moving && !frames.leaves_out() && !self.is_unsigned() =>
-            {
-                Box::new(Extremes::new(kind == AggregateKind::Max))
+            kind @ (AggregateKind::Min | AggregateKind::Max) if moving && !frames.leaves_out() => {
+                let order = self.types.first().map_or(cmp_sql as ValueOrder, order_of);
+                Box::new(Extremes::new(kind == AggregateKind::Max, order))
             }
             _ if moving && Accumulator::takes_out(&self.call) => Box::new(Sliding::new(&self.call)),
             _ => Box::new(Feeding::new(&self.call)),
@@ -380,6 +374,7 @@ impl Moving for Folding {
 /// Smallest or largest values: rows that a later one beats are never asked for again.
 struct Extremes {
     largest: bool,
+    order: ValueOrder,
     /// Rows, each better than those behind it.
     queue: VecDeque<(usize, Value)>,
     /// What their values hold.
@@ -389,13 +384,13 @@ struct Extremes {
 }
 
 impl Extremes {
-    fn new(largest: bool) -> Self {
-        Self { largest, queue: VecDeque::new(), payload: 0, seen: 0 }
+    fn new(largest: bool, order: ValueOrder) -> Self {
+        Self { largest, order, queue: VecDeque::new(), payload: 0, seen: 0 }
     }
 
     /// Whether `a` is better than `b`.
     fn better(&self, a: &Value, b: &Value) -> bool {
-        let order = cmp_sql(a, b);
+        let order = (self.order)(a, b);
         if self.largest { order.is_gt() } else { order.is_lt() }
     }
 }
