@@ -3,6 +3,8 @@
 //! G1. Such an expression depends on the row alone: it is immutable (42P17), has no subquery, and reads no other generated
 //!     column. That is asked when it is defined: what a file has is computed as it was, but no search uses an index over what is not
 //!     immutable.
+//! G2. Values are computed from columns that are not generated. An expression of an index may read generated columns, as
+//!     PostgreSQL's may: their expressions stand in it in their places.
 
 use std::sync::Arc;
 
@@ -15,6 +17,7 @@ use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::{Scope, is_hidden};
 use super::steady::is_immutable;
+use super::virtual_columns::expand;
 use super::walk::columns_of;
 use crate::errors::SqlError;
 use verso_parser::syntax::Expr;
@@ -164,6 +167,12 @@ impl Binder<'_> {
             Ok(Generated { column: at, value: self.stored_generation(column, table)? })
         };
         let mut generated: Vec<Generated> = generated.map(bind).collect::<Result<_, SqlError>>()?;
+        // All are computed from the row as it is given: one of an index that reads another one computes that, too (G2).
+        let (mut own, plain): (Vec<_>, Vec<_>) =
+            generated.into_iter().partition(|one| table.columns[one.column].is_hidden());
+        own.iter_mut().for_each(|one| expand(&mut one.value, &plain, 0));
+        generated = plain.into_iter().chain(own).collect();
+        generated.sort_by_key(|one| one.column);
         if [TriggerEvent::Insert, TriggerEvent::Update]
             .map(|event| triggers_change_rows(table, event))
             .contains(&true)

@@ -54,6 +54,12 @@ impl Binder<'_> {
     /// What an operator of users takes at its right where a literal without a type stands there; `None` where none is meant.
     pub(super) fn right_of_user_operator(&self, op: &str, left: &SqlType) -> Option<SqlType> {
         let (_, declared) = self.users_operators(op, 2);
+        // It is taken for one of the other side's type first.
+        let own = left.without_modifiers();
+        let is_own = |side: &ArgType| matches!(side, ArgType::Exact(ty) if *ty == own);
+        if declared.iter().any(|sides| sides.len() == 2 && sides.iter().all(is_own)) {
+            return Some(own);
+        }
         match resolve(&declared, &[left.clone(), SqlType::Unknown], true) {
             Resolution::One(_, to) => to.get(1).cloned(),
             Resolution::Ambiguous | Resolution::None => None,
