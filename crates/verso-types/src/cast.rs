@@ -321,9 +321,7 @@ fn read_text(text: &str, to: &SqlType, kind: CastKind, tz: &TimeStyle) -> Result
         SqlType::Interval(Some(_)) => parse_text(&SqlType::Interval(None), text, tz),
         SqlType::Bit(Some(_)) | SqlType::Varbit(Some(_)) => {
             match parse_text(&to.without_modifiers(), text, tz)? {
-                Value::Opaque(bits) => {
-                    cast_opaque(&bits, to, kind).unwrap_or_else(|| Ok(Value::Opaque(bits)))
-                }
+                Value::Opaque(bits) => cast_opaque(&bits, to, kind).unwrap_or(Ok(Value::Opaque(bits))),
                 other => Ok(other),
             }
         }

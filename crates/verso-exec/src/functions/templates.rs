@@ -403,7 +403,7 @@ fn shown(micros: i64, template: &[Step], offset: i32, zone: &str) -> Result<Valu
 fn timestamp_to_char(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     match args {
         [Value::Timestamp(_), Value::Text(template)] if template.is_empty() => Ok(Value::Null),
-        [Value::Timestamp(micros), Value::Text(template)] => shown_plain(*micros, &*steps(template)?),
+        [Value::Timestamp(micros), Value::Text(template)] => shown_plain(*micros, &steps(template)?),
         _ => Err(unexpected("to_char", args)),
     }
 }
@@ -545,7 +545,7 @@ fn interval_to_char(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         days: value.days.into(),
         micros: value.micros,
     };
-    Ok(Value::Text(lengths.format(&*steps(template)?)?.into()))
+    Ok(Value::Text(lengths.format(&steps(template)?)?.into()))
 }
 
 static TEMPLATES: &[BuiltinFunction] = &[

@@ -330,7 +330,12 @@ impl<'b> Lowering<'b> {
             (_, Some(_), Some(types)) if types.len() == 2 => types[1].clone(),
             _ => ours.clone(),
         };
-        let [to, of] = operands::taken(op, &[ours, element], None);
+        // One of users takes what it has been found for.
+        let [to, of] = match (self.trace.operator_at(point), self.trace.taken(point)) {
+            (Some(_), Some(types)) if types.len() == 2 => [types[0].clone(), types[1].clone()],
+            (Some(_), _) => [ours, element],
+            (None, _) => operands::taken(op, &[ours, element], None),
+        };
         let left = self.typed(left, &to)?;
         let right = self.typed(right, &SqlType::Array(Box::new(of)))?;
         let op = self.operator_shown(op, point);
