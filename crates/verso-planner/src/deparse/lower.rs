@@ -327,15 +327,10 @@ impl<'b> Lowering<'b> {
         let (ours, array) = (self.type_of(left), self.type_of(right));
         let element = match (&array, self.trace.operator_at(point), self.trace.taken(point)) {
             (SqlType::Array(element), _, _) => (**element).clone(),
-            (_, Some(_), Some(types)) if types.len() == 2 => types[1].clone(),
+            (_, Some(_), Some(types)) if types.len() == 2 && types[0] == ours => types[1].clone(),
             _ => ours.clone(),
         };
-        // One of users takes what it has been found for.
-        let [to, of] = match (self.trace.operator_at(point), self.trace.taken(point)) {
-            (Some(_), Some(types)) if types.len() == 2 => [types[0].clone(), types[1].clone()],
-            (Some(_), _) => [ours, element],
-            (None, _) => operands::taken(op, &[ours, element], None),
-        };
+        let [to, of] = operands::taken(op, &[ours, element], None);
         let left = self.typed(left, &to)?;
         let right = self.typed(right, &SqlType::Array(Box::new(of)))?;
         let op = self.operator_shown(op, point);
