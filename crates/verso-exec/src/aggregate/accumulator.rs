@@ -14,7 +14,6 @@ use super::ordered::{OrderedRows, ValueOrder};
 use super::places::Places;
 use super::seen::Seen;
 use crate::error::Result;
-use crate::functions::support::chosen;
 use crate::functions::{self, AggregateKind, order_of};
 use crate::memory::{VALUE_BYTES_MAX, check_length};
 use crate::plan::AggregateCall;
@@ -210,17 +209,6 @@ impl State {
     }
 }
 
-/// Numbers without sign, whose order is not that of the integers that hold them.
-const XID8: SqlType = SqlType::System(SystemType::Xid8);
-
-fn smaller_xid8(a: &Value, b: &Value) -> Result<Value> {
-    chosen(&[a.clone(), b.clone()], &[XID8], false)
-}
-
-fn larger_xid8(a: &Value, b: &Value) -> Result<Value> {
-    chosen(&[a.clone(), b.clone()], &[XID8], true)
-}
-
 impl Accumulator {
     /// The same sum of numerics as a sum, or as an average.
     pub fn averaging(mut self, wanted: bool) -> Accumulator {
@@ -249,8 +237,6 @@ impl Accumulator {
                 }
                 _ => State::Float { sum: FloatSum::default(), average },
             },
-            AggregateKind::Min if arg == XID8 => State::Folded { value: Value::Null, with: smaller_xid8 },
-            AggregateKind::Max if arg == XID8 => State::Folded { value: Value::Null, with: larger_xid8 },
             AggregateKind::Min => State::Extreme { best: Value::Null, largest: false, order: order_of(&arg) },
             AggregateKind::Max => State::Extreme { best: Value::Null, largest: true, order: order_of(&arg) },
             AggregateKind::BoolAnd => State::Bool { value: None, all: true },
@@ -969,6 +955,8 @@ fn extreme_row(
             | SqlType::LongNumeric(_)
             // The blanks at their end do not count.
             | SqlType::Char(None)
+            // They have no sign.
+            | SqlType::System(SystemType::Xid8)
     ) {
         return None;
     }
