@@ -47,42 +47,20 @@ macro_rules! comparisons {
     };
 }
 
-/// A comparison of char(n).
-macro_rules! padded {
-    ($($op:literal $compare:ident),*) => {
-        &[$(comparison!(
-            $op,
-            $compare,
-            ArgType::Exact(SqlType::Char(None)),
-            ArgType::Exact(SqlType::Char(None)),
-            Some(Kernel::Compare(CompareOp::$compare)),
-            cmp_padded
-        )),*]
+/// All comparisons of a type whose values have an order of their own, by kernels that know it, too.
+macro_rules! ordered {
+    ($arg:expr, $order:ident) => {
+        ordered!($arg, $order: "=" Equal, "<>" NotEqual, "<" Less, "<=" LessOrEqual, ">" Greater, ">=" GreaterOrEqual)
+    };
+    ($arg:expr, $order:ident: $($op:literal $compare:ident),*) => {
+        &[$(comparison!($op, $compare, $arg, $arg, Some(Kernel::Compare(CompareOp::$compare)), $order)),*]
     };
 }
 
-static PADDED: &[BuiltinFunction] = padded!(
-    "=" Equal, "<>" NotEqual, "<" Less, "<=" LessOrEqual, ">" Greater, ">=" GreaterOrEqual
-);
+static PADDED: &[BuiltinFunction] = ordered!(ArgType::Exact(SqlType::Char(None)), cmp_padded);
 
-const XID8: ArgType = ArgType::Exact(SqlType::System(SystemType::Xid8));
-
-macro_rules! unsigned {
-    ($($op:literal $compare:ident),*) => {
-        &[$(comparison!(
-            $op,
-            $compare,
-            XID8,
-            XID8,
-            Some(Kernel::Compare(CompareOp::$compare)),
-            cmp_unsigned
-        )),*]
-    };
-}
-
-static UNSIGNED: &[BuiltinFunction] = unsigned!(
-    "=" Equal, "<>" NotEqual, "<" Less, "<=" LessOrEqual, ">" Greater, ">=" GreaterOrEqual
-);
+static UNSIGNED: &[BuiltinFunction] =
+    ordered!(ArgType::Exact(SqlType::System(SystemType::Xid8)), cmp_unsigned);
 
 /// How values of a type are ordered.
 pub(crate) fn order_of(ty: &SqlType) -> fn(&Value, &Value) -> Ordering {
@@ -91,6 +69,11 @@ pub(crate) fn order_of(ty: &SqlType) -> fn(&Value, &Value) -> Ordering {
         SqlType::System(SystemType::Xid8) => cmp_unsigned,
         _ => cmp_sql,
     }
+}
+
+/// How the first argument's type is ordered.
+fn order_of_first(types: &[SqlType]) -> fn(&Value, &Value) -> Ordering {
+    types.first().map_or(cmp_sql, order_of)
 }
 
 /// The order of two numbers of 64 bits without sign.
@@ -186,7 +169,7 @@ static UNORDERED: &[BuiltinFunction] = {
 
 /// `value op ANY (array)`, or ALL: NULL where that depends on a NULL.
 fn quantified(args: &[Value], types: &[SqlType], op: CompareOp, all: bool) -> Value {
-    let order = types.first().map_or(cmp_sql as fn(&Value, &Value) -> Ordering, order_of);
+    let order = order_of_first(types);
     let [value, Value::Array(elements)] = args else { return Value::Null };
     let mut unknown = false;
     for element in elements.iter() {
@@ -233,7 +216,7 @@ static QUANTIFIED: &[BuiltinFunction] = quantified!(
 
 /// The extreme of the arguments that are not NULL.
 fn extreme(args: &[Value], types: &[SqlType], keep: CompareOp) -> Value {
-    let order = types.first().map_or(cmp_sql as fn(&Value, &Value) -> Ordering, order_of);
+    let order = order_of_first(types);
     let mut best = &Value::Null;
     for arg in args.iter().filter(|arg| !arg.is_null()) {
         if best.is_null() || keep.holds(order(arg, best)) {

@@ -3,7 +3,7 @@
 use verso_env::recursion;
 use verso_exec::functions::{ArgType, BuiltinFunction, WITH_BLANKS, operator_candidates};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
-use verso_types::{CastKind, SqlType, Value, cast_kind};
+use verso_types::{CastKind, SqlType, Value, cast_kind, unpadded};
 
 use super::Binder;
 use super::call::without_sets;
@@ -781,11 +781,7 @@ pub(super) fn without_blanks(expr: TypedExpr) -> TypedExpr {
         return expr;
     }
     if let K::Literal(value) = expr.kind {
-        let value = match value {
-            Value::Text(text) => Value::text(text.trim_end_matches(' ')),
-            other => other,
-        };
-        return TypedExpr::literal(value, expr.ty);
+        return TypedExpr::literal(unpadded(value), expr.ty);
     }
     let cast = |expr, ty| TypedExpr::new(K::Cast { arg: Box::new(expr), kind: CastKind::Implicit }, ty);
     cast(cast(expr, SqlType::Text), SqlType::Char(None))
