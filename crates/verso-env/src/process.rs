@@ -1,5 +1,7 @@
 //! What the operating system says about this process: memory and page faults. Linux only; `None` elsewhere.
 
+use std::sync::OnceLock;
+
 /// Page faults of this process since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounters {
@@ -24,9 +26,11 @@ pub fn machine_bytes() -> Option<u64> {
     linux::machine_bytes()
 }
 
-/// Processors that this process may use, at least 1.
+/// Processors that this process may use, at least 1, as they were at the first call: the system takes files of control groups to
+/// tell, and batches ask between their turns.
 pub fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
 /// Page faults so far.

@@ -175,23 +175,44 @@ fn constant(expr: &TypedExpr) -> Option<Value> {
     match &expr.kind {
         K::Literal(value) => Some(value.clone()),
         K::Cast { arg, .. } => constant(arg),
-        K::Call { function, args } => {
-            // Dates and intervals, as reports have them.
-            let sign = match function.operator? {
-                "+" => 1.0,
-                "-" => -1.0,
-                _ => return None,
-            };
-            let [a, b] = args.as_slice() else { return None };
-            let (start, Value::Interval(span)) = (constant(a)?, constant(b)?) else { return None };
-            let micros =
-                (f64::from(span.months) * 30.44 + f64::from(span.days)) * 86_400e6 + span.micros as f64;
-            match start {
-                Value::Date(_) | Value::Timestamp(_) | Value::Timestamptz(_) => {
-                    Some(Value::Timestamp((scalar(&start)? + sign * micros) as i64))
-                }
-                _ => None,
-            }
+        K::Call { function, args } => calculated(function.operator?, args),
+        _ => None,
+    }
+}
+
+/// What an operator makes of constants: numbers, dates and intervals, to which an estimate has no need of exactness.
+fn calculated(operator: &str, args: &[TypedExpr]) -> Option<Value> {
+    verso_env::stack::check().ok()?;
+    let (a, b) = match args {
+        [arg] if operator == "-" => return Some(Value::Float8(-constant(arg)?.as_f64()?)),
+        [a, b] => (constant(a)?, constant(b)?),
+        _ => return None,
+    };
+    if let (Some(a), Some(b)) = (a.as_f64(), b.as_f64()) {
+        return Some(Value::Float8(match operator {
+            "+" => a + b,
+            "-" => a - b,
+            "*" => a * b,
+            "/" if b != 0.0 => a / b,
+            _ => return None,
+        }));
+    }
+    let sign = match operator {
+        "+" => 1.0,
+        "-" => -1.0,
+        _ => return None,
+    };
+    let micros = match &b {
+        Value::Interval(span) => {
+            (f64::from(span.months) * 30.44 + f64::from(span.days)) * 86_400e6 + span.micros as f64
+        }
+        // Days, behind a date.
+        _ if matches!(a, Value::Date(_)) => b.as_f64()? * 86_400e6,
+        _ => return None,
+    };
+    match a {
+        Value::Date(_) | Value::Timestamp(_) | Value::Timestamptz(_) => {
+            Some(Value::Timestamp((scalar(&a)? + sign * micros) as i64))
         }
         _ => None,
     }

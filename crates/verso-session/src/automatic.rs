@@ -9,7 +9,9 @@
 //!    share `autovacuum_analyze_scale_factor` of its rows: PostgreSQL's rule, its settings and their defaults. A table may have
 //!    its own (`WITH (autovacuum_analyze_threshold = …)`).
 //! 2. No lock is waited for, and who waits for a lock of the table ends its analysis: both are tried again after [`RETRY`].
-//! 3. A table is analyzed at most once in `autovacuum_naptime`. Nothing is looked at while nothing changes.
+//! 3. A table is analyzed at most once in `autovacuum_naptime`, and once in a [`HASTE`]th of it when as many rows have changed
+//!    as it had: what is known of a table that was analyzed in the middle of its load is of no use. Nothing is looked at while
+//!    nothing changes.
 //! 4. The thread holds the database only in its rounds; who drops the database last waits for the round.
 
 use std::collections::HashMap;
@@ -36,6 +38,8 @@ use verso_planner::errors::{SqlError, sqlstate};
 const PAUSE: Duration = Duration::from_secs(1);
 /// From a table that could not be analyzed to the next try.
 const RETRY: Duration = Duration::from_secs(10);
+/// A table that has become another one is analyzed after this part of the pause between two analyses.
+const HASTE: u64 = 6;
 /// Changed rows that are a reason to look at a table again of which nothing is known.
 const UNKNOWN: u64 = 1_000;
 
@@ -117,6 +121,11 @@ impl AutoSettings {
     /// As many changed rows make a table due.
     fn due(&self, rows: f64) -> u64 {
         (self.threshold as f64 + self.scale * rows) as u64 + 1
+    }
+
+    /// The pause between two analyses of a table that had so many rows, of which so many have changed.
+    fn nap_ms(&self, rows: f64, changed: u64) -> u64 {
+        if changed as f64 >= rows { self.nap_ms / HASTE } else { self.nap_ms }
     }
 }
 
@@ -243,9 +252,11 @@ impl Session {
                 }
                 let last = known.get(&heap).and_then(|known| known.last_automatic);
                 let passed = last.map_or(u64::MAX, |last| session.micros_since(last) / 1_000);
-                if naps && passed < settings.nap_ms {
-                    changed.tell_at(u64::MAX);
-                    wait(Duration::from_millis(settings.nap_ms - passed));
+                let nap_ms = settings.nap_ms(rows, changed.since_analyze());
+                if naps && passed < nap_ms {
+                    let hastens = nap_ms == settings.nap_ms;
+                    changed.tell_at(if hastens { rows.ceil() as u64 } else { u64::MAX });
+                    wait(Duration::from_millis(nap_ms - passed));
                     continue;
                 }
                 due.push(Due { table: Arc::clone(table), changed });
@@ -331,5 +342,19 @@ fn run(instance: &Weak<Instance>, changes: &Sleeper, stop: &AtomicBool) {
                 (next, told) = (Some(RETRY), Some(error.message));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AutoSettings;
+
+    #[test]
+    fn a_table_that_has_become_another_one_waits_less() {
+        let settings = AutoSettings::default();
+        assert_eq!(settings.nap_ms(1_000.0, 150), 60_000);
+        assert_eq!(settings.nap_ms(1_000.0, 999), 60_000);
+        assert_eq!(settings.nap_ms(1_000.0, 1_000), 10_000);
+        assert_eq!(settings.nap_ms(0.0, 51), 10_000);
     }
 }

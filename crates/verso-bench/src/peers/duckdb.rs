@@ -90,7 +90,10 @@ impl Duckdb {
             .map_err(|reason| error(reason.to_string()))?;
         let input = process.stdin.take();
         let output = BufReader::new(process.stdout.take().expect("stdout is piped above"));
-        Ok(Duckdb { process, input, output, way })
+        let mut engine = Duckdb { process, input, output, way };
+        // Statements of more than two seconds would draw it among the rows.
+        engine.run("SET enable_progress_bar = false")?;
+        Ok(engine)
     }
 
     /// Runs a statement of one line.

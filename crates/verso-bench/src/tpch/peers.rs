@@ -9,7 +9,7 @@ use verso_env::Env;
 
 use super::queries::{Answer, queries};
 use super::rows::{TABLES, Table};
-use super::{Found, Load, TpchTask, millis_of};
+use super::{Found, Load, Query, TpchTask, millis_of};
 use crate::BenchError;
 use crate::folder::remove_database;
 use crate::peers::duckdb::{self, Duckdb};
@@ -26,6 +26,8 @@ trait Engine {
     fn copy(&mut self, table: &Table, file: &Path) -> Result<(), BenchError>;
     /// Lets statements use so many threads.
     fn use_threads(&mut self, threads: usize) -> Result<(), BenchError>;
+    /// Ends queries that take longer, if the engine can.
+    fn limit(&mut self, seconds: u64) -> Result<(), BenchError>;
 }
 
 /// Writes the rows of all tables into files.
@@ -76,6 +78,7 @@ pub(super) fn postgres(env: &Env, task: &TpchTask, dsn: &str) -> Result<Found, B
     let size = format!(
         "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r'"
     );
+    engine.limit(0)?;
     let size = engine.answer(&size)?;
     found.load.bytes = size.first().and_then(|row| row.first()?.parse().ok());
     engine.run(&format!("DROP SCHEMA {SCHEMA} CASCADE"))?;
@@ -97,6 +100,7 @@ fn measure(env: &Env, task: &TpchTask, engine: &mut impl Engine) -> Result<Found
     }
     let mut found = Found { load: Load { s: seconds(), data_s, bytes: None }, ..Found::default() };
     engine.run("ANALYZE")?;
+    engine.limit(task.limit)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     for (at, sql) in queries(task.scale).iter().enumerate() {
         let number = at + 1;
@@ -104,15 +108,29 @@ fn measure(env: &Env, task: &TpchTask, engine: &mut impl Engine) -> Result<Found
             continue;
         }
         eprintln!("tpch: {name}, query {number}");
-        engine.use_threads(1)?;
-        let (alone, _) = millis_of(env, task.runs, || engine.answer(sql))?;
         engine.use_threads(cores)?;
-        let (mut query, answer) = millis_of(env, task.runs, || engine.answer(sql))?;
-        query.ms_1_worker = Some(alone.ms);
+        let Some((mut query, answer)) = in_time(millis_of(env, task.runs, || engine.answer(sql)))? else {
+            eprintln!("tpch: {name}, query {number} takes more than {} s", task.limit);
+            let ms = task.limit as f64 * 1e3;
+            found.queries.insert(number, Query { ms, over_limit: true, ..Query::default() });
+            continue;
+        };
+        engine.use_threads(1)?;
+        let alone = in_time(millis_of(env, task.runs, || engine.answer(sql)))?;
+        query.ms_1_worker = alone.map(|(alone, _)| alone.ms);
         found.queries.insert(number, query);
         found.answers.insert(number, answer);
     }
     Ok(found)
+}
+
+/// What a query gave; nothing of one that took longer than it may.
+fn in_time<T>(asked: Result<T, BenchError>) -> Result<Option<T>, BenchError> {
+    match asked {
+        // 57014, in PostgreSQL's words.
+        Err(BenchError::Engine { message, .. }) if message.contains("due to statement timeout") => Ok(None),
+        asked => asked.map(Some),
+    }
 }
 
 impl Engine for Duckdb {
@@ -139,6 +157,10 @@ impl Engine for Duckdb {
 
     fn use_threads(&mut self, threads: usize) -> Result<(), BenchError> {
         Duckdb::run(self, &format!("SET threads = {threads}"))
+    }
+
+    fn limit(&mut self, _seconds: u64) -> Result<(), BenchError> {
+        Ok(())
     }
 }
 
@@ -171,6 +193,10 @@ impl Engine for Postgres {
     fn use_threads(&mut self, threads: usize) -> Result<(), BenchError> {
         // Its leader works as well.
         self.run(&format!("SET max_parallel_workers_per_gather = {}", threads - 1))
+    }
+
+    fn limit(&mut self, seconds: u64) -> Result<(), BenchError> {
+        self.run(&format!("SET statement_timeout = '{seconds}s'"))
     }
 }
 

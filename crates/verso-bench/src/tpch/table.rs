@@ -37,7 +37,9 @@ pub(super) fn table(report: &Report) -> String {
         let _ = write!(out, "{number:<8}");
         for engine in report.engines.values() {
             let query = &engine[number];
-            let _ = write!(out, "{:>12.1}{:>10.1}", query.ms, query.ms_1_worker.unwrap_or_default());
+            let sign = if query.over_limit { "> " } else { "" };
+            let alone = query.ms_1_worker.map_or_else(String::new, |ms| format!("{ms:.1}"));
+            let _ = write!(out, "{:>12}{alone:>10}", format!("{sign}{:.1}", query.ms));
         }
         let query = &verso[number];
         let megabytes = |bytes: Option<u64>| format!("{:.1} MB", bytes.unwrap_or_default() as f64 / 1e6);
@@ -53,7 +55,7 @@ pub(super) fn table(report: &Report) -> String {
     for (peer, reason) in &report.skipped {
         let _ = writeln!(out, "{peer}: skipped, {reason}");
     }
-    out.push_str("\nmean: geometric; ratio: Verso's time over that of the quickest peer; memory: what the operators held at most, added up\n");
+    out.push_str("\nmean: geometric; ratio: Verso's time over that of the quickest peer; memory: what the operators held at most, added up; > : given up, which the mean counts as so long\n");
     out
 }
 

@@ -9,6 +9,7 @@ fn task(folder: &std::path::Path, tpch: Subject) -> TpchTask {
         scale: 0.01,
         runs: 1,
         only: Vec::new(),
+        limit: 60,
         pool_bytes: 64 << 20,
         work_mem: None,
     }
@@ -29,18 +30,25 @@ fn all_queries_are_answered_measured_and_drawn() {
         queries: Vec::new(),
         peers: Vec::new(),
         work_mem: None,
+        limit: 60,
         pool_bytes: 64 << 20,
         json: None,
         plot: None,
         folder: None,
     };
     let calibration = Calibration { memcpy_gb_s: 1.0, fdatasync_per_s: 1.0, two_threads: 1.0 };
-    let report =
-        report(&options, calibration, &BTreeMap::from([("verso".to_owned(), found)]), BTreeMap::new());
+    // A peer that gave its third query up.
+    let mut slow = found.clone();
+    slow.queries.insert(3, Query { ms: 60_000.0, over_limit: true, ..Query::default() });
+    let engines = BTreeMap::from([("verso".to_owned(), found), ("postgres".to_owned(), slow)]);
+    let report = report(&options, calibration, &engines, BTreeMap::new());
     let json = serde_json::to_value(&report).expect("serialises");
     assert!(json["verso"]["q1"]["ms"].as_f64() > Some(0.0) && json["load"]["bytes"].as_u64() > Some(0));
     assert!(json["geomean"]["verso"].as_f64() > Some(0.0));
     assert_eq!(table::table(&report).lines().filter(|line| line.starts_with('q')).count(), 23);
+    assert!(table::table(&report).contains("> 60000.0"));
+    assert_eq!(json["postgres"]["q3"]["over_limit"], true);
+    assert!(json["verso"]["q3"].get("over_limit").is_none());
     let picture = folder.path().join("tpch.svg");
     chart::write(&[plot::times(&report)], &picture).expect("drawn");
     assert!(std::fs::read_to_string(&picture).expect("written").contains("Q22"));
