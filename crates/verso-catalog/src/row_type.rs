@@ -42,7 +42,7 @@ pub(crate) fn row_type(
         array: Oid(of.array),
         schema: Arc::clone(schema),
         name: Arc::clone(name),
-        ty: SqlType::Row(Arc::new(RowType { of: Some(of), fields })),
+        ty: SqlType::Row(Arc::new(RowType::named(of, fields))),
     }
 }
 

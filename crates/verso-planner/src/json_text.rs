@@ -18,7 +18,7 @@ pub fn path_call(call: &JsonPathCall, ty: &SqlType, one: &mut dyn FnMut(&TypedEx
     {
         match call.domain.as_ref().map(|domain| &domain.kind) {
             Some(ExprKind::Domain { rules, .. }) => {
-                out.push_str(&format!(" RETURNING {}", rules.domain.shown()));
+                out.push_str(&format!(" RETURNING {}", rules.of));
             }
             _ => out.push_str(&format!(" RETURNING {ty}")),
         }

@@ -155,7 +155,7 @@ mod tests {
     fn row() -> SqlType {
         let of = CompositeName { oid: 20_001, array: 20_000, schema: "public".into(), name: "t".into() };
         let fields = vec![("a".into(), SqlType::Int4), ("b".into(), SqlType::Text)];
-        SqlType::Row(Arc::new(RowType { of: Some(of), fields }))
+        SqlType::Row(Arc::new(RowType::named(of, fields)))
     }
 
     fn read(text: &str) -> Result<String, TypeError> {

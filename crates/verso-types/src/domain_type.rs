@@ -2,6 +2,8 @@
 //!
 //! D1. A domain stands in declarations only: of columns, arguments, results, variables and casts. Values, batches, keys and what
 //!     clients are told are of the type beneath it ([`SqlType::erased`]).
+//!     So a field of a composite type has the type beneath, and its domain is noted beside it ([`RowType::declared`]); whoever makes
+//!     a row of other values asks the domain, and a row that is one of the type already is not asked again.
 //! D2. Two domains are the same if their oids are; derived equality also compares what they demand, so that a definition
 //!     which holds a domain changes when the domain does.
 
@@ -10,6 +12,8 @@ use std::sync::Arc;
 use crate::error::TypeError;
 use crate::keyword::quoted;
 use crate::names;
+#[cfg(doc)]
+use crate::sqltype::RowType;
 use crate::sqltype::SqlType;
 
 /// A domain.
@@ -91,6 +95,18 @@ impl SqlType {
         match self {
             SqlType::Domain(_) => true,
             SqlType::Array(element) => element.is_constrained(),
+            _ => false,
+        }
+    }
+    /// Is it a composite type with fields of domains, or made of one: does a row or text that becomes one of it have to be
+    /// checked?
+    pub fn has_constrained_fields(&self) -> bool {
+        match self {
+            SqlType::Row(row) => {
+                row.declared.is_some()
+                    || row.of.is_some() && row.fields.iter().any(|(_, ty)| ty.has_constrained_fields())
+            }
+            SqlType::Array(element) => element.has_constrained_fields(),
             _ => false,
         }
     }

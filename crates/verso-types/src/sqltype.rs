@@ -144,8 +144,37 @@ impl IntervalSpec {
 pub struct RowType {
     /// The composite type that it is; none for rows of relations and of expressions.
     pub of: Option<CompositeName>,
-    /// Names and types, in order.
+    /// Names and types, in order: those of the values.
     pub fields: Vec<(Arc<str>, SqlType)>,
+    /// What the fields of a composite type were declared as, where one of them is of a domain.
+    pub declared: Option<Box<[SqlType]>>,
+}
+
+impl RowType {
+    /// The columns of a row of no composite type.
+    pub fn unnamed(fields: Vec<(Arc<str>, SqlType)>) -> RowType {
+        RowType { of: None, fields, declared: None }
+    }
+
+    /// A composite type with these fields, as they are declared.
+    pub fn named(of: CompositeName, mut fields: Vec<(Arc<str>, SqlType)>) -> RowType {
+        let constrained = fields.iter().any(|(_, ty)| ty.is_constrained());
+        let declared = constrained.then(|| fields.iter().map(|(_, ty)| ty.clone()).collect());
+        if constrained {
+            fields.iter_mut().for_each(|(_, ty)| *ty = ty.erased());
+        }
+        RowType { of: Some(of), fields, declared }
+    }
+
+    /// What the field at a place was declared as.
+    pub fn declared(&self, at: usize) -> &SqlType {
+        self.declared.as_ref().and_then(|declared| declared.get(at)).unwrap_or(&self.fields[at].1)
+    }
+
+    /// The names of the fields, and what they were declared as.
+    pub fn as_declared(&self) -> impl Iterator<Item = (&Arc<str>, &SqlType)> {
+        self.fields.iter().enumerate().map(|(at, (name, _))| (name, self.declared(at)))
+    }
 }
 
 /// The name of a user's type, as it was written: the catalog says what it means.

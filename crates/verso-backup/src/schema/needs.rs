@@ -96,7 +96,7 @@ impl Finder {
     pub fn of_definition(&self, ty: &TypeDef) -> Needs {
         let mut found = Needs::new();
         match &ty.ty {
-            SqlType::Row(row) => row.fields.iter().for_each(|(_, field)| self.of_type(field, &mut found)),
+            SqlType::Row(row) => row.as_declared().for_each(|(_, field)| self.of_type(field, &mut found)),
             SqlType::Domain(domain) => self.of_type(&domain.base, &mut found),
             SqlType::Range(of) => self.of_type(&of.subtype(), &mut found),
             _ => {}

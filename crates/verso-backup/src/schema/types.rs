@@ -72,7 +72,7 @@ pub(super) fn steps_of(types: Vec<&Arc<TypeDef>>, dialect: Dialect) -> Result<Ve
     for ty in types {
         if let SqlType::Row(row) = &ty.ty {
             let fields: Vec<String> =
-                row.fields.iter().map(|(field, ty)| format!("{} {}", name(field), type_text(ty))).collect();
+                row.as_declared().map(|(field, ty)| format!("{} {}", name(field), type_text(ty))).collect();
             let place = qualified(&ty.schema, &ty.name);
             steps.push(step(Kind::Type, format!("CREATE TYPE {place} AS ({})", fields.join(", "))));
         }
@@ -116,7 +116,7 @@ fn uses(ty: &SqlType, other: &SqlType) -> bool {
             SqlType::Range(of) => uses(&of.subtype(), other),
             // Made with its range type.
             SqlType::Multirange(of) => uses(&of.clone().ty(false), other),
-            SqlType::Row(row) => row.fields.iter().any(|(_, ty)| uses(ty, other)),
+            SqlType::Row(row) => row.as_declared().any(|(_, ty)| uses(ty, other)),
             _ => false,
         }
 }

@@ -68,6 +68,9 @@ ALTER DOMAIN sure ADD CONSTRAINT later CHECK (VALUE <> 50) NOT VALID;
 CREATE DOMAIN happy AS shop."Mood" CHECK (VALUE <> 'sad');
 CREATE TABLE of_domains (a shop."Pos int", b sure, c shop."Pos int"[], d happy DEFAULT 'great');
 INSERT INTO of_domains VALUES (2, 4, '{6,8}', 'happy'), (DEFAULT, 6, NULL, DEFAULT);
+CREATE TYPE with_domains AS (many shop."Pos int", feeling happy, others sure[]);
+CREATE TABLE of_fields (a integer, f with_domains DEFAULT ROW(2, 'great', NULL));
+INSERT INTO of_fields VALUES (1, ROW(4, 'happy', '{6}')), (2, DEFAULT);
 CREATE FUNCTION halved(n shop."Pos int") RETURNS sure LANGUAGE sql AS 'SELECT n / 2';
 CREATE TYPE shop."Span" AS RANGE (subtype = float8, multirange_type_name = shop."Spans");
 CREATE TYPE moods AS RANGE (subtype = shop."Mood");
@@ -197,6 +200,8 @@ const QUESTIONS: &[&str] = &[
     "SELECT id, p, q, k::text FROM kept",
     "SELECT pg_get_viewdef('pairs'::regclass), pg_get_viewdef('by_key'::regclass), (SELECT count(*) FROM pairs), (SELECT count(*) FROM by_key)",
     "SELECT *, halved(8) FROM of_domains ORDER BY a",
+    "SELECT a, f, (f).many FROM of_fields ORDER BY a",
+    "SELECT attname, atttypid::regtype::text FROM pg_attribute WHERE attrelid = 'with_domains'::regclass ORDER BY attnum",
     "SELECT typname, typbasetype::regtype::text, typtypmod, typnotnull, typdefault FROM pg_type WHERE typtype = 'd' ORDER BY 1",
     "SELECT id, mood, moods, mood > 'sad', mood_of(id) FROM feels ORDER BY mood, id",
     "SELECT rngtypid::regtype::text, rngsubtype::regtype::text, rngmultitypid::regtype::text FROM pg_range WHERE rngtypid >= 16384 ORDER BY 1",

@@ -260,7 +260,7 @@ pub(super) fn made_of(ty: &SqlType, made: &mut BTreeSet<Oid>) {
             // Relations are held by their own locks.
             let own = row.of.as_ref().filter(|of| of.array != of.oid | ARRAY);
             made.extend(own.map(|of| Oid(of.oid)));
-            row.fields.iter().for_each(|(_, ty)| made_of(ty, made));
+            row.as_declared().for_each(|(_, ty)| made_of(ty, made));
         }
         _ => {}
     }

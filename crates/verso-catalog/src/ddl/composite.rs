@@ -103,7 +103,7 @@ fn check_fields(fields: &[(Arc<str>, SqlType)]) -> Result<(), CatalogError> {
                 format!("column \"{name}\" specified more than once"),
             ));
         }
-        check_depth(ty)?;
+        check_depth(&ty.erased())?;
     }
     Ok(())
 }

@@ -332,7 +332,7 @@ impl TypeUses {
         let mut fields = Vec::new();
         for one in snapshot.types() {
             let SqlType::Row(row) = &one.ty else { continue };
-            let its = row.fields.iter().filter(|(_, ty)| is_it(ty));
+            let its = row.as_declared().filter(|(_, ty)| is_it(ty));
             fields.extend(its.map(|(name, _)| (one.oid, Arc::clone(name))));
         }
         let oids =

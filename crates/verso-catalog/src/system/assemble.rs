@@ -924,7 +924,7 @@ fn function_of(
         (true, result) => FunctionReturn::Set(result),
         (false, SqlType::Void) => FunctionReturn::Void,
         (false, SqlType::Record) if args.iter().any(|arg| arg.mode.goes_out()) => {
-            FunctionReturn::Scalar(SqlType::Row(Arc::new(RowType { of: None, fields: named_fields(out()) })))
+            FunctionReturn::Scalar(SqlType::Row(Arc::new(RowType::unnamed(named_fields(out())))))
         }
         (false, result) => FunctionReturn::Scalar(result),
     };

@@ -162,7 +162,7 @@ impl<'a> UserTypes<'a> {
                         schema: Arc::clone(&schema),
                         name: Arc::clone(&name),
                     };
-                    let ty = SqlType::Row(Arc::new(RowType { of: Some(of), fields: self.fields(fields)? }));
+                    let ty = SqlType::Row(Arc::new(RowType::named(of, self.fields(fields)?)));
                     self.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty });
                     continue;
                 }

@@ -762,7 +762,8 @@ pub(crate) fn cast_row(
         if from != to && !value.is_null() {
             *value = cast(value, from, to, CastKind::Assignment, cx.services.time_zone)?;
         }
-        if to.is_constrained() {
+        // What has the domain already is a value of it.
+        if to.is_constrained() && from != to {
             let own = cx.services.binding.value_of_domain(to)?;
             let eval = EvalContext { params: std::slice::from_ref(value), ..cx.eval() };
             RowExpr::compile(&own).eval_constant(&eval)?;

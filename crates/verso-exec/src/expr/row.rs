@@ -162,8 +162,7 @@ pub(super) fn compile(expr: &TypedExpr) -> Closure {
         // the one function of types, not of values
         ExprKind::Call { function, args } if function.name == "pg_typeof" => {
             let oid = match &args[0].kind {
-                ExprKind::Domain { rules, .. } if rules.elements => rules.domain.array,
-                ExprKind::Domain { rules, .. } => rules.domain.oid,
+                ExprKind::Domain { rules, .. } => rules.ty().pg_oid(),
                 _ => args[0].ty.pg_oid(),
             };
             let oid = Value::Int8(oid.into());
@@ -269,7 +268,9 @@ fn literal(expr: &TypedExpr) -> Option<Value> {
 /// The error of a value that breaks a condition of a domain, or of a NULL.
 #[cold]
 fn no_value_of(rules: &DomainRules, check: Option<&Arc<str>>) -> ExecError {
-    let domain = &rules.domain;
+    let SqlType::Domain(domain) = &rules.of else {
+        return ExecError::raised("XX000", "a condition of a type that is no domain");
+    };
     ExecError::Domain(Box::new(DomainViolation {
         error: check.map_or_else(|| domain.refuses_null(), |check| domain.refuses(check)),
         schema: Arc::clone(&domain.schema),
@@ -283,6 +284,8 @@ fn of_domain(arg: &TypedExpr, rules: &Arc<DomainRules>) -> Closure {
     let arg = compile(arg);
     let checks: Vec<(Arc<str>, Closure)> =
         rules.checks.iter().map(|(name, check)| (Arc::clone(name), compile(check))).collect();
+    let fields: Vec<(usize, Closure)> =
+        rules.fields.iter().map(|(at, field)| (*at, compile(field))).collect();
     let (rules, elements) = (Arc::clone(rules), rules.elements);
     let check = move |cx: &EvalContext<'_>, input: RowInput<'_>, value: &Value| {
         if rules.not_null && value.is_null() {
@@ -292,6 +295,12 @@ fn of_domain(arg: &TypedExpr, rules: &Arc<DomainRules>) -> Closure {
         for (name, check) in &checks {
             if check(&own, input)?.as_bool() == Some(false) {
                 return Err(no_value_of(&rules, Some(name)));
+            }
+        }
+        if let Value::Record(values) = value {
+            for (at, field) in &fields {
+                let own = values.get(*at).unwrap_or(&Value::Null);
+                field(&EvalContext { params: std::slice::from_ref(own), ..*cx }, input)?;
             }
         }
         Ok(())

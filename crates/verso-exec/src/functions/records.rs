@@ -276,7 +276,7 @@ mod tests {
     fn row(fields: &[(&str, SqlType)]) -> SqlType {
         let of = CompositeName { oid: 20_001, array: 20_000, schema: "public".into(), name: "t".into() };
         let fields = fields.iter().map(|(name, ty)| ((*name).into(), ty.clone())).collect();
-        SqlType::Row(Arc::new(RowType { of: Some(of), fields }))
+        SqlType::Row(Arc::new(RowType::named(of, fields)))
     }
 
     fn record(values: &[i32]) -> Value {

@@ -1,7 +1,5 @@
 //! Which columns of a plan have a domain: expressions have the type beneath it, and what a table is made of is to keep it.
 
-use std::sync::Arc;
-
 use verso_types::SqlType;
 
 use super::{ExprKind, Plan, TypedExpr};
@@ -71,10 +69,7 @@ fn both(mut one: Vec<Option<SqlType>>, other: &[Option<SqlType>]) -> Vec<Option<
 fn of_exprs(exprs: &[TypedExpr], columns: &[Option<SqlType>]) -> Vec<Option<SqlType>> {
     let of = |expr: &TypedExpr| match &expr.kind {
         ExprKind::Column(index) => columns.get(*index).cloned().flatten(),
-        ExprKind::Domain { rules, .. } => {
-            let domain = SqlType::Domain(Arc::clone(&rules.domain));
-            Some(if rules.elements { SqlType::Array(Box::new(domain)) } else { domain })
-        }
+        ExprKind::Domain { rules, .. } => Some(rules.ty()).filter(SqlType::is_constrained),
         _ => None,
     };
     exprs.iter().map(of).collect()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::FunctionDef;
-use verso_types::{Derivation, DomainType, SqlType, Value};
+use verso_types::{Derivation, SqlType, Value};
 
 use super::{JsonPathCall, Plan};
 use crate::functions::{BuiltinFunction, Volatility};
@@ -202,14 +202,24 @@ pub struct FoldRules {
 /// What a domain demands of a value.
 #[derive(Clone, Debug)]
 pub struct DomainRules {
-    /// The domain.
-    pub domain: Arc<DomainType>,
+    /// The domain, or a composite type with fields of domains.
+    pub of: SqlType,
     /// Does it, or one beneath it, demand a value?
     pub not_null: bool,
     /// Is it asked of the elements of an array?
     pub elements: bool,
     /// The conditions in their order: names, and expressions in which `Parameter(0)` is the value.
     pub checks: Vec<(Arc<str>, TypedExpr)>,
+    /// Of a composite type: places of fields, and what is to be computed of each, in which `Parameter(0)` is the field.
+    pub fields: Vec<(usize, TypedExpr)>,
+}
+
+impl DomainRules {
+    /// The type that the value is made one of.
+    #[must_use]
+    pub fn ty(&self) -> SqlType {
+        if self.elements { SqlType::Array(Box::new(self.of.clone())) } else { self.of.clone() }
+    }
 }
 
 /// What an expression asks of the rows of its subquery.
@@ -366,7 +376,10 @@ impl TypedExpr {
     pub fn is_volatile(&self) -> bool {
         self.any(&mut |part| match &part.kind {
             ExprKind::Subquery { plan, .. } => plan.is_volatile(),
-            ExprKind::Domain { rules, .. } => rules.checks.iter().any(|(_, check)| check.is_volatile()),
+            ExprKind::Domain { rules, .. } => {
+                let fields = rules.fields.iter().map(|(_, field)| field);
+                rules.checks.iter().map(|(_, check)| check).chain(fields).any(TypedExpr::is_volatile)
+            }
             _ => part.is_volatile_call(),
         })
     }

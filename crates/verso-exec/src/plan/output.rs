@@ -293,7 +293,7 @@ fn describe(output: &mut [OutputColumn], exprs: &[TypedExpr]) {
 fn record_type(expr: &TypedExpr) -> SqlType {
     let (SqlType::Record, ExprKind::Row(parts)) = (&expr.ty, &expr.kind) else { return expr.ty.clone() };
     let field = |(part, n): (&TypedExpr, u32)| (format!("f{n}").into(), record_type(part));
-    SqlType::Row(Arc::new(RowType { of: None, fields: parts.iter().zip(1..).map(field).collect() }))
+    SqlType::Row(Arc::new(RowType::unnamed(parts.iter().zip(1..).map(field).collect())))
 }
 
 /// The columns of groups: their keys and aggregates.

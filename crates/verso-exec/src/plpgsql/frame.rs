@@ -229,13 +229,14 @@ impl Frame {
         }
         // One column may be the whole row.
         if let ([SqlType::Row(row_type)], true) = (types, self.row_types.len() != 1) {
-            let fields: Vec<SqlType> = row_type.fields.iter().map(|(_, ty)| ty.clone()).collect();
+            let fields: Vec<SqlType> = row_type.as_declared().map(|(_, ty)| ty.clone()).collect();
+            let to = domains.unwrap_or(&self.row_types).clone();
             for row in 0..batch.rows {
                 let mut values = match batch.row(row, types).pop() {
                     Some(Value::Record(values)) => values.to_vec(),
                     _ => vec![Value::Null; fields.len()],
                 };
-                cast_row(cx, &mut values, &fields, &self.row_types.clone())?;
+                cast_row(cx, &mut values, &fields, &to)?;
                 self.push_row(cx, &values)?;
             }
             return Ok(());
@@ -267,8 +268,12 @@ impl Frame {
                 Ok(())
             }
             PlTargets::Row { slot, types: to } => {
+                let given = types.len().min(to.len());
                 row.resize(to.len(), Value::Null);
                 cast_row(cx, &mut row, types, to)?;
+                // Fields for which there is no column are NULL, which their domains may not allow.
+                let missing = vec![SqlType::Unknown; to.len() - given];
+                cast_row(cx, &mut row[given..], &missing, &to[given..])?;
                 self.assign(cx, *slot, Value::Record(row.into()))
             }
             PlTargets::Record { slot } => {
@@ -303,7 +308,7 @@ impl Frame {
             let text = "cannot assign non-composite value to a record variable";
             return Err(ExecError::raised("42804", text));
         };
-        let types: Vec<SqlType> = shape.fields.iter().map(|(_, ty)| ty.clone()).collect();
+        let types: Vec<SqlType> = shape.as_declared().map(|(_, ty)| ty.clone()).collect();
         let row = match (value, targets) {
             (Value::Record(row), _) => row.to_vec(),
             (_, PlTargets::Row { slot, .. }) => return self.assign(cx, *slot, Value::Null),
@@ -421,7 +426,7 @@ pub(super) fn as_declared(
     names: &[Arc<str>],
     mismatch: &str,
 ) -> Result<Vec<Value>> {
-    let given: Vec<SqlType> = shape.fields.iter().map(|(_, ty)| ty.clone()).collect();
+    let given: Vec<SqlType> = shape.as_declared().map(|(_, ty)| ty.clone()).collect();
     check_columns_of_row(mismatch, &given, types, names)?;
     cast_row(cx, &mut row, &given, types)?;
     Ok(row)

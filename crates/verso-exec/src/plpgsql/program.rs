@@ -354,7 +354,7 @@ impl Embedded {
             types,
             places,
             locks,
-            shape: Arc::new(RowType { of: None, fields }),
+            shape: Arc::new(RowType::unnamed(fields)),
             text: None,
             is_query: statement.is_query(),
             one_row: matches!(statement, Statement::Query(plan) if has_one_row(plan)),
@@ -388,7 +388,7 @@ fn embedded(statement: &Statement, executor: Executor) -> Embedded {
 }
 
 fn types_of(shape: &RowType) -> Vec<SqlType> {
-    shape.fields.iter().map(|(_, ty)| ty.clone()).collect()
+    shape.as_declared().map(|(_, ty)| ty.clone()).collect()
 }
 
 fn steps(statements: &[PlStatement], executor: Executor) -> Vec<Step> {

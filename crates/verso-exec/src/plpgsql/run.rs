@@ -19,7 +19,7 @@ use crate::context::{Services, TransactionEnds};
 use crate::error::{ExecError, Result};
 use crate::exec::{ExecContext, cast_row};
 use crate::expr::RowExpr;
-use crate::plan::{PlWithin, TypedExpr};
+use crate::plan::{PlReturn, PlWithin, TypedExpr};
 
 /// Where to go on.
 #[derive(Debug)]
@@ -262,12 +262,12 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
                 (Value::Record(row), Some(wanted)) => {
                     let names: Vec<Arc<str>> =
                         wanted.fields.iter().map(|(name, _)| Arc::clone(name)).collect();
-                    let types: Vec<SqlType> = wanted.fields.iter().map(|(_, ty)| ty.clone()).collect();
+                    let types: Vec<SqlType> = wanted.as_declared().map(|(_, ty)| ty.clone()).collect();
                     let row = as_declared(cx, row.to_vec(), shape, &types, &names, MISMATCH);
                     Value::Record(row.map_err(|error| as_returned(error, frame))?.into())
                 }
                 (Value::Record(row), None) if frame.function.sql && !frame.row_types.is_empty() => {
-                    let from: Vec<SqlType> = shape.fields.iter().map(|(_, ty)| ty.clone()).collect();
+                    let from: Vec<SqlType> = shape.as_declared().map(|(_, ty)| ty.clone()).collect();
                     check_assignable(&from, &frame.row_types)?;
                     let mut row = row.to_vec();
                     cast_row(cx, &mut row, &from, &frame.row_types)?;
@@ -282,7 +282,10 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         }
         StepKind::ReturnNextComposite { value, shape } => {
             frame.check_takes_rows()?;
-            let types = frame.row_types.clone();
+            let types = match &frame.function.returns {
+                PlReturn::Rows(declared) if declared.len() == frame.row_types.len() => declared.clone(),
+                _ => frame.row_types.clone(),
+            };
             let row = match frame.eval(cx, value)? {
                 Value::Record(row) => {
                     // A row that is written there has no names.

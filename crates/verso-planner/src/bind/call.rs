@@ -144,6 +144,13 @@ impl Binder<'_> {
                     return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text));
                 }
                 let bound = self.built_in(function, args, &types)?;
+                let bound = match function.name {
+                    "json_populate_record" | "jsonb_populate_record" => {
+                        let ty = bound.ty.clone();
+                        self.of_fields(bound, &ty)?
+                    }
+                    _ => bound,
+                };
                 let bound = match function.operator {
                     // called by the name of the function behind the operator
                     Some(op) if function.name != name => self.compared(op, bound, at)?,
@@ -179,10 +186,7 @@ impl Binder<'_> {
                             columns => {
                                 let field =
                                     |(name, ty): &(Arc<str>, SqlType)| (Arc::clone(name), ty.erased());
-                                SqlType::Row(Arc::new(RowType {
-                                    of: None,
-                                    fields: columns.iter().map(field).collect(),
-                                }))
+                                SqlType::Row(Arc::new(RowType::unnamed(columns.iter().map(field).collect())))
                             }
                         };
                         return set_column(SetCall::User { function, args }, ty, name, at, cx);

@@ -38,6 +38,23 @@ impl Binder<'_> {
         if to.is_constrained() {
             return self.coerce_to_domain(expr, at, to, kind);
         }
+        // A row that is written has its parts checked, and one of the type is one.
+        let checks = to.has_constrained_fields()
+            && !expr.ty.same_base(to)
+            && !(matches!(expr.kind, ExprKind::Row(_)) && to.composite().is_some())
+            && !matches!(expr.kind, ExprKind::Literal(Value::Null));
+        let value = self.coerce_value(expr, at, to, kind)?;
+        if checks { self.of_fields(value, to) } else { Ok(value) }
+    }
+
+    /// As [`Binder::coerce`], to a type without a collation that is no domain.
+    fn coerce_value(
+        &self,
+        expr: TypedExpr,
+        at: u32,
+        to: &SqlType,
+        kind: CastKind,
+    ) -> Result<TypedExpr, SqlError> {
         if expr.ty == *to || (*to == SqlType::Record && expr.ty.is_row()) {
             return Ok(expr);
         }
@@ -138,7 +155,8 @@ impl Binder<'_> {
             return Err(SqlError::from(unequal(&SqlType::Record, to, few)).at(at));
         }
         let mut values = Vec::with_capacity(parts.len());
-        for (n, (part, (_, ty))) in parts.into_iter().zip(&wanted.fields).enumerate() {
+        for (n, part) in parts.into_iter().enumerate() {
+            let ty = wanted.declared(n);
             let from = part.ty.clone();
             if part.ty != SqlType::Unknown && cast_kind(&from, ty).is_none_or(|weakest| weakest > kind) {
                 let text = format!("cannot cast type record to {}", shown(to));
@@ -150,9 +168,10 @@ impl Binder<'_> {
                 (ExprKind::Literal(Value::Text(text)), SqlType::Unknown) => Some(Arc::clone(text)),
                 _ => None,
             };
-            let value = exactly(self.coerce(part, at, ty, kind)?, ty);
+            let own = &wanted.fields[n].1;
+            let value = exactly(self.coerce(part, at, ty, kind)?, own);
             if let (Some(written), ExprKind::Literal(known)) = (written, &value.kind) {
-                self.note_literal((at, Some(n)), &written, known, ty);
+                self.note_literal((at, Some(n)), &written, known, own);
             }
             values.push(value);
         }

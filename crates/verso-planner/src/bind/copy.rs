@@ -49,13 +49,13 @@ impl Binder<'_> {
                 Some(n) if asks_for_defaults => {
                     let default = self.column_default(&table, index)?;
                     defaults[n] = !matches!(default.kind, ExprKind::Literal(Value::Null));
-                    let given = TypedExpr::column(n, column.seen());
+                    let given = self.of_fields(TypedExpr::column(n, column.seen()), &column.ty)?;
                     let ty = given.ty.clone();
                     let asked = TypedExpr::column(types.len() + n, SqlType::Bool);
                     let branches = vec![(asked, default)];
                     TypedExpr::new(ExprKind::Case { branches, otherwise: Some(Box::new(given)) }, ty)
                 }
-                Some(n) => TypedExpr::column(n, column.seen()),
+                Some(n) => self.of_fields(TypedExpr::column(n, column.seen()), &column.ty)?,
                 None => self.column_default(&table, index)?,
             });
         }

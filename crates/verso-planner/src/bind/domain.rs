@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, TableDef};
+use verso_env::recursion;
 use verso_exec::plan::{Check, CheckOf, DomainRules, ExprKind as K, TypedExpr};
 use verso_types::{CastKind, DomainType, SqlType};
 
@@ -39,8 +40,9 @@ impl Binder<'_> {
         };
         let SqlType::Domain(domain) = element else { return Ok(value) };
         let mut value = value;
-        let mut rules =
-            DomainRules { domain: Arc::clone(domain), not_null: false, elements, checks: Vec::new() };
+        let of = element.clone();
+        let (checks, fields) = (Vec::new(), Vec::new());
+        let mut rules = DomainRules { of, not_null: false, elements, checks, fields };
         for domain in beneath_first(domain) {
             if let (false, SqlType::Array(_)) = (elements, &domain.base) {
                 value = self.of_domain(value, &domain.base)?; // over an array, perhaps of another domain
@@ -54,6 +56,34 @@ impl Binder<'_> {
         if !rules.not_null && rules.checks.is_empty() {
             return Ok(value);
         }
+        let ty = value.ty.clone();
+        Ok(TypedExpr::new(K::Domain { arg: Box::new(value), rules: Arc::new(rules) }, ty))
+    }
+
+    /// A row that was made of something else, or rows of an array: what the domains of its fields demand is asked.
+    pub(super) fn of_fields(&self, value: TypedExpr, to: &SqlType) -> Result<TypedExpr, SqlError> {
+        recursion::check()?;
+        let (element, elements) = match to {
+            SqlType::Array(element) => (&**element, true),
+            own => (own, false),
+        };
+        let SqlType::Row(row) = element else { return Ok(value) };
+        let mut fields = Vec::new();
+        for (at, (_, ty)) in row.fields.iter().enumerate() {
+            let field = self.of_domain(TypedExpr::new(K::Parameter(0), ty.clone()), row.declared(at))?;
+            let field = match ty.has_constrained_fields() {
+                true => self.of_fields(field, ty)?,
+                false => field,
+            };
+            if matches!(field.kind, K::Domain { .. }) {
+                fields.push((at, field));
+            }
+        }
+        if fields.is_empty() {
+            return Ok(value);
+        }
+        let of = element.clone();
+        let rules = DomainRules { of, not_null: false, elements, checks: Vec::new(), fields };
         let ty = value.ty.clone();
         Ok(TypedExpr::new(K::Domain { arg: Box::new(value), rules: Arc::new(rules) }, ty))
     }

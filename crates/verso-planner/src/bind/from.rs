@@ -804,7 +804,7 @@ fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> Result<Plan,
         // `json_populate_record(NULL::record, …)`: the definitions say what is to be populated.
         let fields = definitions.iter().map(|(name, ty)| (name.text.as_str().into(), ty.clone())).collect();
         if let Some(row) = args.first_mut().filter(|row| row.ty == SqlType::Record) {
-            row.ty = SqlType::Row(Arc::new(RowType { of: None, fields }));
+            row.ty = SqlType::Row(Arc::new(RowType::unnamed(fields)));
         }
         return Ok(Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns });
     }

@@ -123,7 +123,9 @@ fn returned(function: &FunctionDef) -> PlReturn {
         FunctionReturn::Scalar(SqlType::Record) => PlReturn::Record,
         FunctionReturn::Scalar(ty) => PlReturn::Scalar(ty.clone()),
         FunctionReturn::Set(SqlType::Record) => PlReturn::Records,
-        FunctionReturn::Set(SqlType::Row(row)) => PlReturn::Rows(types(&row.fields)),
+        FunctionReturn::Set(SqlType::Row(row)) => {
+            PlReturn::Rows(row.as_declared().map(|(_, ty)| ty.clone()).collect())
+        }
         FunctionReturn::Set(ty) => PlReturn::Rows(vec![ty.clone()]),
         FunctionReturn::Table(columns) => PlReturn::Rows(types(columns)),
     }

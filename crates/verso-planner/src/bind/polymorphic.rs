@@ -242,7 +242,7 @@ impl Meaning {
         own.returns = match &function.returns {
             FunctionReturn::Scalar(SqlType::Row(row)) => FunctionReturn::Scalar(match &row.of {
                 Some(_) => SqlType::Row(Arc::clone(row)),
-                None => SqlType::Row(Arc::new(RowType { of: None, fields: columns(&row.fields) })),
+                None => SqlType::Row(Arc::new(RowType::unnamed(columns(&row.fields)))),
             }),
             FunctionReturn::Scalar(ty) => FunctionReturn::Scalar(self.concrete(ty)),
             FunctionReturn::Set(ty) => FunctionReturn::Set(self.concrete(ty)),

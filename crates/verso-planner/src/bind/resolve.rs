@@ -295,19 +295,17 @@ pub fn result_type(result: &ResultType, args: &[SqlType]) -> SqlType {
     match result {
         ResultType::Fixed(ty) => ty.clone(),
         ResultType::FixedArray(element) => SqlType::Array(Box::new(element.clone())),
-        ResultType::Columns(columns) => SqlType::Row(Arc::new(RowType {
-            of: None,
-            fields: (columns.iter())
-                .map(|(name, ty)| {
-                    let of_argument = || result_type(&ResultType::ElementOf(0), args);
-                    (Arc::from(*name), if *ty == SqlType::Unknown { of_argument() } else { ty.clone() })
-                })
-                .collect(),
-        })),
-        ResultType::Mixed(columns) => SqlType::Row(Arc::new(RowType {
-            of: None,
-            fields: columns.iter().map(|(name, ty)| (Arc::from(*name), result_type(ty, args))).collect(),
-        })),
+        ResultType::Columns(columns) => {
+            let field = |(name, ty): &(&str, SqlType)| {
+                let of_argument = || result_type(&ResultType::ElementOf(0), args);
+                (Arc::from(*name), if *ty == SqlType::Unknown { of_argument() } else { ty.clone() })
+            };
+            SqlType::Row(Arc::new(RowType::unnamed(columns.iter().map(field).collect())))
+        }
+        ResultType::Mixed(columns) => {
+            let fields = columns.iter().map(|(name, ty)| (Arc::from(*name), result_type(ty, args)));
+            SqlType::Row(Arc::new(RowType::unnamed(fields.collect())))
+        }
         ResultType::SameAs(n) => passed_on(&arg(n)),
         ResultType::ElementOf(n) => match arg(n) {
             SqlType::Array(element) => *element,

@@ -144,7 +144,7 @@ impl Binder<'_> {
         let ty = relation
             .and_then(|relation| relation.row_type())
             .filter(|known| matches!(&known.ty, SqlType::Row(row) if row.fields.len() == fields.len()))
-            .map_or_else(|| SqlType::Row(Arc::new(RowType { of: None, fields })), |known| known.ty);
+            .map_or_else(|| SqlType::Row(Arc::new(RowType::unnamed(fields))), |known| known.ty);
         let row = TypedExpr::new(K::Row(values), ty.clone());
         let there = parts.first().and_then(|name| cx.scope.table(&name.text)).and_then(|table| table.there);
         let Some(there) = there else { return row };
@@ -641,7 +641,7 @@ pub(super) fn with_fields(row: TypedExpr) -> TypedExpr {
     };
     let field = |(part, n): (&TypedExpr, u32)| (format!("f{n}").into(), known(&part.ty));
     let fields = parts.iter().zip(1u32..).map(field).collect();
-    TypedExpr { ty: SqlType::Row(Arc::new(RowType { of: None, fields })), ..row }
+    TypedExpr { ty: SqlType::Row(Arc::new(RowType::unnamed(fields))), ..row }
 }
 
 /// The plan of a statement, whose rows are sent as they were written: a literal without a type is of none to the client, too.

@@ -351,14 +351,15 @@ impl Binder<'_> {
             return refuse(sqlstate::UNDEFINED_COLUMN, why);
         };
         let number = |n: usize| TypedExpr::literal(Value::Int4(n as i32), SqlType::Int4);
-        let wanted = &row.fields[place].1;
+        let (wanted, declared) = (&row.fields[place].1, row.declared(place));
         let value = if within.is_empty() {
             let is = |wanted: &str| format!("subfield \"{}\" is of type {wanted}", field.text);
-            exactly(self.value_of_part(value, wanted, cx, is)?, wanted)
+            exactly(self.value_of_part(value, declared, cx, is)?, wanted)
         } else {
             let args = vec![target.clone(), number(place)];
             let inner = TypedExpr::new(K::Call { function: &FIELD, args }, wanted.clone());
-            self.assigned_within(inner, (&field.text, field.at.start), within, value, cx)?
+            let inner = self.assigned_within(inner, (&field.text, field.at.start), within, value, cx)?;
+            self.of_domain(inner, declared)?
         };
         let args = vec![target, value, number(place), number(row.fields.len())];
         Ok(TypedExpr::new(K::Call { function: &SET_FIELD, args }, ty))

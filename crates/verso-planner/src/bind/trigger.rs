@@ -104,7 +104,7 @@ impl Binder<'_> {
                 let shown = record.columns.partition_point(|(name, _)| !is_hidden(name));
                 let shown = &record.columns[..shown];
                 let fields = shown.iter().enumerate().map(|(n, (_, ty))| parameter(n, ty));
-                let ty = SqlType::Row(Arc::new(RowType { of: None, fields: shown.to_vec() }));
+                let ty = SqlType::Row(Arc::new(RowType::unnamed(shown.to_vec())));
                 let row = TypedExpr::new(K::Row(fields.collect()), ty.clone());
                 let is_row = parameter(record.columns.len(), &SqlType::Bool);
                 let kind = K::Case { branches: vec![(is_row, row)], otherwise: None };

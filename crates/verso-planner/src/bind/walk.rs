@@ -57,7 +57,7 @@ pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
         | (ExprKind::Array(a), ExprKind::Array(b))
         | (ExprKind::Row(a), ExprKind::Row(b)) => all(a, b),
         (ExprKind::Domain { arg: a, rules: r }, ExprKind::Domain { arg: b, rules: s }) => {
-            (&r.domain, r.elements) == (&s.domain, s.elements) && same(a, b)
+            (&r.of, r.elements) == (&s.of, s.elements) && same(a, b)
         }
         (ExprKind::Fold { rows: a, rules: r }, ExprKind::Fold { rows: b, rules: s }) => {
             (r.single, r.strict, &r.initial) == (s.single, s.strict, &s.initial)

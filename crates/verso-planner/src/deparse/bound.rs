@@ -150,8 +150,7 @@ impl Deparse<'_> {
             }
             ExprKind::Fold { rows, .. } => one(rows, around),
             ExprKind::Domain { arg, rules } => {
-                let array = if rules.elements { "[]" } else { "" };
-                format!("({})::{}{array}", one(arg, Operator), rules.domain.shown())
+                format!("({})::{}", one(arg, Operator), rules.ty())
             }
             ExprKind::Cast { arg, kind: _ } => {
                 let inner = one(arg, Operator);

@@ -92,11 +92,8 @@ pub(super) fn text(expr: &TypedExpr, names: Scope<'_>) -> String {
             _ => format!("{}({})", function.name, all(args, ", ")),
         },
         ExprKind::UserCall { function, args } => format!("{}({})", function.name, all(args, ", ")),
-        ExprKind::Domain { arg, rules } if rules.elements => {
-            format!("{}::{}[]", one(arg), rules.domain.shown())
-        }
         ExprKind::Fold { rows, .. } => format!("fold({})", one(rows)),
-        ExprKind::Domain { arg, rules } => format!("{}::{}", one(arg), rules.domain.shown()),
+        ExprKind::Domain { arg, rules } => format!("{}::{}", one(arg), rules.ty()),
         ExprKind::Cast { arg, kind: _ } => format!("{}::{}", one(arg), expr.ty),
         ExprKind::And(args) => format!("({})", all(args, " AND ")),
         ExprKind::Or(args) => format!("({})", all(args, " OR ")),

@@ -230,7 +230,7 @@ impl Rows<'_> {
             }
             SqlType::Row(row) => {
                 self.add((CLASS, ty.oid.0, 0), (TYPE, ty.oid.0, 0), 'i');
-                for ((_, field), place) in row.fields.iter().zip(1..) {
+                for ((_, field), place) in row.as_declared().zip(1..) {
                     self.needs_type((CLASS, ty.oid.0, place), field);
                 }
             }

@@ -447,7 +447,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
     });
     let composites = composite_types(catalog, keys, "attrelid", None).into_iter().flat_map(|ty| {
         let SqlType::Row(row) = &ty.ty else { return Vec::new() };
-        let attribute = |((name, field), number): (&(Arc<str>, SqlType), i16)| {
+        let attribute = |((name, field), number): ((&Arc<str>, &SqlType), i16)| {
             let attribute = Attribute {
                 relation: ty.oid,
                 name,
@@ -464,7 +464,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
             };
             attribute.row()
         };
-        row.fields.iter().zip(1..).map(attribute).collect()
+        row.as_declared().zip(1..).map(attribute).collect()
     });
     let users = of_users(catalog, keys, "attrelid", None);
     let catalog = Arc::clone(catalog);

@@ -34,7 +34,7 @@ impl Cursors {
         let runs = |count: Option<i64>| count.is_none_or(|count| count.unsigned_abs() > over);
         let beyond = matches!(movement, Movement::Forward(count) | Movement::Backward(count) if runs(count) && count != Some(0));
         let row = last.row.filter(|_| !beyond);
-        Ok(Some(Moved { row, shape: Arc::new(RowType { of: None, fields }), over }))
+        Ok(Some(Moved { row, shape: Arc::new(RowType::unnamed(fields)), over }))
     }
 
     /// Moves one and sends the rows that it passes; none where there is none of that name.

@@ -34,18 +34,19 @@ impl Schema<'_> {
             let text = format!("\"{}\" is not a composite type", name.name.text);
             return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
         };
-        let mut fields = row.fields.clone();
+        let known: Vec<(Arc<str>, SqlType)> =
+            row.as_declared().map(|(name, ty)| (Arc::clone(name), ty.clone())).collect();
+        let mut fields = known.clone();
         for change in changes {
             self.change_field(&ty.name, &mut fields, change)?;
         }
-        if fields == row.fields {
+        if fields == known {
             return Ok(());
         }
         let holders = self.holders_of(&ty);
         let renames = changes.iter().any(|change| matches!(change, FieldChange::Rename(..)));
-        let retyped = |(name, ty): &(Arc<str>, SqlType)| {
-            row.fields.iter().any(|(known, old)| known == name && old != ty)
-        };
+        let retyped =
+            |(name, ty): &(Arc<str>, SqlType)| known.iter().any(|(known, old)| known == name && old != ty);
         // As in PostgreSQL the values of a field stay of its type.
         let in_columns = renames || !fields.iter().any(retyped);
         for change in changes.iter().filter(|_| in_columns) {
@@ -118,11 +119,6 @@ impl Schema<'_> {
     fn field_type(&self, name: &Name, ty: &SqlType) -> Result<SqlType, SqlError> {
         let ty = self.data_type(ty)?;
         self.may_use(&ty)?;
-        if ty.is_constrained() {
-            return Err(
-                SqlError::unsupported("fields of composite types that are of a domain").at(name.at.start)
-            );
-        }
         refuse_pseudo(&name.text, &ty)?;
         Ok(ty)
     }

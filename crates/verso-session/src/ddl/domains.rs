@@ -168,11 +168,12 @@ impl Schema<'_> {
                     SqlType::Array(element) => (&**element, true),
                     own => (own, false),
                 };
-                match of {
-                    SqlType::Domain(own) if is_over(own, domain) => {}
+                let in_fields = match of {
+                    SqlType::Domain(own) if is_over(own, domain) => false,
+                    of if has_fields_of(of, domain) => true,
                     _ => continue,
-                }
-                if is_array {
+                };
+                if is_array || in_fields {
                     let text = format!(
                         "cannot alter type \"{}\" because column \"{}.{}\" uses it",
                         domain.name, table.name, column.name
@@ -211,6 +212,16 @@ impl Schema<'_> {
 /// 42809.
 pub(super) fn not_a_domain(name: &str) -> SqlError {
     SqlError::new(sqlstate::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a domain"))
+}
+
+/// Has a composite type, or one in it, a field of a domain or of one over it?
+fn has_fields_of(ty: &SqlType, domain: &DomainType) -> bool {
+    match ty {
+        SqlType::Array(element) => has_fields_of(element, domain),
+        SqlType::Domain(own) => is_over(own, domain) || has_fields_of(&own.base, domain),
+        SqlType::Row(row) => row.as_declared().any(|(_, ty)| has_fields_of(ty, domain)),
+        _ => false,
+    }
 }
 
 /// Is a domain the other one, or over it?

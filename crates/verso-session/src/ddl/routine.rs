@@ -101,10 +101,7 @@ impl Schema<'_> {
         Ok(match &create.returns {
             None => match out.as_slice() {
                 [only] => (FunctionReturn::Scalar(only.ty.clone()), only.rows_of),
-                _ => (
-                    FunctionReturn::Scalar(SqlType::Row(Arc::new(RowType { of: None, fields: fields() }))),
-                    None,
-                ),
+                _ => (FunctionReturn::Scalar(SqlType::Row(Arc::new(RowType::unnamed(fields())))), None),
             },
             Some(Returns::Trigger) => {
                 if !args.is_empty() {
@@ -127,7 +124,7 @@ impl Schema<'_> {
                 match ty {
                     SqlType::Void => (FunctionReturn::Void, None),
                     SqlType::Record if !out.is_empty() => {
-                        let row = SqlType::Row(Arc::new(RowType { of: None, fields: fields() }));
+                        let row = SqlType::Row(Arc::new(RowType::unnamed(fields())));
                         (FunctionReturn::Scalar(row), None)
                     }
                     ty => (FunctionReturn::Scalar(ty), rows_of),

@@ -320,7 +320,8 @@ fn fields_left(catalog: &CatalogSnapshot, going: &[Arc<TypeDef>]) -> Vec<(Arc<Ty
         let at = left.iter().position(|(known, _)| known.oid == holder).or_else(|| {
             let holder = catalog.user_type(holder)?;
             let SqlType::Row(row) = &holder.ty else { return None };
-            left.push((Arc::clone(holder), row.fields.clone()));
+            let fields = row.as_declared().map(|(name, ty)| (Arc::clone(name), ty.clone()));
+            left.push((Arc::clone(holder), fields.collect()));
             Some(left.len() - 1)
         });
         if let Some(at) = at {

@@ -66,10 +66,10 @@ fn kinds() -> Vec<(SqlType, BoxedStrategy<Value>)> {
         (SqlType::Bytea, bytes.prop_map(|v| Value::bytes(&v)).boxed()),
         (SqlType::Array(Box::new(SqlType::Int4)), arrays().boxed()),
         (
-            SqlType::Row(Arc::new(RowType {
-                of: None,
-                fields: vec![("a".into(), SqlType::Text), ("b".into(), SqlType::Float8)],
-            })),
+            SqlType::Row(Arc::new(RowType::unnamed(vec![
+                ("a".into(), SqlType::Text),
+                ("b".into(), SqlType::Float8),
+            ]))),
             (
                 maybe("[a\u{0}\u{1}b]{0,2}".prop_map(|v| Value::text(&v)).boxed()),
                 floats().prop_map(Value::Float8),

@@ -233,5 +233,5 @@ fn field_of(column: &ColumnDef) -> (Arc<str>, SqlType) {
 }
 
 fn row_of(fields: impl Iterator<Item = (Arc<str>, SqlType)>) -> SqlType {
-    SqlType::Row(Arc::new(RowType { of: None, fields: fields.collect() }))
+    SqlType::Row(Arc::new(RowType::unnamed(fields.collect())))
 }

@@ -204,7 +204,7 @@ impl Unbound for Waiting {
 
 /// What a RECORD is that has no fields when a statement is reached.
 fn unassigned() -> Arc<RowType> {
-    Arc::new(RowType { of: None, fields: Vec::new() })
+    Arc::new(RowType::unnamed(Vec::new()))
 }
 
 /// Whether it is the first value of a variable that is assigned, which is no assignment for PostgreSQL.

@@ -159,7 +159,7 @@ fn as_written(value: &Expr, shape: Arc<RowType>) -> Arc<RowType> {
     let field = |((name, ty), part): (&(Arc<str>, SqlType), &Expr)| {
         (Arc::clone(name), if is_open(part) { SqlType::Unknown } else { ty.clone() })
     };
-    Arc::new(RowType { of: None, fields: shape.fields.iter().zip(parts).map(field).collect() })
+    Arc::new(RowType::unnamed(shape.fields.iter().zip(parts).map(field).collect()))
 }
 
 /// What is said of a RETURN that is no row where one is wanted.

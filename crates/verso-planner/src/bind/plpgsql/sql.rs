@@ -239,7 +239,7 @@ impl Body<'_> {
             PlReturn::Void | PlReturn::Trigger | PlReturn::Record | PlReturn::Records => &[],
             // Of a procedure one argument takes one column, also a row.
             PlReturn::Scalar(SqlType::Row(row)) if self.result_slots.is_empty() => {
-                fields = row.fields.iter().map(|(_, ty)| ty.clone()).collect();
+                fields = row.as_declared().map(|(_, ty)| ty.clone()).collect();
                 &fields
             }
             PlReturn::Scalar(ty) => std::slice::from_ref(ty),
@@ -316,7 +316,7 @@ impl Body<'_> {
                 let returned = match returns {
                     PlReturn::Record if !whole => {
                         let fields = given.into_iter().map(|column| (column.name, column.ty)).collect();
-                        let shape = Arc::new(RowType { of: None, fields });
+                        let shape = Arc::new(RowType::unnamed(fields));
                         PlStatementKind::ReturnComposite { value, shape, types: None }
                     }
                     _ => PlStatementKind::Return { value: Some(value) },

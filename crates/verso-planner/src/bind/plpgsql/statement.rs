@@ -470,7 +470,7 @@ fn record_of(rows: &[TypedExpr]) -> Option<SqlType> {
     let first = types(rows.first()?)?;
     let all_alike = rows.iter().all(|row| types(row).as_ref() == Some(&first));
     let fields = first.into_iter().zip(1..).map(|(ty, n)| (format!("f{n}").into(), ty)).collect();
-    all_alike.then(|| SqlType::Row(Arc::new(RowType { of: None, fields })))
+    all_alike.then(|| SqlType::Row(Arc::new(RowType::unnamed(fields))))
 }
 
 pub(super) fn planned(binder: &crate::bind::Binder<'_>, mut query: Plan) -> Result<Box<Statement>, SqlError> {

@@ -38,7 +38,7 @@ impl Body<'_> {
             ([field], SqlType::Row(row)) => {
                 let at = row.fields.iter().position(|(name, _)| **name == *field.text);
                 let at = at.ok_or_else(|| no_field(record, field))?;
-                Ok(PlPlace { slot, field: Some((at, row.fields.len())), ty: row.fields[at].1.clone() })
+                Ok(PlPlace { slot, field: Some((at, row.fields.len())), ty: row.declared(at).clone() })
             }
             ([_, field, ..], SqlType::Row(_) | SqlType::Record) => {
                 Err(SqlError::unsupported("assignment to a field of a field").at(field.at.start))
@@ -97,7 +97,7 @@ impl Body<'_> {
         {
             return Ok(match &place.ty {
                 SqlType::Row(row) => {
-                    let types = row.fields.iter().map(|(_, ty)| ty.clone()).collect();
+                    let types = row.as_declared().map(|(_, ty)| ty.clone()).collect();
                     PlTargets::Row { slot: place.slot, types }
                 }
                 _ => PlTargets::Record { slot: place.slot },
@@ -213,7 +213,8 @@ impl Body<'_> {
                     path => {
                         let old = self.binder.of_row_variable(target)?;
                         let old = old.ok_or_else(|| SqlError::internal("a field that is not there"))?;
-                        self.changed_within(old, name, path, value)?
+                        let new = self.changed_within(old, name, path, value)?;
+                        self.binder.of_domain(new, &ty)?
                     }
                 };
                 Ok(PlStatementKind::AssignField { place: PlPlace { slot, field: Some(field), ty }, value })
@@ -247,7 +248,7 @@ impl Body<'_> {
         let (value, shape) = self.row_value(value)?;
         let target = match ty {
             SqlType::Row(row) => {
-                PlTargets::Row { slot, types: row.fields.iter().map(|(_, ty)| ty.clone()).collect() }
+                PlTargets::Row { slot, types: row.as_declared().map(|(_, ty)| ty.clone()).collect() }
             }
             _ => PlTargets::Record { slot },
         };
@@ -263,11 +264,9 @@ impl Body<'_> {
             (SqlType::Row(row), _) => Arc::clone(row),
             (SqlType::Record, ExprKind::Row(parts)) => {
                 let fields = parts.iter().enumerate().map(|(n, part)| named(n, &part.ty)).collect();
-                Arc::new(RowType { of: None, fields })
+                Arc::new(RowType::unnamed(fields))
             }
-            (SqlType::Unknown, ExprKind::Literal(Value::Null)) => {
-                Arc::new(RowType { of: None, fields: Vec::new() })
-            }
+            (SqlType::Unknown, ExprKind::Literal(Value::Null)) => Arc::new(RowType::unnamed(Vec::new())),
             (SqlType::Record, _) => {
                 return Err(SqlError::unsupported("a record whose fields are not known").at(value.at.start));
             }
