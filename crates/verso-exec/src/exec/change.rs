@@ -15,13 +15,13 @@ use verso_types::{Batch, Column, SqlType, Value};
 use self::parts::{DeleteParts, Leaving, UpdateParts};
 use super::access::{Access, Found, is_much};
 use super::check::RowChecks;
-use super::foreign::{ForeignKeys, finish_keys};
+use super::foreign::{End, ForeignKeys, finish_keys, finish_parts};
 use super::found::{FoundRows, Gathered, by_record};
 use super::insert::looks_at_each;
 use super::operator::{Operator, compile, types_of};
 use super::shown_values::refused_row;
 use super::statement::Sink;
-use super::trigger::{TriggerEvent, Triggers, changed_by_trigger};
+use super::trigger::{TriggerEvent, Triggers};
 use super::{ChangeCursor, ExecContext};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate};
@@ -322,11 +322,22 @@ impl UpdateStatement {
 
     /// What the changes mean for other tables, and AFTER triggers.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if self.parts.is_none() {
+            return finish_keys(cx, [Some(&mut self.keys)], self.triggers.as_deref_mut());
+        }
+        let mut ends = Vec::new();
+        self.end(cx, &mut ends)?;
+        finish_parts(cx, ends)
+    }
+
+    /// The same as a part of a statement, which does it at its end.
+    pub fn end<'s>(&'s mut self, cx: &ExecContext<'_>, ends: &mut Vec<End<'s>>) -> Result<()> {
         self.hand_up(cx)?;
         if let Some(parts) = &mut self.parts {
-            parts.finish(cx)?;
+            parts.end(cx, ends)?;
         }
-        finish(cx, &mut self.keys, &mut self.triggers)
+        End::add(ends, [Some(&mut self.keys)], self.triggers.as_deref_mut());
+        Ok(())
     }
 
     /// As [`Self::run_changes`] for rows found elsewhere.
@@ -338,6 +349,11 @@ impl UpdateStatement {
     /// The keys and rows noted, for the statement that this one belongs to.
     pub fn into_parts(self) -> (ForeignKeys, Option<Box<Triggers>>) {
         (self.keys, self.triggers)
+    }
+
+    /// Not of a partitioned table.
+    pub fn is_plain(&self) -> bool {
+        self.parts.is_none()
     }
 
     /// Its triggers.
@@ -468,15 +484,6 @@ fn whole(table: &TableDef, rows: &Batch, read: &[usize]) -> Vec<Column> {
     (0..table.columns.len()).map(column).collect()
 }
 
-/// The end of a statement: foreign keys and AFTER triggers.
-pub(super) fn finish(
-    cx: &ExecContext<'_>,
-    keys: &mut ForeignKeys,
-    triggers: &mut Option<Box<Triggers>>,
-) -> Result<()> {
-    finish_keys(cx, [Some(keys)], triggers.as_deref_mut())
-}
-
 /// The error with the whole new row in its detail.
 fn with_whole_row(
     cx: &ExecContext<'_>,
@@ -554,11 +561,22 @@ impl DeleteStatement {
 
     /// What the changes mean for other tables, and AFTER triggers.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if self.parts.is_none() {
+            return finish_keys(cx, [Some(&mut self.keys)], self.triggers.as_deref_mut());
+        }
+        let mut ends = Vec::new();
+        self.end(cx, &mut ends)?;
+        finish_parts(cx, ends)
+    }
+
+    /// The same as a part of a statement, which does it at its end.
+    pub fn end<'s>(&'s mut self, cx: &ExecContext<'_>, ends: &mut Vec<End<'s>>) -> Result<()> {
         self.hand_up(cx)?;
         if let Some(parts) = &mut self.parts {
-            parts.finish(cx)?;
+            parts.end(cx, ends)?;
         }
-        finish(cx, &mut self.keys, &mut self.triggers)
+        End::add(ends, [Some(&mut self.keys)], self.triggers.as_deref_mut());
+        Ok(())
     }
 
     /// As [`Self::run_changes`] for rows found elsewhere.
@@ -570,6 +588,11 @@ impl DeleteStatement {
     /// The keys and rows noted, for the statement that this one belongs to.
     pub fn into_parts(self) -> (ForeignKeys, Option<Box<Triggers>>) {
         (self.keys, self.triggers)
+    }
+
+    /// Not of a partitioned table.
+    pub fn is_plain(&self) -> bool {
+        self.parts.is_none()
     }
 
     /// Its triggers.

@@ -11,7 +11,7 @@ use verso_types::{Batch, SqlType, Value};
 use super::check::RowChecks;
 use super::conflict::ConflictClause;
 use super::direct::DirectRow;
-use super::foreign::{ForeignKeys, finish_keys};
+use super::foreign::{End, ForeignKeys, finish_keys, finish_parts};
 use super::operator::{Operator, compile, types_of};
 use super::route::Router;
 use super::statement::{Sink, column_types};
@@ -179,6 +179,11 @@ impl InsertStatement {
         }
     }
 
+    /// Not into a partitioned table, and without ON CONFLICT.
+    pub fn is_plain(&self) -> bool {
+        self.router.is_none() && self.conflict.is_none()
+    }
+
     /// The triggers, for the statement that this one is a part of.
     pub fn triggers_mut(&mut self) -> Option<&mut Triggers> {
         self.triggers.as_deref_mut()
@@ -284,12 +289,24 @@ impl InsertStatement {
 
     /// What the new rows mean for other tables, and AFTER triggers.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if self.router.is_none() {
+            let changed = self.conflict.as_mut().and_then(|conflict| conflict.keys());
+            return finish_keys(cx, [changed, Some(&mut self.keys)], self.triggers.as_deref_mut());
+        }
+        let mut ends = Vec::new();
+        self.end(cx, &mut ends)?;
+        finish_parts(cx, ends)
+    }
+
+    /// The same as a part of a statement, which does it at its end.
+    pub fn end<'s>(&'s mut self, cx: &ExecContext<'_>, ends: &mut Vec<End<'s>>) -> Result<()> {
         self.hand_up(cx)?;
         if let Some(router) = &mut self.router {
-            router.finish(cx)?;
+            router.end(cx, ends)?;
         }
         let changed = self.conflict.as_mut().and_then(|conflict| conflict.keys());
-        finish_keys(cx, [changed, Some(&mut self.keys)], self.triggers.as_deref_mut())
+        End::add(ends, [changed, Some(&mut self.keys)], self.triggers.as_deref_mut());
+        Ok(())
     }
 
     /// Runs the statement for each set of parameters; the rows of many sets reach the table together. None where the
@@ -323,11 +340,13 @@ impl InsertStatement {
                 }
             }
             target.rest(cx, rows, sink)?;
+            let mut ends = Vec::new();
             if let Some(router) = &mut *target.router {
-                router.finish(cx)?;
+                router.end(cx, &mut ends)?;
             }
             let changed = target.conflict.as_mut().and_then(|conflict| conflict.keys());
-            finish_keys(cx, [Some(&mut *target.keys), changed], None)?;
+            End::add(&mut ends, [Some(&mut *target.keys), changed], None);
+            finish_parts(cx, ends)?;
             Ok(target.count)
         };
         Some(add_all())

@@ -11,7 +11,8 @@
 //! 5. The triggers of the table are one object, which each action has while it runs: they fire once for the statement, and
 //!    for rows in the order of the rows.
 //! 6. What policies demand of a row that is changed is asked before its action.
-//! 7. A row that another transaction has changed meanwhile is a conflict, and the statement runs again.
+//! 7. Rows of a view with INSTEAD OF triggers have no places: one that comes twice is changed twice.
+//! 8. A row that another transaction has changed meanwhile is a conflict, and the statement runs again.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use verso_types::{Batch, ColumnData, SqlType, TypeError};
 
 use super::ExecContext;
 use super::change::{DeleteStatement, UpdateStatement};
+use super::foreign::{End, finish_parts};
 use super::insert::InsertStatement;
 use super::operator::{Operator, compile, types_of};
 use super::statement::Sink;
@@ -36,6 +38,8 @@ const SEEN_BYTES: u64 = 24;
 /// A compiled MERGE.
 pub(crate) struct MergeStatement {
     table: u32,
+    /// Triggers of a view do the changes.
+    replaced: bool,
     input: Box<dyn Operator>,
     types: Vec<SqlType>,
     actions: Vec<Action>,
@@ -63,6 +67,7 @@ impl MergeStatement {
         actions.iter_mut().for_each(|action| action.exchange_triggers(&mut None));
         Self {
             table: merge.table.oid.0,
+            replaced: merge.table.is_view(),
             input: compile(&merge.joined, executor),
             types: types_of(&merge.joined),
             actions,
@@ -92,7 +97,8 @@ impl MergeStatement {
             Some(rows) => rows,
             None => self.collect(cx)?,
         };
-        let mut seen = Seen { table: self.table, places: HashSet::new(), held: cx.reserve("MERGE") };
+        let (table, replaced) = (self.table, self.replaced);
+        let mut seen = Seen { table, replaced, places: HashSet::new(), held: cx.reserve("MERGE") };
         let mut count = 0;
         let mut batch = Batch::of_types(&self.types);
         while rows.next(&mut batch)? {
@@ -127,8 +133,15 @@ impl MergeStatement {
         Ok(count)
     }
 
-    /// What the changes mean for other tables.
+    /// What the changes mean for other tables, and AFTER triggers.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        let mut ends = Vec::new();
+        self.end(cx, &mut ends)?;
+        finish_parts(cx, ends)
+    }
+
+    /// The same as a part of a statement, which does it at its end.
+    pub fn end<'s>(&'s mut self, cx: &ExecContext<'_>, ends: &mut Vec<End<'s>>) -> Result<()> {
         for action in &mut self.actions {
             action.exchange_triggers(&mut self.triggers);
             let told = action.hand_up(cx);
@@ -136,11 +149,12 @@ impl MergeStatement {
             told?;
         }
         self.actions.iter_mut().try_for_each(|action| match action {
-            Action::Update(update) => update.finish(cx),
-            Action::Delete(delete) => delete.finish(cx),
-            Action::Insert(insert) => insert.finish(cx),
+            Action::Update(update) => update.end(cx, ends),
+            Action::Delete(delete) => delete.end(cx, ends),
+            Action::Insert(insert) => insert.end(cx, ends),
         })?;
-        self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.finish(cx).map(drop))
+        End::add(ends, [], self.triggers.as_deref_mut());
+        Ok(())
     }
 
     pub fn close(&mut self) {
@@ -184,7 +198,7 @@ fn triggers_of(actions: &[MergeAction]) -> Option<Box<Triggers>> {
             events.push((event, if event == TriggerEvent::Update { &assigned } else { &[] }));
         }
     }
-    Triggers::of(inserts.or(updates).or(deletes)?, &events)
+    Triggers::of_merge(inserts.or(updates).or(deletes)?, &events)
 }
 
 impl Action {
@@ -257,6 +271,8 @@ impl Guard {
 /// The rows changed.
 struct Seen {
     table: u32,
+    /// They have no places.
+    replaced: bool,
     places: HashSet<i64>,
     held: Reservation,
 }
@@ -270,6 +286,9 @@ impl Seen {
         mut rows: Batch,
         change: impl FnOnce(&[i64], Batch) -> Result<u64>,
     ) -> Result<u64> {
+        if self.replaced {
+            return change(places, rows);
+        }
         let table = self.table;
         let free = |place| cx.state().is_none_or(|state| state.changes_first(table, place));
         let fresh = places.iter().take_while(|place| self.places.insert(**place) && free(**place)).count();

@@ -16,6 +16,7 @@ use verso_types::{Batch, SqlType, TypeError, Value};
 
 use super::ExecContext;
 use super::check::values_text;
+use super::foreign::End;
 use super::insert::InsertStatement;
 use super::shown_values::{may_show, refused_row};
 use super::statement::{Sink, column_types};
@@ -316,14 +317,20 @@ impl Router {
         Ok(())
     }
 
-    /// What the new rows mean for other tables, and AFTER triggers.
-    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        for leaf in std::mem::take(&mut self.begun) {
-            if let Some(statement) = &mut self.leaves[leaf].statement {
-                statement.finish(cx)?;
-            }
+    /// What is left to do of the leaves that have got rows, in the order in which they did.
+    pub fn end<'s>(&'s mut self, cx: &ExecContext<'_>, ends: &mut Vec<End<'s>>) -> Result<()> {
+        let mut begun: Vec<(usize, usize)> = std::mem::take(&mut self.begun).into_iter().zip(0..).collect();
+        begun.sort_unstable();
+        let (mut rest, mut passed) = (self.leaves.as_mut_slice(), 0);
+        let mut statements = Vec::with_capacity(begun.len());
+        for (at, turn) in begun {
+            let at_leaf = std::mem::take(&mut rest).get_mut(at - passed..);
+            let Some((leaf, behind)) = at_leaf.and_then(<[Leaf]>::split_first_mut) else { break };
+            (rest, passed) = (behind, at + 1);
+            statements.extend(leaf.statement.as_deref_mut().map(|statement| (turn, statement)));
         }
-        Ok(())
+        statements.sort_unstable_by_key(|(turn, _)| *turn);
+        statements.into_iter().try_for_each(|(_, statement)| statement.end(cx, ends))
     }
 }
 

@@ -7,12 +7,14 @@ use verso_types::{Batch, SqlType, Value};
 
 use super::ExecContext;
 use super::change::{DeleteStatement, UpdateStatement};
+use super::foreign::End;
 use super::insert::InsertStatement;
 use super::merge::MergeStatement;
 use super::operator::{Operator, compile, types_of};
 use super::permitted;
 use super::subquery::StatementState;
 use super::tables::Change;
+use super::trigger::Triggers;
 use super::with::WithStatement;
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
@@ -102,7 +104,7 @@ impl Compiled {
         self.calls.iter().try_for_each(|function| check_right(cx, function))
     }
 
-    /// The same as a part of a statement around it, whose context it is; [`Compiled::finish_part`] follows at the end of that.
+    /// The same as a part of a statement around it, whose context it is; [`Compiled::end_part`] follows at the end of that.
     pub(super) fn run_part(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         match &mut self.kind {
             Kind::Query { operator, batch } => {
@@ -134,20 +136,40 @@ impl Compiled {
         }
     }
 
-    /// BEFORE STATEMENT triggers fire, ahead of the rest of the change.
-    pub(super) fn fire_first(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        let triggers = match &mut self.kind {
+    /// The triggers of a change.
+    pub(super) fn triggers_mut(&mut self) -> Option<&mut Triggers> {
+        match &mut self.kind {
             Kind::Query { .. } | Kind::With(_) => None,
             Kind::Insert(insert) => insert.triggers_mut(),
             Kind::Update(update) => update.triggers_mut(),
             Kind::Delete(delete) => delete.triggers_mut(),
             Kind::Merge(merge) => merge.triggers_mut(),
-        };
-        triggers.map_or(Ok(()), |triggers| triggers.fire_first(cx))
+        }
+    }
+
+    /// Whether a change tells its AFTER triggers of rows in the order in which it changes, and returns, them.
+    pub(super) fn notes_in_order(&self) -> bool {
+        match &self.kind {
+            Kind::Query { .. } | Kind::With(_) | Kind::Merge(_) => false,
+            Kind::Insert(insert) => insert.is_plain(),
+            Kind::Update(update) => update.is_plain(),
+            Kind::Delete(delete) => delete.is_plain(),
+        }
+    }
+
+    /// What is left to do of a part, for the statement around it.
+    pub(super) fn end_part<'s>(&'s mut self, cx: &ExecContext<'_>, ends: &mut Vec<End<'s>>) -> Result<()> {
+        match &mut self.kind {
+            Kind::Query { .. } | Kind::With(_) => Ok(()),
+            Kind::Insert(insert) => insert.end(cx, ends),
+            Kind::Update(update) => update.end(cx, ends),
+            Kind::Delete(delete) => delete.end(cx, ends),
+            Kind::Merge(merge) => merge.end(cx, ends),
+        }
     }
 
     /// What the changes mean for other tables.
-    pub(super) fn finish_part(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+    fn finish_part(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         match &mut self.kind {
             Kind::Query { .. } | Kind::With(_) => Ok(()),
             Kind::Insert(insert) => insert.finish(cx),

@@ -9,6 +9,7 @@
 //!    is what the state at the start of the statement says (rule T2).
 //! 2. The values of an action are computed for its rows only.
 //! 3. A condition or a value sees what its WHEN has: both rows, the table's, or the source's.
+//! 4. Into a view whose INSTEAD OF triggers do all of its actions: the rows of the view are those of the table then.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -30,7 +31,7 @@ use super::context::{Clause, Context};
 use super::from::{both, mark_rows};
 use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
-use super::shown::{Change, Changed};
+use super::shown::{Change, Changed, as_merge_tells};
 use super::walk::map_columns;
 use crate::errors::{SqlError, sqlstate};
 use action::{Action, When};
@@ -43,8 +44,8 @@ impl Binder<'_> {
             let text = "WITH RECURSIVE is not supported for MERGE statement";
             return Err(SqlError::syntax(text).at(with.name.at.start));
         }
-        self.check_mergeable(merge)?;
-        let (mut changed, target) = self.target_scope(&merge.table, Change::Update)?;
+        let change = if self.is_replaced(merge)? { Change::Merge } else { Change::Update };
+        let (mut changed, target) = self.target_scope(&merge.table, change)?;
         let secured = match changed.is_secured() {
             false => None,
             true => Some(self.secured_merge(&merge.table, &mut changed)?),
@@ -156,9 +157,10 @@ impl Binder<'_> {
         })
     }
 
-    /// Refuses a view through which one of the actions cannot be done.
-    fn check_mergeable(&self, merge: &syntax::Merge) -> Result<(), SqlError> {
-        let FromSource::Table(name) = &merge.table.source else { return Ok(()) };
+    /// Whether triggers of a view do what the actions say. Refuses a view through which one of them cannot be done.
+    fn is_replaced(&self, merge: &syntax::Merge) -> Result<bool, SqlError> {
+        let FromSource::Table(name) = &merge.table.source else { return Ok(false) };
+        let (mut view, mut stored) = (None, false);
         for clause in &merge.clauses {
             let change = match &clause.action {
                 syntax::MergeAction::Nothing => continue,
@@ -166,11 +168,24 @@ impl Binder<'_> {
                 syntax::MergeAction::Update(_) => Change::Update,
                 syntax::MergeAction::Insert { .. } => Change::Insert,
             };
-            if self.changed(name, change)?.table.is_view() {
-                return Err(SqlError::unsupported("MERGE INTO a view with INSTEAD OF triggers"));
+            let changed = self.changed(name, change).map_err(|error| as_merge_tells(error, change))?;
+            match changed.table.is_view() {
+                true => view = Some(changed.table),
+                false => stored = true,
             }
         }
-        Ok(())
+        match view {
+            Some(view) if stored => {
+                let text = format!("cannot merge into view \"{}\"", view.name);
+                let detail =
+                    "MERGE is not supported for views with INSTEAD OF triggers for some actions but not all.";
+                let hint = "To enable merging into the view, either provide a full set of INSTEAD OF triggers or drop \
+                            the existing INSTEAD OF triggers.";
+                let error = SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text);
+                Err(error.with_detail(detail).with_hint(hint))
+            }
+            view => Ok(view.is_some()),
+        }
     }
 }
 
@@ -246,7 +261,10 @@ fn check_reachable(clauses: &[MergeClause]) -> Result<(), SqlError> {
 fn join(changed: &Changed, source: Plan, on: TypedExpr, clauses: &[MergeClause]) -> Plan {
     let own = changed.table.columns.len();
     let table = changed.scanned();
-    let left = Plan::TableScan { table, columns: (0..own).chain([RECORD_COLUMN]).collect(), filter: None };
+    let left = match changed.rows() {
+        None => Plan::TableScan { table, columns: (0..own).chain([RECORD_COLUMN]).collect(), filter: None },
+        Some(rows) => without_records(rows.clone()),
+    };
     let left = match changed.filter() {
         Some(predicate) => Plan::Filter { input: Box::new(left), predicate },
         None => left,
@@ -264,6 +282,14 @@ fn join(changed: &Changed, source: Plan, on: TypedExpr, clauses: &[MergeClause])
     };
     let filter = Some(over_join(on, own));
     Plan::Join { left: Box::new(left), right: Box::new(right), kind, equal: Vec::new(), filter }
+}
+
+/// Rows of a view; where places of records would be is what says that there is a row.
+fn without_records(rows: Plan) -> Plan {
+    let output = rows.output();
+    let columns = output.iter().enumerate().map(|(at, column)| TypedExpr::column(at, column.seen()));
+    let exprs = columns.chain([TypedExpr::literal(Value::Int8(0), SqlType::Int8)]).collect();
+    project(Box::new(rows), exprs)
 }
 
 /// An expression over the scope's columns, over those of the join.

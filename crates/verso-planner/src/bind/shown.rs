@@ -36,15 +36,20 @@ pub(super) enum Change {
     Insert,
     Update,
     Delete,
+    /// MERGE into a view with triggers that do all of its actions.
+    Merge,
 }
 
 impl Change {
-    /// As a trigger is for it.
-    fn mark(self) -> i16 {
+    /// Whether triggers of a view do it.
+    fn is_replaced(self, view: &ViewDef) -> bool {
         match self {
-            Change::Insert => TriggerKind::INSERT,
-            Change::Update => TriggerKind::UPDATE,
-            Change::Delete => TriggerKind::DELETE,
+            Change::Insert => view.is_replaced(TriggerKind::INSERT),
+            Change::Update => view.is_replaced(TriggerKind::UPDATE),
+            Change::Delete => view.is_replaced(TriggerKind::DELETE),
+            Change::Merge => {
+                [Change::Insert, Change::Update, Change::Delete].iter().any(|one| one.is_replaced(view))
+            }
         }
     }
 }
@@ -298,7 +303,7 @@ impl Binder<'_> {
         changed.needs.extend(self.need_table(&table, 0..table.columns.len(), false));
         let command = match change {
             Change::Insert => PolicyFor::Insert,
-            Change::Update => PolicyFor::Update,
+            Change::Update | Change::Merge => PolicyFor::Update,
             Change::Delete => PolicyFor::Delete,
         };
         if change != Change::Insert {
@@ -353,7 +358,7 @@ impl Binder<'_> {
     /// The table of a view's rows, or the first view on the way to it with triggers that do the change, if these are asked.
     fn view_changed(&self, view: &Arc<ViewDef>, change: Change, triggers: bool) -> Result<Changed, SqlError> {
         recursion::check()?;
-        if triggers && view.is_replaced(change.mark()) {
+        if triggers && change.is_replaced(view) {
             return self.view_replaced(view, change);
         }
         let inside = self.within(view)?;
@@ -522,12 +527,30 @@ fn not_of_row(column: usize) -> Option<&'static str> {
     }
 }
 
-fn refused(view: &ViewDef, change: Change, which: &str) -> SqlError {
-    let (doing, enabling, event) = match change {
+/// What an error calls a change, what enables it, and its event.
+fn words(change: Change) -> (&'static str, &'static str, &'static str) {
+    match change {
         Change::Insert => ("insert into", "inserting into", "INSERT"),
-        Change::Update => ("update", "updating", "UPDATE"),
+        Change::Update | Change::Merge => ("update", "updating", "UPDATE"),
         Change::Delete => ("delete from", "deleting from", "DELETE"),
-    };
+    }
+}
+
+/// What is refused of a view, as MERGE tells it.
+pub(super) fn as_merge_tells(error: SqlError, change: Change) -> SqlError {
+    match error.hint.as_deref().is_some_and(|hint| hint.starts_with("To enable ")) {
+        false => error,
+        true => {
+            let (_, enabling, event) = words(change);
+            error.with_hint(format!(
+                "To enable {enabling} the view using MERGE, provide an INSTEAD OF {event} trigger."
+            ))
+        }
+    }
+}
+
+fn refused(view: &ViewDef, change: Change, which: &str) -> SqlError {
+    let (doing, enabling, event) = words(change);
     SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("cannot {doing} view \"{}\"", view.name))
         .with_detail(format!("{which} are not automatically updatable."))
         .with_hint(format!(

@@ -9,15 +9,16 @@ use std::sync::Arc;
 use verso_catalog::TableDef;
 use verso_types::{Batch, Value};
 
-use super::{DeleteStatement, Sink, TriggerEvent, UpdateStatement, changed_by_trigger, whole};
+use super::{ChangeCursor, DeleteStatement, Sink, TriggerEvent, UpdateStatement, whole};
 use crate::error::Result;
 use crate::exec::ExecContext;
 use crate::exec::statement::column_types;
 
-/// Whether two rows are the same, as far as columns are shown.
-fn same(table: &TableDef, one: &[Value], other: &[Value]) -> bool {
-    let mut shown = table.columns.iter().zip(one.iter().zip(other)).filter(|(column, _)| !column.is_hidden());
-    shown.all(|(_, (one, other))| one == other)
+/// Whether a row is still as it was, as far as columns are shown.
+fn stays(cursor: &mut dyn ChangeCursor, table: &TableDef, place: u32, old: &[Value]) -> bool {
+    let Some(now) = cursor.whole_row(table, place) else { return false };
+    let mut shown = table.columns.iter().zip(now.iter().zip(old)).filter(|(column, _)| !column.is_hidden());
+    shown.all(|(_, (now, old))| now == old)
 }
 
 impl UpdateStatement {
@@ -44,9 +45,10 @@ impl UpdateStatement {
                 for (target, value) in targets.iter().zip(batch.row(row, &value_types)) {
                     new[*target] = value;
                 }
+                triggers.check_found(event, || stays(&mut *cursor, &table, place, &old))?;
                 let Some(mut new) = triggers.before_row(cx, event, Some(&old), Some(new))? else { continue };
-                if cursor.whole_row(&table, place).is_none_or(|now| !same(&table, &now, &old)) {
-                    return Err(changed_by_trigger(event));
+                if !stays(&mut *cursor, &table, place, &old) {
+                    return Err(triggers.changed(event));
                 }
                 let set: Vec<Value> = targets.iter().map(|target| new[*target].clone()).collect();
                 let mut one = Batch::of_types(&value_types);
@@ -101,11 +103,12 @@ impl DeleteStatement {
                 cx.check_cancelled()?;
                 let place = selection.map_or(row as u32, |selection| selection[row]);
                 let old = olds.row(row, &types);
+                triggers.check_found(event, || stays(&mut *cursor, &table, place, &old))?;
                 if triggers.before_row(cx, event, Some(&old), None)?.is_none() {
                     continue;
                 }
-                if cursor.whole_row(&table, place).is_none_or(|now| !same(&table, &now, &old)) {
-                    return Err(changed_by_trigger(event));
+                if !stays(&mut *cursor, &table, place, &old) {
+                    return Err(triggers.changed(event));
                 }
                 cursor.delete(Some(&[place]), None)?;
                 count += 1;

@@ -15,17 +15,22 @@ use crate::spill::Spool;
 const WHAT: &str = "rows for INSTEAD OF triggers";
 
 impl Scan {
-    /// All rows of the query that finds them.
+    /// All rows of the query that finds them, or those that a statement around this one has found.
     fn collect(&mut self, cx: &ExecContext<'_>) -> Result<Spool> {
+        let mut rows = Spool::default();
+        if let Some((_, given)) = self.given.take() {
+            rows.push(cx.services.memory, WHAT, given)?;
+            return Ok(rows);
+        }
         let Some((operator, types)) = &mut self.joined else {
             return Err(ExecError::raised("XX000", "rows of a view without a query"));
         };
-        let mut rows = Spool::default();
         operator.open(cx)?;
         let mut batch = Batch::of_types(types);
         while operator.next(cx, &mut batch)? {
             cx.check_cancelled()?;
-            let full = std::mem::replace(&mut batch, Batch::of_types(types));
+            let mut full = std::mem::replace(&mut batch, Batch::of_types(types));
+            full.columns.pop(); // where places of records would be
             rows.push(cx.services.memory, WHAT, full)?;
         }
         operator.close();
@@ -43,8 +48,7 @@ impl UpdateStatement {
         let mut count = 0;
         let mut batch_found = Batch::default();
         while found.next(&mut batch_found)? {
-            let mut rows = std::mem::take(&mut batch_found);
-            rows.columns.pop(); // where places of records would be
+            let rows = std::mem::take(&mut batch_found);
             values.eval(&cx.eval(), &rows, batch)?;
             for row in 0..rows.rows {
                 cx.check_cancelled()?;
@@ -80,8 +84,7 @@ impl DeleteStatement {
         let mut count = 0;
         let mut batch_found = Batch::default();
         while found.next(&mut batch_found)? {
-            let mut rows = std::mem::take(&mut batch_found);
-            rows.columns.pop(); // where places of records would be
+            let rows = std::mem::take(&mut batch_found);
             for row in 0..rows.rows {
                 cx.check_cancelled()?;
                 let old = rows.row(row, &types);

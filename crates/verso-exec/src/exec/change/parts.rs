@@ -18,6 +18,7 @@ use verso_types::{Batch, Column, ColumnData, NullMask, SqlType, TypeError, Value
 use super::{DeleteStatement, FoundRows, Gathered, Scan, Sink, UpdateStatement, by_record};
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
+use crate::exec::foreign::End;
 use crate::exec::insert::InsertStatement;
 use crate::exec::route::PartitionCheck;
 use crate::exec::trigger::{TriggerEvent, Triggers};
@@ -194,14 +195,15 @@ impl UpdateParts {
         }
     }
 
-    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+    /// What is left to do of the leaves, in their order, and of the rows that were moved.
+    pub fn end<'s>(&'s mut self, cx: &ExecContext<'_>, ends: &mut Vec<End<'s>>) -> Result<()> {
         for Leaf { statement, begun, .. } in &mut self.leaves {
             if let Some(statement) = statement.as_mut().filter(|_| *begun) {
-                statement.finish(cx)?;
+                statement.end(cx, ends)?;
             }
         }
-        self.deletes.finish(cx)?;
-        self.moved.finish(cx)
+        self.deletes.end(cx, ends)?;
+        self.moved.end(cx, ends)
     }
 }
 
@@ -352,10 +354,11 @@ impl DeleteParts {
         Ok(())
     }
 
-    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+    /// As [`UpdateParts::end`].
+    pub fn end<'s>(&'s mut self, cx: &ExecContext<'_>, ends: &mut Vec<End<'s>>) -> Result<()> {
         for Leaf { statement, begun, .. } in &mut self.leaves {
             if let Some(statement) = statement.as_mut().filter(|_| *begun) {
-                statement.finish(cx)?;
+                statement.end(cx, ends)?;
             }
         }
         Ok(())

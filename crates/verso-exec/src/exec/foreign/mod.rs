@@ -21,7 +21,7 @@ mod referenced;
 mod referencing;
 mod rounds;
 
-pub(in crate::exec) use rounds::finish_keys;
+pub(in crate::exec) use rounds::{End, finish_keys, finish_parts};
 
 pub use child::{keep_others, rules_over, set_generated};
 pub use later::{check_deferred_key, check_foreign_key, check_not_referenced};

@@ -7,6 +7,7 @@ use verso_catalog::{ConstraintDef, TableDef};
 use verso_types::{Value, encode_row};
 
 use super::super::ExecContext;
+use super::child::Child;
 use super::parent::{Parent, missing};
 use super::{foreign, key_bytes};
 use crate::error::Result;
@@ -36,7 +37,7 @@ impl Outgoing {
     pub(super) fn look_ahead(&mut self, cx: &ExecContext<'_>, table: &Arc<TableDef>) -> Result<()> {
         let own = foreign(&self.constraint).is_none_or(|key| key.referenced == table.oid);
         if cx.tables()?.is_deferred(&self.constraint) {
-            return self.take().check(cx, table);
+            return self.take().check(cx, table, false);
         }
         if own {
             return Ok(());
@@ -76,7 +77,9 @@ impl Outgoing {
         }
     }
 
-    pub(super) fn check(&self, cx: &ExecContext<'_>, table: &Arc<TableDef>) -> Result<()> {
+    /// Refuses keys that are not there, or puts them off to the commit. Where rows of the statement may be `gone`, with what
+    /// it has deleted, only keys count that a row has.
+    pub(super) fn check(&self, cx: &ExecContext<'_>, table: &Arc<TableDef>, gone: bool) -> Result<()> {
         if self.keys.is_empty() {
             return Ok(());
         }
@@ -88,7 +91,19 @@ impl Outgoing {
                 .try_for_each(|key| cx.tables()?.defer(&self.constraint, key, false, memory));
         }
         let Some(parent) = Parent::find(cx, table, &self.constraint) else { return Ok(()) };
-        self.all_are_there(cx, table, &parent)
+        if !gone {
+            return self.all_are_there(cx, table, &parent);
+        }
+        let referenced = foreign(&self.constraint).and_then(|key| cx.catalog.table_by_oid(key.referenced));
+        let child = referenced.and_then(|referenced| Child::find(cx, &referenced, &self.constraint));
+        for key in &self.keys {
+            cx.check_cancelled()?;
+            let is_had = |child: &Child| child.exists(cx, key);
+            if !parent.has(cx, key)? && child.as_ref().map_or(Ok(true), is_had)? {
+                return Err(parent.absent(cx, table, &self.constraint, key));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses the first key that is not there.

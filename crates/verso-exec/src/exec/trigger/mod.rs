@@ -11,14 +11,16 @@
 //! G2. Triggers of one kind fire by name. WHEN of AFTER triggers is asked when a row is noted; a row that nobody wants is
 //!     not kept.
 //! G3. Rows noted are charged to the session's work memory, and go to a file beyond; so do those of transition tables.
-//! G4. Before a row that BEFORE ROW triggers have seen is changed, it is still as they saw it: a trigger that changes it
-//!     itself is an error (27000).
+//! G4. A row is still as it was found before BEFORE ROW triggers see it, and before it is changed: a trigger that changes it
+//!     itself is an error (27000). MERGE finds the rows of all its actions first, so that triggers of one may have changed those
+//!     of another.
 //! G5. A trigger that is put off to the commit takes its rows along ([`DeferredEvent`]).
 //! G6. INSTEAD OF triggers fire for rows of a view, of which nothing is stored: what they return is counted, and seen by
 //!     RETURNING. Where `session_replication_role` keeps them from firing, nothing is done.
 //! G7. Rows of transition tables of a partitioned table are noted where they are changed, in its leaves, and handed up when the
 //!     statement ends. A row that an UPDATE moves is one that it updates.
-//! G8. Statements that go along for foreign keys share the statement triggers of a table (`foreign/rounds.rs`).
+//! G8. Statements that go along for foreign keys, and the changes of a WITH, share the statement triggers of a table and an event
+//!     (`foreign/rounds.rs`, `exec/with.rs`).
 //! G9. A statement does not see what its own BEFORE STATEMENT triggers do: it finds its rows before they fire, and one that they
 //!     have changed meanwhile is an error, as of a row's trigger. Where it reads the rows
 //!     of a change in WITH, it finds them behind: that change begins later (`exec/with.rs`).
@@ -31,7 +33,7 @@ mod transition;
 
 use std::sync::Arc;
 
-use verso_catalog::{TableDef, TriggerDef, TriggerEnabled, TriggerKind};
+use verso_catalog::{Oid, TableDef, TriggerDef, TriggerEnabled, TriggerKind};
 use verso_types::Value;
 
 use self::call::Bound;
@@ -119,6 +121,14 @@ fn changes_found(trigger: &TriggerDef, event: TriggerEvent) -> bool {
         && !trigger.kind.is_after()
 }
 
+/// Whether a table has triggers that fire before a change or one of its rows.
+fn fires_before(table: &TableDef) -> bool {
+    let fires = |trigger: &Arc<TriggerDef>| {
+        trigger.enabled != TriggerEnabled::Disabled && !trigger.kind.is_after() && !trigger.kind.is_instead()
+    };
+    table.triggers.iter().any(fires)
+}
+
 /// Whether triggers may replace or skip the rows of a change, or have changed those that it has found.
 #[must_use]
 pub fn triggers_change_rows(table: &TableDef, event: TriggerEvent) -> bool {
@@ -140,8 +150,12 @@ pub(crate) struct Triggers {
     noted: Noted,
     /// Once they are bound: whether the session's role was replica then.
     bound: Option<bool>,
-    /// BEFORE STATEMENT triggers have fired for a statement before (G8).
-    goes_on: bool,
+    /// Events for which BEFORE STATEMENT triggers have fired with a statement before (G8).
+    goes_on: Vec<TriggerEvent>,
+    /// They are those of a part of a statement: none of them is a statement's.
+    is_part: bool,
+    /// Of a MERGE.
+    merges: bool,
     /// They have fired for the execution that is about to begin.
     fired: bool,
     /// Events whose AFTER STATEMENT triggers another statement fires, by its number (G8).
@@ -194,21 +208,35 @@ impl Triggers {
         Triggers::with_sets(table, events.iter().filter_map(set).collect())
     }
 
+    /// The same of a MERGE; a partitioned table has some in any case, for its leaves to know of it.
+    pub fn of_merge(table: &Arc<TableDef>, events: &[(TriggerEvent, &[usize])]) -> Option<Box<Triggers>> {
+        let mut triggers = match Triggers::of(table, events) {
+            Some(triggers) => triggers,
+            None if table.partitioned.is_some() => Box::new(Triggers::new(table, Vec::new())),
+            None => return None,
+        };
+        triggers.merges = true;
+        Some(triggers)
+    }
+
     /// None where there are no sets.
     fn with_sets(table: &Arc<TableDef>, sets: Vec<EventTriggers>) -> Option<Box<Triggers>> {
-        if sets.is_empty() {
-            return None;
-        }
+        if sets.is_empty() { None } else { Some(Box::new(Triggers::new(table, sets))) }
+    }
+
+    fn new(table: &Arc<TableDef>, sets: Vec<EventTriggers>) -> Triggers {
         let noted = Noted::new(table, sets.iter().map(|set| set.event));
-        Some(Box::new(Triggers {
+        Triggers {
             table: Arc::clone(table),
             sets,
             noted,
             bound: None,
-            goes_on: false,
+            goes_on: Vec::new(),
+            is_part: false,
+            merges: false,
             fired: false,
             passed: Vec::new(),
-        }))
+        }
     }
 
     /// Of a part of a statement for a table that this one is a part of: those of rows, and what those of the statement want to
@@ -223,13 +251,13 @@ impl Triggers {
         for set in &mut sets {
             set.all.retain(|trigger| trigger.kind.is_row());
         }
+        let merges = whole.is_some_and(|whole| whole.merges);
         for (own, event) in events {
-            let Some(wanted) = whole.and_then(|whole| whole.sets.iter().find(|set| set.event == *event))
-            else {
-                continue;
-            };
-            let (old, new) = (wanted.wants_old(), wanted.wants_new());
-            let found = wanted.all.iter().any(|trigger| changes_found(trigger, *event));
+            let wanted = whole.and_then(|whole| whole.sets.iter().find(|set| set.event == *event));
+            let (old, new) = wanted.map_or((false, false), |wanted| (wanted.wants_old(), wanted.wants_new()));
+            let found = wanted
+                .is_some_and(|wanted| wanted.all.iter().any(|trigger| changes_found(trigger, *event)))
+                || merges && *own != TriggerEvent::Insert && fires_before(table);
             if !old && !new && !found {
                 continue;
             }
@@ -240,7 +268,9 @@ impl Triggers {
             }
         }
         sets.retain(|set| !set.all.is_empty() || set.up.is_some() || set.found);
-        Triggers::with_sets(table, sets)
+        let mut triggers = Triggers::with_sets(table, sets)?;
+        (triggers.is_part, triggers.merges) = (true, merges);
+        Some(triggers)
     }
 
     /// Takes the rows that a part of the statement hands up.
@@ -273,10 +303,8 @@ impl Triggers {
         self.bind(cx)?;
         self.noted.clear();
         self.passed.clear();
-        if self.goes_on {
-            return Ok(());
-        }
-        for set in &mut self.sets {
+        let goes_on = &self.goes_on;
+        for set in self.sets.iter_mut().filter(|set| !goes_on.contains(&set.event)) {
             for trigger in &mut set.before_statement {
                 if trigger.wants(cx, None, None)? {
                     trigger.call(cx, &self.table, set.event, None, None)?;
@@ -325,15 +353,34 @@ impl Triggers {
         let found = |set: &EventTriggers| {
             set.before_statement.iter().any(|trigger| changes_found(trigger.definition(), event))
         };
-        self.sets.iter().any(|set| {
+        let changes = |set: &EventTriggers| {
             set.event == event && (!set.before_row.is_empty() || set.replaced || set.found || found(set))
-        })
+        };
+        self.sets.iter().any(changes)
+            || self.merges && event != TriggerEvent::Insert && fires_before(&self.table)
+    }
+
+    /// Before BEFORE ROW triggers fire for a row that was found: it has to be as it was then (G4), which `stays` tells.
+    pub fn check_found(&self, event: TriggerEvent, stays: impl FnOnce() -> bool) -> Result<()> {
+        let asks = |set: &EventTriggers| set.event == event && !set.before_row.is_empty();
+        // PostgreSQL has these words for rows to be deleted, too.
+        match !self.sets.iter().any(asks) || stays() {
+            true => Ok(()),
+            false => Err(changed_by_trigger(TriggerEvent::Update)),
+        }
+    }
+
+    /// `27000`: a row is no longer as it was found.
+    pub fn changed(&self, event: TriggerEvent) -> ExecError {
+        if self.merges { changed_before("updated or deleted") } else { changed_by_trigger(event) }
     }
 
     /// Whether BEFORE STATEMENT triggers are about to fire, which change nothing of what the statement sees (G9).
     pub fn come_first(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
         self.bind(cx)?;
-        Ok(!self.goes_on && !self.fired && self.sets.iter().any(|set| !set.before_statement.is_empty()))
+        let fires =
+            |set: &EventTriggers| !set.before_statement.is_empty() && !self.goes_on.contains(&set.event);
+        Ok(!self.fired && self.sets.iter().any(fires))
     }
 
     /// Whether triggers do the change (G6).
@@ -387,6 +434,22 @@ impl Triggers {
         self.noted.add(cx, set, rows, old, new)
     }
 
+    /// Rows that are noted get numbers: those of another change take turns with them (`exec/with.rs`).
+    pub(super) fn number_rows(&mut self) {
+        self.noted.number_rows();
+    }
+
+    /// The number of the next row for which AFTER ROW triggers fire; none when they have fired for all.
+    pub(super) fn next_order(&mut self) -> Result<Option<i64>> {
+        self.noted.next_order()
+    }
+
+    /// They fire for that row, ahead of [`Triggers::finish`].
+    pub(super) fn fire_row(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        let Triggers { table, sets, noted, .. } = self;
+        noted.fire_row(cx, table, sets)
+    }
+
     /// The end of the statement: AFTER triggers fire, those of rows in the order of the rows, then those of the statement.
     /// Rows of transition tables of which another statement fires the triggers are handed on.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<Vec<Passed>> {
@@ -415,7 +478,9 @@ impl Triggers {
 
     /// Whether they are of the same table, and of an event of the others.
     pub(super) fn is_like(&self, others: &Triggers) -> bool {
-        self.table.oid == others.table.oid
+        let whole = !self.is_part && !others.is_part;
+        whole
+            && self.table.oid == others.table.oid
             && self.sets.iter().any(|set| others.sets.iter().any(|other| other.event == set.event))
     }
 
@@ -426,14 +491,48 @@ impl Triggers {
         shared.any(|set| set.wants_old() || set.wants_new())
     }
 
-    /// The statement of that number fires what is left of the statement triggers for the events of these.
+    /// The statement of that number fires what is left of the statement triggers for the events of these, but for those events
+    /// that were passed before.
     pub(super) fn pass_to(&mut self, number: usize, triggers: &Triggers) {
-        self.passed.extend(triggers.sets.iter().map(|set| (set.event, number)));
+        for set in &triggers.sets {
+            if self.passed_to(set.event).is_none() {
+                self.passed.push((set.event, number));
+            }
+        }
+    }
+
+    /// The number of the statement that an event was passed to.
+    pub(super) fn passed_to(&self, event: TriggerEvent) -> Option<usize> {
+        self.passed.iter().find(|(known, _)| *known == event).map(|(_, number)| *number)
+    }
+
+    /// The events passed, each with the number of the statement.
+    pub(super) fn all_passed(&self) -> Vec<(TriggerEvent, usize)> {
+        self.passed.clone()
+    }
+
+    /// The rows of the transition tables of an event, as those of the statement of this number.
+    pub(super) fn hand_over(&mut self, event: TriggerEvent, to: usize) -> Option<Passed> {
+        self.noted.take_transitions(event).map(|rows| Passed { to, event, rows })
     }
 
     /// The BEFORE STATEMENT triggers have fired already.
     pub(super) fn go_on(&mut self) {
-        self.goes_on = true;
+        self.goes_on = self.sets.iter().map(|set| set.event).collect();
+    }
+
+    /// BEFORE STATEMENT triggers do not fire again for the events that parts of a WITH have fired them for before; those of this
+    /// part join them.
+    pub fn begin_behind(&mut self, begun: &mut Vec<(Oid, TriggerEvent)>) {
+        self.goes_on.clear();
+        for set in &self.sets {
+            let event = (self.table.oid, set.event);
+            if begun.contains(&event) {
+                self.goes_on.push(set.event);
+            } else {
+                begun.push(event);
+            }
+        }
     }
 
     /// Takes the rows of transition tables over from a statement before.
@@ -503,7 +602,10 @@ pub fn fire_statement(
 
 /// `27000`: a BEFORE trigger has changed the very row.
 pub(super) fn changed_by_trigger(event: TriggerEvent) -> ExecError {
-    let word = if event == TriggerEvent::Delete { "deleted" } else { "updated" };
+    changed_before(if event == TriggerEvent::Delete { "deleted" } else { "updated" })
+}
+
+fn changed_before(word: &str) -> ExecError {
     let message =
         format!("tuple to be {word} was already modified by an operation triggered by the current command");
     let hint =

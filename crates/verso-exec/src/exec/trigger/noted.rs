@@ -31,7 +31,19 @@ pub(super) struct Noted {
     /// How many columns of marks there are.
     marks: usize,
     rows: Spool,
+    /// The number of the row that is told next, where rows of several changes take turns: those that nobody wants count, too.
+    order: Option<i64>,
+    firing: Firing,
     transitions: Vec<(TriggerEvent, Transitions)>,
+}
+
+/// Rows for which triggers fire.
+#[derive(Default)]
+struct Firing {
+    batch: Batch,
+    types: Vec<SqlType>,
+    /// The first for which they have not fired.
+    row: usize,
 }
 
 /// The rows of a statement as relations.
@@ -58,7 +70,16 @@ impl Noted {
             has_new |= event != TriggerEvent::Delete;
         }
         let types = column_types(table);
-        Noted { types, has_old, has_new, marks: 0, rows: Spool::default(), transitions: Vec::new() }
+        Noted {
+            types,
+            has_old,
+            has_new,
+            marks: 0,
+            rows: Spool::default(),
+            order: None,
+            firing: Firing::default(),
+            transitions: Vec::new(),
+        }
     }
 
     /// Makes room for the marks of these triggers.
@@ -69,7 +90,14 @@ impl Noted {
 
     pub fn clear(&mut self) {
         self.rows = Spool::default();
+        self.firing = Firing::default();
+        self.order = self.order.map(|_| 0);
         self.transitions.clear();
+    }
+
+    /// Rows get numbers from now on.
+    pub fn number_rows(&mut self) {
+        self.order = Some(0);
     }
 
     pub fn transitions(&self, event: TriggerEvent) -> Option<&Transitions> {
@@ -86,6 +114,8 @@ impl Noted {
         new: Option<&[Column]>,
     ) -> Result<()> {
         self.keep_transitions(cx, set, rows, old, new)?;
+        let first = self.order;
+        self.order = first.map(|first| first + rows as i64);
         if set.after_row.is_empty() {
             return Ok(());
         }
@@ -123,6 +153,9 @@ impl Noted {
         numbers(&mut std::iter::repeat_n(set.event as i64, rows))?;
         for word in &marks {
             numbers(&mut word.iter().copied())?;
+        }
+        if let Some(first) = first {
+            numbers(&mut (first..first + rows as i64))?;
         }
         for (kept, given) in [(self.has_old, old), (self.has_new, new)] {
             match given {
@@ -242,38 +275,64 @@ impl Noted {
         table: &Arc<TableDef>,
         sets: &[EventTriggers],
     ) -> Result<()> {
-        let width = self.types.len();
-        let mut types = vec![SqlType::Int8; 1 + self.marks];
-        for _ in 0..usize::from(self.has_old) + usize::from(self.has_new) {
-            types.extend_from_slice(&self.types);
+        while self.next_order()?.is_some() {
+            self.fire_row(cx, table, sets)?;
         }
-        let old_at = 1 + self.marks;
-        let new_at = old_at + if self.has_old { width } else { 0 };
-        let mut rows = std::mem::take(&mut self.rows);
-        let mut batch = Batch::default();
-        while rows.next(&mut batch)? {
-            for row in 0..batch.rows {
-                cx.check_cancelled()?;
-                let values = batch.row(row, &types);
-                let event = values[0].as_i64().unwrap_or_default();
-                let Some(set) = sets.iter().find(|set| set.event as i64 == event) else { continue };
-                let old = (set.event != TriggerEvent::Insert).then(|| &values[old_at..old_at + width]);
-                let new = (set.event != TriggerEvent::Delete).then(|| &values[new_at..new_at + width]);
-                for (n, trigger) in set.after_row.iter().enumerate() {
-                    let mark = values[1 + n / MARKS].as_i64().unwrap_or_default();
-                    if mark & (1 << (n % MARKS)) == 0 {
-                        continue;
-                    }
-                    let definition = trigger.definition();
-                    if definition.deferrable && cx.tables()?.is_trigger_deferred(definition) {
-                        let event = DeferredEvent::new(definition, set.event, old, new);
-                        cx.tables()?.defer_trigger(event, cx.services.memory)?;
-                        continue;
-                    }
-                    let cx = &cx.with_transitions(self.transitions(set.event));
-                    trigger.call(cx, table, set.event, old, new)?;
-                }
+        Ok(())
+    }
+
+    /// The number of the next row for which they fire, 0 where rows have none; none when they have fired for all.
+    pub fn next_order(&mut self) -> Result<Option<i64>> {
+        if self.firing.row >= self.firing.batch.rows {
+            self.firing.row = 0;
+            if !self.rows.next(&mut self.firing.batch)? {
+                self.firing.batch = Batch::default();
+                return Ok(None);
             }
+            let numbers = 1 + self.marks + usize::from(self.order.is_some());
+            let types = &mut self.firing.types;
+            types.clear();
+            types.resize(numbers, SqlType::Int8);
+            for _ in 0..usize::from(self.has_old) + usize::from(self.has_new) {
+                types.extend_from_slice(&self.types);
+            }
+        }
+        let Firing { batch, row, .. } = &self.firing;
+        let order = self.order.map(|_| batch.columns[1 + self.marks].value(*row, &SqlType::Int8));
+        Ok(Some(order.and_then(|order| order.as_i64()).unwrap_or_default()))
+    }
+
+    /// They fire for that row.
+    pub fn fire_row(
+        &mut self,
+        cx: &ExecContext<'_>,
+        table: &Arc<TableDef>,
+        sets: &[EventTriggers],
+    ) -> Result<()> {
+        cx.check_cancelled()?;
+        let width = self.types.len();
+        let old_at = 1 + self.marks + usize::from(self.order.is_some());
+        let new_at = old_at + if self.has_old { width } else { 0 };
+        let Firing { batch, types, row } = &mut self.firing;
+        let values = batch.row(*row, types);
+        *row += 1;
+        let event = values[0].as_i64().unwrap_or_default();
+        let Some(set) = sets.iter().find(|set| set.event as i64 == event) else { return Ok(()) };
+        let old = (set.event != TriggerEvent::Insert).then(|| &values[old_at..old_at + width]);
+        let new = (set.event != TriggerEvent::Delete).then(|| &values[new_at..new_at + width]);
+        for (n, trigger) in set.after_row.iter().enumerate() {
+            let mark = values[1 + n / MARKS].as_i64().unwrap_or_default();
+            if mark & (1 << (n % MARKS)) == 0 {
+                continue;
+            }
+            let definition = trigger.definition();
+            if definition.deferrable && cx.tables()?.is_trigger_deferred(definition) {
+                let event = DeferredEvent::new(definition, set.event, old, new);
+                cx.tables()?.defer_trigger(event, cx.services.memory)?;
+                continue;
+            }
+            let cx = &cx.with_transitions(self.transitions(set.event));
+            trigger.call(cx, table, set.event, old, new)?;
         }
         Ok(())
     }
