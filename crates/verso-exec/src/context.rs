@@ -13,6 +13,7 @@ pub use verso_storage::AdvisoryKey;
 pub use verso_storage::workers::Crew;
 
 use crate::error::{ExecError, Result};
+use crate::exec::ExecContext;
 use crate::memory::Memory;
 use crate::plan::{
     CommitWrite, Movement, PlFunction, Plan, RaiseLevel, RowRules, Statement, SubqueryTest, TransitionTable,
@@ -205,7 +206,12 @@ pub trait SessionCursors {
     /// Moves one that the client has declared; none where there is none of that name.
     /// # Errors
     /// 55000 for a way back that it does not go, and while its query runs; those of reading its rows.
-    fn move_declared(&self, _name: &str, _movement: Movement) -> Result<Option<Moved>> {
+    fn move_declared(
+        &self,
+        _cx: &ExecContext<'_>,
+        _name: &str,
+        _movement: Movement,
+    ) -> Result<Option<Moved>> {
         Ok(None)
     }
     /// Closes one that the client has declared; false where there is none of that name.

@@ -80,7 +80,7 @@ pub(crate) fn serve(
         Statement::Fetch(fetch) => {
             let held = Some(services.memory.lend().reserve("rows of FETCH"));
             let mut gathered = Gathered { held, ..Gathered::default() };
-            let rows = served::fetch(services, fetch, &mut gathered)?;
+            let rows = served::fetch(frame, fetch, &mut gathered)?;
             let yields = (!fetch.moves).then(|| values(gathered.columns, gathered.rows));
             Ok(Served { rows, yields })
         }

@@ -10,7 +10,7 @@ use super::filter::{KeyFilter, Reach};
 use super::operator::{Operator, boxed};
 use super::{ExecContext, KEEP_BYTES};
 use crate::error::Result;
-use crate::memory::{Reservation, SMALL_BYTES};
+use crate::memory::{Memory, Reservation, SMALL_BYTES};
 
 /// An operator, and the memory of the batch that it filled last.
 pub(crate) struct MeteredOperator {
@@ -110,6 +110,15 @@ impl Operator for MeteredOperator {
     fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
         stack::check()?;
         Ok(Box::new(Self::new(self.input.copy(cx)?, self.place)))
+    }
+
+    fn can_set_aside(&self) -> bool {
+        stack::check().is_ok() && self.input.can_set_aside()
+    }
+
+    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
+        stack::check()?;
+        self.input.set_aside(cx, memory)
     }
 
     fn close(&mut self) {

@@ -18,7 +18,9 @@
 mod access;
 mod aggregate;
 mod apply;
+mod aside;
 mod change;
+mod changed;
 mod check;
 mod combine;
 mod computed;
@@ -74,6 +76,7 @@ mod window;
 mod with;
 
 pub use access::{Gathering, reads_whole};
+pub use changed::ChangedRecords;
 pub use computed::Computed;
 pub(crate) use context::denied;
 pub use context::{ExecContext, ExternalRows};

@@ -33,6 +33,7 @@ use super::trigger::TransitionOperator;
 use super::window::WindowOperator;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, RowExpr};
+use crate::memory::Memory;
 use crate::plan::{ExprKind, Plan, SortKey, TypedExpr};
 
 /// A running operator. Compiled once, opened for each execution. The context comes with each call, so that an execution
@@ -82,6 +83,16 @@ pub(crate) trait Operator: Send {
     fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
         let _ = cx;
         Err(ExecError::raised("XX000", "an operator that is not portable was copied"))
+    }
+    /// Whether [`Operator::set_aside`] may be called: functions in it do something, and what they are called for can be kept.
+    fn can_set_aside(&self) -> bool {
+        false
+    }
+    /// Its statement is about to end, and what it sees: what it reads of tables is read now. Its functions that do something
+    /// are called, as before, for the rows that are asked for. Called after `open`; it is not opened again.
+    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
+        let _ = (cx, memory);
+        Err(ExecError::raised("XX000", "an operator whose rows cannot be set aside"))
     }
     /// Lets go of what it holds; called at the end, and after errors.
     fn close(&mut self);

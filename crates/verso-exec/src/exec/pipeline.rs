@@ -7,6 +7,7 @@ use std::sync::Arc;
 use verso_env::stack;
 use verso_types::{Batch, SqlType, TypeError, Value};
 
+use super::aside::{reads_tables, set_input_aside};
 use super::drawn::Drawn;
 use super::filter::{KeyFilter, Reach};
 use super::operator::{Bounded, Operator, boxed};
@@ -14,6 +15,7 @@ use super::prune::Pruner;
 use super::{BATCH_BYTES, ExecContext, KEEP_BYTES};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate, RowExpr};
+use crate::memory::Memory;
 use crate::plan::{Pruning, TypedExpr};
 
 /// Computes its columns from those of the input.
@@ -35,11 +37,14 @@ pub(crate) struct ProjectOperator {
     is_volatile: bool,
     /// Workers may compute them.
     is_safe: bool,
+    /// They read tables by themselves.
+    reads: bool,
 }
 
 impl ProjectOperator {
     pub fn new(input: Box<dyn Operator>, types: &[SqlType], exprs: &[TypedExpr], executor: Executor) -> Self {
         let is_safe = exprs.iter().all(TypedExpr::is_parallel_safe);
+        let reads = exprs.iter().any(reads_tables);
         let taken = (executor != Executor::Row).then(|| Drawn::take_out(exprs, types.len())).flatten();
         let (exprs, drawn) = match taken {
             Some((exprs, drawn)) => (Cow::Owned(exprs), Some(drawn)),
@@ -61,6 +66,7 @@ impl ProjectOperator {
             is_volatile: drawn.is_some() || list.is_volatile(),
             drawn,
             is_safe,
+            reads,
             exprs: list,
         }
     }
@@ -79,6 +85,7 @@ impl ProjectOperator {
             drawn: self.drawn.as_ref().map(Drawn::fresh),
             is_volatile: self.is_volatile,
             is_safe: self.is_safe,
+            reads: self.reads,
         }
     }
 }
@@ -176,6 +183,17 @@ impl Operator for ProjectOperator {
         Ok(Box::new(self.over(self.input.copy(cx)?)))
     }
 
+    fn can_set_aside(&self) -> bool {
+        !self.reads && (self.is_volatile || self.input.can_set_aside())
+    }
+
+    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
+        match self.input.can_set_aside() {
+            true => self.input.set_aside(cx, memory),
+            false => set_input_aside(&mut self.input, cx, &Batch::of_types(&self.types), memory),
+        }
+    }
+
     fn close(&mut self) {
         self.batch.recycle(KEEP_BYTES);
         self.row = 0;
@@ -191,6 +209,8 @@ pub(crate) struct FilterOperator {
     is_volatile: bool,
     /// Workers may compute it.
     is_safe: bool,
+    /// It reads tables by itself.
+    reads: bool,
     selection: Vec<u32>,
     bounded: Bounded,
 }
@@ -198,8 +218,10 @@ pub(crate) struct FilterOperator {
 impl FilterOperator {
     pub fn new(input: Box<dyn Operator>, predicate: &TypedExpr, executor: Executor) -> Self {
         let (is_volatile, is_safe) = (predicate.is_volatile(), predicate.is_parallel_safe());
+        let reads = reads_tables(predicate);
         let predicate = Predicate::compile(predicate, executor);
-        Self { input, predicate, is_volatile, is_safe, selection: Vec::new(), bounded: Bounded::default() }
+        let (selection, bounded) = (Vec::new(), Bounded::default());
+        Self { input, predicate, is_volatile, is_safe, reads, selection, bounded }
     }
 
     /// The same over another input of the same kind.
@@ -209,6 +231,7 @@ impl FilterOperator {
             predicate: self.predicate.clone(),
             is_volatile: self.is_volatile,
             is_safe: self.is_safe,
+            reads: self.reads,
             selection: Vec::new(),
             bounded: Bounded::default(),
         }
@@ -274,6 +297,14 @@ impl Operator for FilterOperator {
 
     fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
         Ok(Box::new(self.over(self.input.copy(cx)?)))
+    }
+
+    fn can_set_aside(&self) -> bool {
+        !self.reads && self.input.can_set_aside()
+    }
+
+    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
+        self.input.set_aside(cx, memory)
     }
 
     fn close(&mut self) {
@@ -428,6 +459,14 @@ impl Operator for LimitOperator {
             self.skip = 0;
             return Ok(true);
         }
+    }
+
+    fn can_set_aside(&self) -> bool {
+        self.ties.is_none() && self.input.can_set_aside()
+    }
+
+    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
+        self.input.set_aside(cx, memory)
     }
 
     fn close(&mut self) {

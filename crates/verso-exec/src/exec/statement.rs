@@ -19,6 +19,7 @@ use super::with::WithStatement;
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
+use crate::memory::Memory;
 use crate::plan::Statement;
 use crate::plpgsql::check_right;
 
@@ -264,6 +265,23 @@ impl Compiled {
                 Ok(if more { Some(batch) } else { None })
             }
             Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) | Kind::With(_) => Ok(None),
+        }
+    }
+
+    /// Whether [`Compiled::set_aside`] is for this query.
+    #[must_use]
+    pub fn can_set_aside(&self) -> bool {
+        matches!(&self.kind, Kind::Query { operator, .. } if operator.can_set_aside())
+    }
+
+    /// Reads now what is left to be read of tables, of an open query: what it sees is about to go. Its functions that do
+    /// something are called when the rows are asked for. It is not opened again.
+    /// # Errors
+    /// Those of the query.
+    pub fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
+        match &mut self.kind {
+            Kind::Query { operator, .. } => operator.set_aside(&cx.statement(&self.state), memory),
+            Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) | Kind::With(_) => Ok(()),
         }
     }
 

@@ -10,10 +10,12 @@ use verso_env::stack;
 use verso_storage::work;
 use verso_types::Batch;
 
+use super::aside::{reads_tables, set_input_aside};
 use super::operator::{Bounded, Operator};
 use super::{ExecContext, KEEP_BYTES};
 use crate::error::Result;
 use crate::expr::{Executor, Predicate};
+use crate::memory::Memory;
 use crate::plan::TypedExpr;
 
 /// Keeps the rows for which a volatile condition is true.
@@ -27,6 +29,8 @@ pub(crate) struct StepwiseOperator {
     bounded: Bounded,
     /// Rows left out are told as those of a scan, whose condition this is.
     of_scan: bool,
+    /// The condition reads tables by itself.
+    reads: bool,
 }
 
 impl StepwiseOperator {
@@ -45,6 +49,7 @@ impl StepwiseOperator {
             selection: Vec::new(),
             bounded: Bounded::default(),
             of_scan,
+            reads: reads_tables(predicate),
         }
     }
 }
@@ -105,6 +110,19 @@ impl Operator for StepwiseOperator {
             }
             return Ok(true);
         }
+    }
+
+    fn can_set_aside(&self) -> bool {
+        !self.reads
+    }
+
+    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
+        if self.input.can_set_aside() {
+            return self.input.set_aside(cx, memory);
+        }
+        let mut empty = self.batch.clone();
+        empty.clear();
+        set_input_aside(&mut self.input, cx, &empty, memory)
     }
 
     fn close(&mut self) {

@@ -33,7 +33,9 @@ mod with;
 pub use access::{IndexAccess, KeyMatch, Searched, Span, Together};
 pub use expr::{DomainRules, ExprKind, FoldRules, SubqueryTest, TypedExpr};
 pub use json::{JsonPathCall, JsonPathTest, JsonWrapping};
-pub use output::{LEAVES_MAX, Named, Origin, OutputColumn, RECORD_COLUMN, Scanned, leaf_of, place_in};
+pub use output::{
+    LEAVES_MAX, Named, Origin, OutputColumn, RECORD_COLUMN, Scanned, leaf_of, place_in, place_in_leaf,
+};
 pub use places::{Listed, PLACE, Places, Side};
 pub use planned::{planned_of_expression, planned_of_query};
 pub use pruning::{Pruning, PruningStep, PruningTerm};

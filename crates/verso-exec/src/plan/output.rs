@@ -141,6 +141,12 @@ pub fn leaf_of(place: i64) -> usize {
     (place >> LEAF_SHIFT) as usize
 }
 
+/// The same place within the leaf.
+#[must_use]
+pub fn place_in_leaf(place: i64) -> i64 {
+    place & ((1 << LEAF_SHIFT) - 1)
+}
+
 impl Plan {
     /// A reader of a plan that others read too.
     #[must_use]

@@ -4,7 +4,8 @@
 //!     handler undoes its OPEN.
 //! L8. A position is before the first row, on a row, or behind the last: 0, 1 … n, n + 1.
 //!     Nobody uses the place of a record again on which one may stand: it holds a view from before its rows may go.
-//!     What goes wrong with a row is told when the row is fetched, and not at OPEN.
+//!     What goes wrong with a row is told when the row is fetched, and not at OPEN. One that locks its rows passes over those ahead
+//!     of it that its transaction has changed or deleted since.
 //! L9. A variable of type refcursor holds the cursor's name. One that is NULL gets a name that no other has. The name may also be
 //!     that of a cursor that the client has declared: the session moves and closes those ([`SessionCursors`](crate::context::SessionCursors)).
 
@@ -13,6 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use verso_storage::RecordId;
 use verso_types::{Batch, RowType, SqlType, Value};
 
 use super::embedded::{Taken, run_embedded};
@@ -20,7 +22,7 @@ use super::frame::Frame;
 use super::program::Embedded;
 use crate::context::Moved;
 use crate::error::{ExecError, Raised, Result};
-use crate::exec::ExecContext;
+use crate::exec::{ChangedRecords, ExecContext};
 use crate::plan::{Movement, PlCursor, PlTargets};
 use crate::spill::{Spool, SpoolReader};
 
@@ -123,7 +125,31 @@ impl Portals {
 
     /// Closes those that were opened since there were so many: what is behind a savepoint is undone.
     pub fn close_since(&self, opened: u64) {
-        self.open.borrow_mut().retain(|_, cursor| cursor.serial <= opened);
+        let mut open = self.open.borrow_mut();
+        open.retain(|_, cursor| cursor.serial <= opened);
+        open.values_mut()
+            .filter_map(|cursor| cursor.changed.as_mut())
+            .for_each(|one| one.forget_since(opened));
+    }
+
+    /// Does one of them lock its rows?
+    pub fn lock_rows(&self) -> bool {
+        self.open.borrow().values().any(|cursor| cursor.changed.is_some())
+    }
+
+    /// Records of a table are being changed or deleted, by what has this number: those that lock their rows pass them over.
+    ///
+    /// # Errors
+    /// 53200.
+    pub fn note_changed(
+        &self,
+        table: u32,
+        number: u64,
+        records: &(impl Iterator<Item = RecordId> + Clone),
+    ) -> Result<()> {
+        let mut open = self.open.borrow_mut();
+        let mut locking = open.values_mut().filter_map(|cursor| cursor.changed.as_mut());
+        locking.try_for_each(|changed| changed.note(table, number, &mut records.clone()))
     }
 
     /// A name that no cursor has.
@@ -184,6 +210,8 @@ struct OpenCursor {
     serial: u64,
     /// Behind its last row this happens.
     failed: Option<ExecError>,
+    /// Of one that locks its rows: those that it passes over.
+    changed: Option<Box<ChangedRecords>>,
 }
 
 impl OpenCursor {
@@ -214,12 +242,41 @@ impl OpenCursor {
         Ok(self.batch.row((number - self.first) as usize, &self.all_types))
     }
 
+    /// Whether rows may have to be passed over.
+    fn skips(&self) -> bool {
+        self.changed.as_ref().is_some_and(|changed| !changed.is_empty())
+    }
+
+    /// Whether a row is passed over.
+    fn is_passed_over(&mut self, number: i64) -> Result<bool> {
+        let places = places_of(&self.whole_row(number)?.split_off(self.types.len()));
+        Ok(self.changed.as_ref().is_some_and(|changed| changed.has_any(&places)))
+    }
+
+    /// The numbers of the rows ahead, up to one, that are not passed over.
+    fn ahead(&mut self, to: i64, count: i64) -> Result<Vec<i64>> {
+        let mut numbers = Vec::new();
+        for number in self.position + 1..=to.min(self.last()) {
+            if numbers.len() as i64 >= count {
+                break;
+            }
+            if !self.is_passed_over(number)? {
+                numbers.push(number);
+            }
+        }
+        Ok(numbers)
+    }
+
     /// Moves: the number of the row it then stands on, if any, and over how many it went.
     fn moved(&mut self, movement: Movement) -> Result<(Option<i64>, i64)> {
         let (at, end) = (self.position, self.last() + 1);
         let to = match movement {
             Movement::Forward(None) => end,
             Movement::Backward(None) => 0,
+            Movement::Forward(Some(count)) | Movement::Relative(count) if count > 0 && self.skips() => {
+                let ahead = self.ahead(end, count)?;
+                ahead.last().copied().filter(|_| ahead.len() as i64 == count).unwrap_or(end)
+            }
             Movement::Forward(Some(count)) | Movement::Relative(count) => at.saturating_add(count),
             Movement::Backward(Some(count)) => at.saturating_sub(count),
             Movement::Absolute(number) if number < 0 => end.saturating_add(number),
@@ -239,11 +296,14 @@ impl OpenCursor {
             return Err(failed.clone());
         }
         let to = to.clamp(0, end);
+        let passed =
+            if to > at && self.skips() { Some(self.ahead(to, i64::MAX)?.len() as i64) } else { None };
         self.position = to;
         let on_row = (1..end).contains(&to);
         let over = match movement {
             Movement::Absolute(_) | Movement::Relative(_) => i64::from(on_row),
             Movement::Forward(Some(0)) | Movement::Backward(Some(0)) => i64::from(on_row),
+            _ if let Some(passed) = passed => passed,
             _ if to > at => to.min(end - 1) - at,
             _ => at.min(end) - to.max(1),
         };
@@ -253,12 +313,16 @@ impl OpenCursor {
     /// Moves over rows: their numbers, in the order in which it passed them.
     fn passed(&mut self, movement: Movement) -> Result<Vec<i64>> {
         let at = self.position;
+        let ahead = if self.skips() { Some(self.ahead(self.last(), i64::MAX)?) } else { None };
         let (to, _) = self.moved(movement)?;
         let now = self.position;
         Ok(match movement {
             Movement::Absolute(_) | Movement::Relative(_) => to.into_iter().collect(),
             Movement::Forward(Some(0)) | Movement::Backward(Some(0)) => to.into_iter().collect(),
-            _ if now > at => (at + 1..=now.min(self.last())).collect(),
+            _ if now > at => match ahead {
+                Some(ahead) => ahead.into_iter().take_while(|number| *number <= now).collect(),
+                None => (at + 1..=now.min(self.last())).collect(),
+            },
             _ => (now.max(1)..at).rev().collect(),
         })
     }
@@ -299,6 +363,9 @@ pub(super) fn open(
         Value::Text(name) => Arc::clone(name),
         _ => portals.new_name(cx),
     };
+    let changed =
+        query.locks.then(|| ChangedRecords::new(&query.places, cx.catalog, cx.services.memory.account));
+    let changed = changed.map(Box::new);
     let open = OpenCursor {
         rows,
         types: query.visible().to_vec(),
@@ -315,6 +382,7 @@ pub(super) fn open(
         first: 1,
         serial: portals.number(),
         failed,
+        changed,
     };
     portals.open.borrow_mut().insert(Arc::clone(&name), open);
     frame.assign(cx, cursor.slot, Value::Text(name))
@@ -396,7 +464,7 @@ pub(super) fn fetch(
     let mut portals = cx.services.portals.open.borrow_mut();
     let Some(open) = portals.get_mut(&*name) else {
         drop(portals);
-        let moved = cx.services.cursors.move_declared(&name, movement)?;
+        let moved = cx.services.cursors.move_declared(cx, &name, movement)?;
         return take(moved.ok_or_else(|| missing(&name))?, targets, cx, frame);
     };
     let (number, over) = open.moved(movement)?;

@@ -6,9 +6,13 @@
 //! | [`within`] | cursors that functions move and close |
 //! | [`served`] | DECLARE, FETCH, MOVE and CLOSE as texts of EXECUTE |
 //!
-//! C1. A cursor reads the state at DECLARE (T2): it is a portal, opened at once. One with SCROLL collects its rows then.
+//! C1. A cursor reads the state at DECLARE (T2): it is a portal, opened at once. One with SCROLL collects its rows then. Functions
+//!     that do something are called as rows are fetched, where the query makes its rows with them at last.
 //! C2. A cursor ends with its transaction, or is held beyond its commit (WITH HOLD).
 //! C3. A position is before the first row, on a row, or behind the last: 0, 1 … n, n + 1.
+//! C4. One that locks its rows leaves out those ahead of it that its transaction has changed or deleted since DECLARE, though it
+//!     has them as they were: PostgreSQL locks a row when it is fetched, and passes over one that is no longer what DECLARE saw.
+//!     Changes are noted by the numbers that cursors are opened under, so that a savepoint takes both back.
 
 mod position;
 pub(crate) mod served;
@@ -17,11 +21,13 @@ mod within;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use verso_storage::RecordId;
 use verso_types::{Batch, Value};
 
 use crate::client::{Nowhere, OutputColumn, StatementSink};
 use crate::portal::{Portal, PortalEnd};
 use crate::services::Position;
+use verso_exec::error::Result as ExecResult;
 use verso_exec::plan::Origin;
 use verso_parser::syntax::{Cursor, Direction, Parsed, Statement};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -137,6 +143,27 @@ impl Cursors {
         self.open.borrow().get(name)?.as_ref().map(|cursor| cursor.place.position(name))
     }
 
+    /// Does one of them lock its rows?
+    pub(crate) fn lock_rows(&self) -> bool {
+        self.open.borrow().values().flatten().any(|cursor| cursor.place.locks())
+    }
+
+    /// Records of a table are being changed or deleted, by what has this number: cursors that lock theirs do not come to them any
+    /// more (C4).
+    ///
+    /// # Errors
+    /// 53200.
+    pub(crate) fn note_changed(
+        &self,
+        table: u32,
+        number: u64,
+        records: &(impl Iterator<Item = RecordId> + Clone),
+    ) -> ExecResult<()> {
+        let mut open = self.open.borrow_mut();
+        let mut locking = open.values_mut().flatten().filter_map(|cursor| cursor.place.changed_mut());
+        locking.try_for_each(|changed| changed.note(table, number, &mut records.clone()))
+    }
+
     /// As `pg_cursors` shows them.
     pub(crate) fn rows(&self) -> Vec<Vec<Value>> {
         self.open.borrow().iter().filter_map(|(name, cursor)| Some(cursor.as_ref()?.row(name))).collect()
@@ -161,7 +188,10 @@ impl Cursors {
     /// What is behind a savepoint is undone: those end that were declared since so many cursors had been opened.
     pub(crate) fn end_since(&self, opened: u64) {
         let stays = |cursor: &SqlCursor| cursor.transaction.is_none() || cursor.serial <= opened;
-        self.open.borrow_mut().retain(|_, cursor| cursor.as_ref().is_none_or(stays));
+        let mut open = self.open.borrow_mut();
+        open.retain(|_, cursor| cursor.as_ref().is_none_or(stays));
+        let changed = open.values_mut().flatten().filter_map(|cursor| cursor.place.changed_mut());
+        changed.for_each(|changed| changed.forget_since(opened));
     }
 }
 
@@ -212,7 +242,9 @@ impl SqlCursor {
             Direction::Backward(_) => return Err(backward()),
         };
         if skip > 0 {
-            let end = advance(&mut self.portal, skip.unsigned_abs(), &mut Nowhere)?;
+            let mut nowhere = Nowhere;
+            let mut placed = self.place.watch(&mut nowhere);
+            let end = placed.run(&mut self.portal, skip.unsigned_abs(), &mut *advance)?;
             self.position += skip;
             if end.1 != PortalEnd::Suspended {
                 self.place.leave();
@@ -221,7 +253,7 @@ impl SqlCursor {
             }
         }
         let mut placed = self.place.watch(sink);
-        let (count, _) = advance(&mut self.portal, take.unsigned_abs(), &mut placed)?;
+        let (count, _) = placed.run(&mut self.portal, take.unsigned_abs(), advance)?;
         if count == 0 || count < take.unsigned_abs() || take == 0 {
             self.place.leave();
         }

@@ -79,6 +79,7 @@ fn open(frame: &Frame<'_>, cursor: &Cursor, text: &str, given: Given<'_>) -> Res
     let mut portal = Portal::new(prepared, given.params.to_vec());
     portal.set_name(name);
     let lives = Lives { transaction: None, depth: 0, hold: cursor.hold };
+    let memory = services.memory.keep();
     portal.hold(Held::new(columns, (None, spool), None, lives));
     Ok(SqlCursor {
         _kept: services.memory.for_kept(&services.settings, text)?,
@@ -93,21 +94,18 @@ fn open(frame: &Frame<'_>, cursor: &Cursor, text: &str, given: Given<'_>) -> Res
         // As long as it is not none it ends with the transaction.
         transaction: Some(0),
         serial: services.portals.number(),
-        place: Places::new(tables, locks, view),
+        place: Places::new(tables, locks, view, frame.catalog, memory.lend().account),
     })
 }
 
 /// FETCH, MOVE: over how many rows.
-pub(crate) fn fetch(
-    services: &Services,
-    fetch: &Fetch,
-    sink: &mut dyn StatementSink,
-) -> Result<u64, SqlError> {
-    let name = &fetch.name.text;
+pub(crate) fn fetch(frame: &Frame<'_>, fetch: &Fetch, sink: &mut dyn StatementSink) -> Result<u64, SqlError> {
+    let (services, name) = (frame.services, &fetch.name.text);
     if let Some(count) = fetch_opened(services, fetch, sink)? {
         return Ok(count);
     }
-    services.cursors.fetch(name, fetch.direction, sink).unwrap_or_else(|| Err(missing(name)))
+    let fetched = frame.with_context(&[], |cx| services.cursors.fetch(cx, name, fetch.direction, sink));
+    fetched.unwrap_or_else(|| Err(missing(name)))
 }
 
 /// The same of a cursor that a function has opened; none where there is none of that name.

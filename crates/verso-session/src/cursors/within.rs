@@ -1,9 +1,11 @@
 //! Cursors that DECLARE has opened, moved and closed by functions that know their names.
 //!
-//! While a function runs no portal is open: the rows that are left of each were set aside before the statement began (T2).
+//! While a function runs no portal reads tables: the rows that are left of each were set aside before the statement began (T2).
+//! Functions in its query may still have to be called for them.
 
 use std::sync::Arc;
 
+use verso_exec::ExecContext;
 use verso_exec::context::Moved;
 use verso_exec::error::{ExecError, Result as ExecResult};
 use verso_exec::plan::Movement;
@@ -20,7 +22,12 @@ impl Cursors {
     ///
     /// # Errors
     /// 55000 for a way back that it does not go; those of reading its rows.
-    pub(crate) fn advance(&self, name: &str, movement: Movement) -> ExecResult<Option<Moved>> {
+    pub(crate) fn advance(
+        &self,
+        cx: &ExecContext<'_>,
+        name: &str,
+        movement: Movement,
+    ) -> ExecResult<Option<Moved>> {
         let direction = match movement {
             Movement::Forward(count) => Direction::Forward(count),
             Movement::Backward(count) => Direction::Backward(count),
@@ -28,7 +35,7 @@ impl Cursors {
             Movement::Relative(count) => Direction::Relative(count),
         };
         let mut last = Last::default();
-        let Some(over) = self.fetch(name, direction, &mut last) else { return Ok(None) };
+        let Some(over) = self.fetch(cx, name, direction, &mut last) else { return Ok(None) };
         let over = over.map_err(ExecError::from)?;
         let fields = last.columns.into_iter().map(|column| (column.name, column.ty)).collect();
         let runs = |count: Option<i64>| count.is_none_or(|count| count.unsigned_abs() > over);
@@ -40,6 +47,7 @@ impl Cursors {
     /// Moves one and sends the rows that it passes; none where there is none of that name.
     pub(crate) fn fetch(
         &self,
+        cx: &ExecContext<'_>,
         name: &str,
         direction: Direction,
         sink: &mut dyn StatementSink,
@@ -48,7 +56,10 @@ impl Cursors {
             Ok(cursor) => cursor?,
             Err(error) => return Some(Err(error)),
         };
-        let count = cursor.fetch(direction, sink, &mut Portal::hand_out);
+        let mut advance = |portal: &mut Portal, rows: u64, sink: &mut dyn StatementSink| {
+            portal.hand_out_within(cx, rows, sink)
+        };
+        let count = cursor.fetch(direction, sink, &mut advance);
         self.keep(name, cursor);
         Some(count)
     }

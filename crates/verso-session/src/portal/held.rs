@@ -20,6 +20,8 @@ pub(crate) struct Held {
     rows: Box<Spool>,
     /// Of a statement that changes something.
     tag: Option<CommandTag>,
+    /// Behind the last row this happens: it went wrong when the rows were set aside.
+    failed: Option<Box<SqlError>>,
     pub(crate) lives: Lives,
 }
 
@@ -31,7 +33,12 @@ impl Held {
         tag: Option<CommandTag>,
         lives: Lives,
     ) -> Held {
-        Held { columns, front, rows: Box::new(rows), tag, lives }
+        Held { columns, front, rows: Box::new(rows), tag, failed: None, lives }
+    }
+
+    /// The same with an error behind the last row.
+    pub(crate) fn failing(self, failed: Option<SqlError>) -> Held {
+        Held { failed: failed.map(Box::new), ..self }
     }
 
     /// Hands out up to `max_rows` rows; what is left is the portal's state again. As in PostgreSQL the tag counts the rows
@@ -63,7 +70,12 @@ impl Held {
             let mut batch = match self.front.take() {
                 Some(batch) => batch,
                 None if self.rows.next(&mut next)? => std::mem::take(&mut next),
-                None => return Ok((true, count)),
+                None => {
+                    return match self.failed.take() {
+                        Some(failed) => Err(*failed),
+                        None => Ok((true, count)),
+                    };
+                }
             };
             self.front = cut(&mut batch, left);
             left -= batch.rows as u64;

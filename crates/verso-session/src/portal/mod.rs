@@ -7,6 +7,8 @@
 //!           └─run──────► Held (rows set aside; what changes something runs to its end) ──► Done
 //! ```
 //!
+//! Of a query whose functions do something only what they are called for is set aside: it stays open, *detached* from tables.
+//!
 //! | module | what it is |
 //! |---|---|
 //! | [`open`] | operators between two batches |
@@ -14,7 +16,8 @@
 //! | [`lifetime`] | how long portals live, and the session's list of them |
 //!
 //! T2. An open portal reads the state at its first run. Before the session changes anything, the rest of its rows is
-//!     set aside, so that it never sees the session's own later changes.
+//!     set aside, so that it never sees the session's own later changes. Functions that it calls see what there is when their
+//!     rows are asked for.
 //! Q3. A portal ends with its transaction, and with the savepoint it was opened under; unless it is held.
 
 mod held;
@@ -24,6 +27,7 @@ mod open;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use verso_exec::ExecContext;
 use verso_types::Value;
 
 use crate::client::{CommandTag, Counted, OutputColumn, StatementSink};
@@ -165,6 +169,36 @@ impl Portal {
             }
             State::Closed => Err(self.gone()),
         }
+    }
+
+    /// The same within a statement that runs, also of one that is detached.
+    ///
+    /// # Errors
+    /// As of [`Portal::hand_out`]; those of its query.
+    pub(crate) fn hand_out_within(
+        &mut self,
+        cx: &ExecContext<'_>,
+        max_rows: u64,
+        sink: &mut dyn StatementSink,
+    ) -> Result<(u64, PortalEnd), SqlError> {
+        let shared = self.shared();
+        let state = std::mem::replace(&mut *shared.lock(), State::Closed);
+        let State::Open(mut open) = state else {
+            *shared.lock() = state;
+            return self.hand_out(max_rows, sink);
+        };
+        if !open.detached {
+            *shared.lock() = State::Open(open);
+            return Err(self.gone());
+        }
+        // The lock is not held meanwhile: functions that are called may look at all portals.
+        let (count, ended) = open.hand_out(cx, max_rows, sink)?;
+        let (state, end) = match ended {
+            true => (State::Done, PortalEnd::Complete(CommandTag::counted("SELECT", count))),
+            false => (State::Open(open), PortalEnd::Suspended),
+        };
+        *shared.lock() = state;
+        Ok((count, end))
     }
 
     /// Its parameters' memory, for another one.

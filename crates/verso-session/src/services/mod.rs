@@ -38,6 +38,7 @@ use std::sync::atomic::Ordering;
 
 use verso_catalog::{CatalogSnapshot, Oid, TableDef};
 use verso_env::Env;
+use verso_exec::ExecContext;
 use verso_exec::context::{Moved, NoticeSink, SessionCursors};
 use verso_exec::error::ExecError;
 use verso_exec::plan::{CommitWrite, Movement};
@@ -309,8 +310,13 @@ impl SessionCursors for Services {
         self.cursors.has(name)
     }
 
-    fn move_declared(&self, name: &str, movement: Movement) -> verso_exec::error::Result<Option<Moved>> {
-        self.cursors.advance(name, movement)
+    fn move_declared(
+        &self,
+        cx: &ExecContext<'_>,
+        name: &str,
+        movement: Movement,
+    ) -> verso_exec::error::Result<Option<Moved>> {
+        self.cursors.advance(cx, name, movement)
     }
 
     fn close_declared(&self, name: &str) -> verso_exec::error::Result<bool> {

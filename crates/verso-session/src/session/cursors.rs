@@ -121,6 +121,7 @@ impl Session {
         let count = cursor.fetch(fetch.direction, sink, &mut advance);
         self.services.cursors.keep(name, cursor);
         let count = count?;
+        self.change_asked_settings()?;
         Ok(CommandTag { text: format!("{word} {count}"), rows: count })
     }
 
@@ -194,6 +195,9 @@ impl Session {
             }
             _ => None,
         };
-        Ok(Places::new(tables, locks, view))
+        let memory = self.services.memory.keep();
+        self.with_catalog(|_, catalog, _| {
+            Ok(Places::new(tables, locks, view, catalog, memory.lend().account))
+        })
     }
 }

@@ -238,6 +238,11 @@ impl Session {
 
     /// What a transaction does before it commits, and may fail to.
     fn prepare_end(&mut self, active: &mut Active, ending: Ending<'_>) -> Result<(), SqlError> {
+        // Triggers that were put off find cursors and portals open.
+        if self.services.deferred.borrow().has_events() {
+            self.set_all_aside(active)?;
+            self.fire_deferred(active)?;
+        }
         // What functions in held portals put off is checked, and what they reserve is added, too.
         self.keep_portals(active)?;
         // What is prepared has not touched temporary tables, and does not begin to.

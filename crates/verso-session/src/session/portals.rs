@@ -199,6 +199,12 @@ impl Session {
         let State::Open(open) = std::mem::replace(&mut *shared.lock(), State::Closed) else {
             return Err(portal.gone());
         };
+        if open.detached
+            && let Some(active) = self.transaction.active()
+        {
+            // Its functions may change what others read.
+            self.set_all_aside(active)?;
+        }
         let mut counted = Counted { sink, rows: 0 };
         let end = self.pull_within(&job, &shared, Some(open), Some(max_rows), false, &mut counted)?;
         Ok((counted.rows, end))
@@ -217,6 +223,8 @@ impl Session {
         let mut silent = Kept::new(sink, self.services.memory.keep());
         if prepared.only_reads() {
             self.pull_within(&job, &shared, None, None, hold, &mut silent).map(drop)
+        } else if self.open_detached(&job, &shared, hold, &mut silent)? {
+            Ok(())
         } else {
             // Functions of the user's may change something: their statements run now.
             let done = self.transactional(&job, &mut silent)?;
@@ -226,6 +234,55 @@ impl Session {
             *shared.lock() = State::Held(held);
             self.portals.note(&shared);
             Ok(())
+        }
+    }
+
+    /// Opens a query whose functions may change something, and reads what it reads of tables: they are called as its rows are
+    /// fetched. False where they are called elsewhere than for these rows; nothing is left of it then.
+    fn open_detached(
+        &mut self,
+        job: &Job<'_>,
+        state: &Arc<Mutex<State>>,
+        hold: bool,
+        sink: &mut dyn StatementSink,
+    ) -> Result<bool, SqlError> {
+        let Some(prepared) = job.prepared else { return Err(SqlError::internal("no prepared statement")) };
+        self.ensure_active_for(false)?;
+        let lives = self.lives(hold);
+        if let Some(active) = self.transaction.active_mut() {
+            active.state.pristine = false;
+        }
+        let active = self.transaction.get()?;
+        self.set_all_aside(active)?;
+        active.txn.borrow_mut().begin_statement()?;
+        let client = Client::new(sink);
+        let mut results = Results::aside(&client, self.services.memory.lend());
+        let memory = self.services.memory.keep();
+        let opened = self.in_frame(active, &mut results, &mut |frame, _| {
+            let mut ready = frame.taken(prepared, job)?;
+            if !ready.compiled.can_set_aside() {
+                return Ok(None);
+            }
+            frame.tell(&ready.planned.told);
+            frame.with_context(job.params, |cx| ready.compiled.open(cx))?;
+            let mut open = Box::new(Open::new(ready, job.params.into(), lives));
+            open.detach(frame, &memory)?;
+            Ok::<_, Failure>(Some(open))
+        });
+        match opened {
+            Ok(opened) => {
+                let view = active.txn.borrow_mut().end_statement_holding()?;
+                let Some(mut open) = opened else { return Ok(false) };
+                open.view = Some(view);
+                *state.lock() = State::Open(open);
+                self.note_definitions();
+                self.portals.note(state);
+                Ok(true)
+            }
+            Err(Failure { error, .. }) => {
+                active.txn.borrow_mut().abort_statement()?;
+                Err(error)
+            }
         }
     }
 
@@ -333,7 +390,7 @@ impl Session {
         self.end_checked(active)?;
         self.note_definitions();
         open.ready.compiled.close();
-        if !open.ready.of_values {
+        if !open.ready.of_values && !open.detached {
             self.plans.ready.borrow_mut().put(prepared.number(), open.ready);
         }
         *state.lock() = State::Done;

@@ -268,6 +268,12 @@ impl Session {
         self.at_commit(active, &mut |frame| add_reserved(frame))
     }
 
+    /// Fires, at commit, the triggers that were put off to it, ahead of what else is done then.
+    pub(crate) fn fire_deferred(&self, active: &Active) -> Result<(), SqlError> {
+        active.txn.borrow_mut().begin_statement()?;
+        self.at_commit(active, &mut |frame| check_at_commit(frame))
+    }
+
     /// Does something in the statement that was begun for it, and ends that.
     fn at_commit(
         &self,

@@ -23,8 +23,12 @@ impl Session {
         if self.portals.is_empty() || job.prepared.is_some_and(Prepared::only_reads) {
             return Ok(());
         }
-        let Some(active) = self.transaction.active() else { return Ok(()) };
-        self.portals.all().try_for_each(|state| self.set_aside(active, &state))
+        self.transaction.active().map_or(Ok(()), |active| self.set_all_aside(active))
+    }
+
+    /// Open portals read on to their ends, whatever comes of the transaction.
+    pub(super) fn set_all_aside(&self, active: &Active) -> Result<(), SqlError> {
+        self.portals.all().try_for_each(|state| self.set_aside(active, &state, false))
     }
 
     /// At a commit held portals read on to their ends, the others are closed.
@@ -34,7 +38,7 @@ impl Session {
                 *state.lock() = State::Closed;
                 continue;
             }
-            self.set_aside(active, state)?;
+            self.set_aside(active, state, true)?;
             if let State::Held(held) = &mut *state.lock() {
                 held.lives.transaction = None;
             }
@@ -42,12 +46,15 @@ impl Session {
         Ok(())
     }
 
-    /// Reads an open portal to its end.
-    fn set_aside(&self, active: &Active, state: &Mutex<State>) -> Result<(), SqlError> {
+    /// Reads an open portal to its end, or as far as it reads tables, unless all of it is asked for.
+    fn set_aside(&self, active: &Active, state: &Mutex<State>, all: bool) -> Result<(), SqlError> {
         let taken = std::mem::replace(&mut *state.lock(), State::Closed);
-        let State::Open(mut open) = taken else {
-            *state.lock() = taken;
-            return Ok(());
+        let mut open = match taken {
+            State::Open(open) if all || !open.detached => open,
+            other => {
+                *state.lock() = other;
+                return Ok(());
+            }
         };
         let Some(view) = open.view.take() else { return Err(SqlError::internal("a portal without a view")) };
         let waiting = self.services.deferred.borrow().place();
@@ -57,11 +64,21 @@ impl Session {
         let mut results = Results::aside(&client, self.services.memory.lend());
         let columns = Arc::clone(&open.ready.planned.columns);
         let memory = self.services.memory.keep();
-        let read = self.in_frame(active, &mut results, &mut |frame, _| open.rest_of(frame, &memory));
+        let read =
+            self.in_frame(active, &mut results, &mut |frame, _| match !all && open.detach(frame, &memory)? {
+                true => Ok(None),
+                false => open.rest_of(frame, &memory).map(Some),
+            });
         match read {
-            Ok(rows) => {
+            Ok(None) => {
+                open.view = Some(active.txn.borrow_mut().end_statement_holding()?);
+                *state.lock() = State::Open(open);
+                Ok(())
+            }
+            Ok(Some((front, rows, failed))) => {
                 self.end_checked(active)?;
-                *state.lock() = State::Held(Held::new(columns, rows, None, open.lives));
+                let held = Held::new(columns, (front, rows), None, open.lives);
+                *state.lock() = State::Held(held.failing(failed));
                 Ok(())
             }
             Err(Failure { error, .. }) => {

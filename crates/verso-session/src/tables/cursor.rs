@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use verso_catalog::packs::{Pack, Unpack, Wanted, stored_ids};
-use verso_catalog::{ColumnDef, IndexDef, TableDef};
+use verso_catalog::{ColumnDef, IndexDef, Oid, TableDef};
 use verso_exec::error::Result;
 use verso_exec::exec::{ChangeCursor, FoundRecords, Gathering, TableCursor};
 use verso_storage::heap::{Condition, Draw, Heap, HeapScan, ScanBatch, ScanSpec};
@@ -318,6 +318,8 @@ impl TableCursor for Reader {
 /// Finds rows, and changes those that its user chooses.
 pub(super) struct Changer<'t> {
     tables: &'t EngineTables<'t>,
+    /// The table's.
+    oid: Oid,
     pub(super) heap: Arc<Heap>,
     pub(super) scan: Rows,
     /// The stored columns read, and the rows.
@@ -347,7 +349,7 @@ impl<'t> Changer<'t> {
         let padded = table.columns.iter().filter(|column| padded::is_padded(column));
         let padded = padded.map(|column| column.id).collect();
         let refused = tables.refuse_unchecked(table).err();
-        Changer { tables, heap, scan, row, unpack, reservable, padded, refused }
+        Changer { tables, oid: table.oid, heap, scan, row, unpack, reservable, padded, refused }
     }
 
     /// Finds the row that has a key.
@@ -387,6 +389,27 @@ impl<'t> Changer<'t> {
         }
         packs.rows = records.len();
         Ok(packs)
+    }
+
+    /// Cursors that lock the selected rows do not come to them any more.
+    fn tell_cursors(&self, selection: Option<&[u32]>) -> Result<()> {
+        let services = self.tables.services;
+        if !services.cursors.lock_rows() && !services.portals.lock_rows() {
+            return Ok(());
+        }
+        let all = &self.row.rows.records;
+        match selection {
+            Some(rows) => self.changed(&rows.iter().map(|row| all[*row as usize])),
+            None => self.changed(&all.iter().copied()),
+        }
+    }
+
+    fn changed(&self, records: &(impl Iterator<Item = RecordId> + Clone)) -> Result<()> {
+        let services = self.tables.services;
+        // What goes back to a savepoint undoes changes as it closes cursors: by their numbers.
+        let number = services.portals.number();
+        services.cursors.note_changed(self.oid.0, number, records)?;
+        services.portals.note_changed(self.oid.0, number, records)
     }
 
     /// Remembers the table of a conflict, and names the constraint that refused a key; the transaction is not borrowed.
@@ -446,7 +469,8 @@ impl ChangeCursor for Changer<'_> {
             None => self.heap.update(&mut txn, &self.row.rows, selection, columns, values),
         };
         drop(txn);
-        self.done(updated)
+        self.done(updated)?;
+        self.tell_cursors(selection)
     }
 
     fn delete(&mut self, selection: Option<&[u32]>, stale: Option<&mut Vec<u32>>) -> Result<()> {
@@ -456,7 +480,8 @@ impl ChangeCursor for Changer<'_> {
             None => self.heap.delete(&mut txn, &self.row.rows, selection),
         };
         drop(txn);
-        self.done(deleted)
+        self.done(deleted)?;
+        self.tell_cursors(selection)
     }
 
     fn is_held(&mut self, index: &IndexDef, key: &[u8], row: u32) -> Result<bool> {

@@ -142,6 +142,11 @@ impl Deferred {
         Ok(())
     }
 
+    /// Whether triggers are to fire at commit.
+    pub(crate) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// Whether there is something to check at commit.
     pub(crate) fn has_checks(&self) -> bool {
         !self.keys.is_empty() || self.unique || !self.events.is_empty()
