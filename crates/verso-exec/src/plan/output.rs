@@ -224,13 +224,21 @@ impl Plan {
             Plan::Filter { input, .. }
             | Plan::DistinctOn { input, .. }
             | Plan::Sort { input, .. }
-            | Plan::LockRows { input, .. }
             | Plan::Limit { input, .. }
             | Plan::Past { input, .. }
             | Plan::Single { input }
             | Plan::Barrier { input }
             | Plan::Estimated { input, .. }
             | Plan::Distinct { input } => input.output(),
+            // Leaves of a partitioned table have lost which table's the places are.
+            Plan::LockRows { input, locks, .. } => {
+                let mut output = input.output();
+                let first = output.len().saturating_sub(locks.len());
+                for (column, lock) in output[first..].iter_mut().zip(locks) {
+                    column.origin = Some(Origin { table: lock.table.oid.0, column: Origin::RECORD });
+                }
+                output
+            }
             // Rows of several origins.
             Plan::Append { inputs, .. } => inputs.first().map(Plan::rootless).unwrap_or_default(),
             Plan::Join { left, right, .. }
