@@ -284,7 +284,8 @@ impl<'a> ExecContext<'a> {
     }
 
     /// The same with other parameters.
-    pub(crate) fn with_params<'b>(&'b self, params: &'b [Value]) -> ExecContext<'b> {
+    #[must_use]
+    pub fn with_params<'b>(&'b self, params: &'b [Value]) -> ExecContext<'b> {
         ExecContext {
             tables: self.tables,
             catalog: self.catalog,
