@@ -61,6 +61,19 @@ impl Schema<'_> {
         if renames { Ok(()) } else { self.reshape_all(&holders) }
     }
 
+    /// Takes all but these fields away from a composite type, and from the values of columns.
+    pub(super) fn keep_fields(&self, ty: &TypeDef, fields: &[(Arc<str>, SqlType)]) -> Result<(), Failure> {
+        let SqlType::Row(row) = &ty.ty else { return Ok(()) };
+        let holders = self.holders_of(ty);
+        for (name, _) in row.as_declared().filter(|(name, _)| fields.iter().all(|(kept, _)| kept != *name)) {
+            let what = format!("attribute {name} of type {}", ty.name);
+            self.refuse_field_in_use(&holders, ty.oid, name, &what)?;
+        }
+        let catalog = &self.frame.services.instance.catalog;
+        catalog.alter_composite(&mut self.frame.txn.borrow_mut(), ty, fields, true)?;
+        self.reshape_all(&holders)
+    }
+
     /// The tables with rows of their own that have columns of a composite type.
     fn holders_of(&self, ty: &TypeDef) -> Vec<Arc<TableDef>> {
         let catalog = self.frame.catalog;

@@ -201,10 +201,7 @@ impl Schema<'_> {
                 self.drop_column(&table.schema, &table.name, &table.columns[column].name)?;
             }
             for (holder, fields) in fields_left(catalog, &types) {
-                self.frame.inside(|frame| {
-                    let catalog = &frame.services.instance.catalog;
-                    Ok(catalog.alter_composite(&mut frame.txn.borrow_mut(), &holder, &fields, false)?)
-                })?;
+                self.frame.inside(|frame| Schema { frame }.keep_fields(&holder, &fields))?;
             }
         }
         // Domains before the types beneath them. The columns are gone by now: what is left is seen anew.
