@@ -148,7 +148,7 @@ fn procedure(
         let types: Vec<SqlType> = columns.iter().map(|column| column.ty.clone()).collect();
         let mut batch = Batch::of_types(&types);
         batch.push_row(&row, &types).map_err(SqlError::from)?;
-        results.begin(&columns.into())?;
+        results.begin(&columns.into());
         results.push(batch)?;
     }
     Ok(tag("CALL"))

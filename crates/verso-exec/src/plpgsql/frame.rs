@@ -82,11 +82,15 @@ impl Frame {
         Ok(self.renewed.clone())
     }
 
-    /// The value of an expression over the slots.
+    /// The value of an expression over the slots. One that reads rows is a statement by itself: it sees what was committed by
+    /// now (L5).
     #[inline]
     pub fn eval(&self, cx: &ExecContext<'_>, expr: &RowExpr) -> Result<Value> {
         let mut eval = cx.eval();
         eval.params = &self.slots;
+        if expr.depends_on_view() && !self.function.read_only {
+            return as_statement(cx, || expr.eval_constant(&eval));
+        }
         expr.eval_constant(&eval)
     }
 
@@ -410,6 +414,17 @@ impl Frame {
             *shape = None;
         }
     }
+}
+
+/// Computes a value under a view of its own.
+fn as_statement(cx: &ExecContext<'_>, compute: impl FnOnce() -> Result<Value>) -> Result<Value> {
+    cx.tables()?.begin_statement()?;
+    let value = compute();
+    match value {
+        Ok(_) => cx.tables()?.end_statement()?,
+        Err(_) => cx.tables()?.abort_statement()?,
+    }
+    value
 }
 
 /// A row with the columns that are declared: those have to be of the same types, but for modifiers.

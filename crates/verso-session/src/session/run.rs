@@ -160,6 +160,7 @@ impl Session {
             self.services.notify.return_to(said);
             let last = results.sent || self.services.has_ended.get();
             if !conflict || !active.state.restarts() || last || tries > RESTARTS_MAX {
+                results.fail();
                 return Err(error);
             }
             tries += 1;
