@@ -32,6 +32,7 @@ mod drawn;
 mod filter;
 mod foreign;
 mod found;
+mod function_rows;
 mod gate;
 mod group;
 mod insert;
@@ -55,6 +56,7 @@ mod pipeline;
 mod probe;
 mod prune;
 mod route;
+mod scan;
 mod set_operation;
 mod set_project;
 mod shown_values;
@@ -82,12 +84,12 @@ pub use foreign::{
     rules_over, set_generated,
 };
 pub use found::FoundRecords;
+pub(crate) use function_rows::cast_row;
 pub(crate) use keys::hash as hash_of_bytes;
 pub(crate) use lock::record_of;
 pub use permitted::check_rights;
 pub use probe::{Measured, Probes};
 pub use prune::prune;
-pub(crate) use source::cast_row;
 pub use statement::{Compiled, Sink, execute};
 pub use tables::{
     Change, ChangeCursor, IndexReader, LockRows, Moment, References, Reserve, Reserving, Scan, Sequences,

@@ -10,7 +10,9 @@
 //! | [`index`] | CREATE INDEX, REINDEX |
 //! | [`schema`] | schemas, and in which one a name is |
 //! | [`sequence`], [`function`], [`role`] | the same of sequences, functions and roles |
-//! | [`rights`] | GRANT, REVOKE, owners; what statements of the schema take |
+//! | [`rights`] | what statements of the schema take |
+//! | [`grant`], [`memberships`], [`default_rights`] | GRANT, REVOKE: of rights, of roles, of rights on what will be made |
+//! | [`owners`], [`owned`] | ALTER … OWNER TO; REASSIGN OWNED, DROP OWNED |
 //! | [`policy`] | policies |
 //! | [`trigger`] | CREATE, ALTER, DROP TRIGGER |
 //! | [`drop`] | DROP |
@@ -31,18 +33,23 @@ mod collations;
 mod comment;
 mod composite;
 mod create_table;
+mod default_rights;
 mod domains;
 mod drop;
 mod exclusion;
 mod existing_rows;
 mod extensions;
 mod function;
+mod grant;
 mod index;
 mod like;
 mod lock_table;
 mod materialized;
+mod memberships;
 mod online;
 mod operators;
+mod owned;
+mod owners;
 mod partition;
 mod policy;
 mod range_type;
