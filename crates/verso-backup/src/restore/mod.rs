@@ -15,6 +15,7 @@
 mod existing;
 mod fresh;
 mod marks;
+mod narrow;
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -91,12 +92,13 @@ pub fn restore(
 ) -> Result<RestoreReport, BackupError> {
     let env = options.database.outside().clone();
     let (reader, definitions) = ArchiveReader::begin(input)?;
-    let plan = Plan::new(definitions, options)?;
+    let mut plan = Plan::new(definitions, options)?;
     let exists = env.vfs.exists(path).map_err(BackupError::io(path.display().to_string()))?;
     if exists {
         let database = match Database::open(path, options.database.clone().unfinished(true)) {
             Err(error) if was_not_made(&error) => {
                 fresh::remove(&env, path)?;
+                plan.leave_schemas(false);
                 return fresh::restore(path, None, (reader, plan), options, &env, job);
             }
             opened => opened?,
@@ -109,10 +111,12 @@ pub fn restore(
                 );
                 return Err(BackupError::Refused(text));
             }
+            plan.leave_schemas(true);
             let done = existing::restore(&database, reader, &plan, &env, job);
             database.close()?;
             return done;
         }
+        plan.leave_schemas(false);
         return fresh::restore(path, Some(database), (reader, plan), options, &env, job);
     } else if !options.schema {
         return Err(BackupError::Refused(format!(
@@ -123,6 +127,7 @@ pub fn restore(
         let text = "the archive has rows only: --data-only puts them into a database that has its tables";
         return Err(BackupError::Refused(text.to_owned()));
     }
+    plan.leave_schemas(false);
     fresh::restore(path, None, (reader, plan), options, &env, job)
 }
 
