@@ -48,11 +48,20 @@ pub struct RestoreOptions {
     pub data: bool,
     /// How the database is made or opened.
     pub database: Options,
+    /// Bytes of a page of a database that is made; without, those that the archive's database had: keys that fit there fit.
+    pub page_size: Option<u32>,
 }
 
 impl Default for RestoreOptions {
     fn default() -> RestoreOptions {
-        RestoreOptions { workers: 1, tables: Vec::new(), schema: true, data: true, database: Options::new() }
+        RestoreOptions {
+            workers: 1,
+            tables: Vec::new(),
+            schema: true,
+            data: true,
+            database: Options::new(),
+            page_size: None,
+        }
     }
 }
 
