@@ -15,7 +15,7 @@ use super::constraint::{Target, relying_on};
 use super::foreign_key::refuse_recollated;
 use super::names::Names;
 use super::needing::{Lost, Needing};
-use super::refuse_if_needed;
+use super::{refuse_if_needed, sequence_of};
 use super::table::{find_table, relation_kind};
 use crate::catalog::Catalog;
 use crate::definition::{
@@ -100,7 +100,7 @@ impl Catalog {
             }
             TableChange::TakeIdentity { column, identity, default } => {
                 let column = &table.columns[column_of(&table, column)?];
-                self.take_identity(txn, &table, column, (*identity, default))
+                self.take_identity(txn, &snapshot, &table, column, (*identity, default))
             }
             TableChange::DropIdentity { column } => self.drop_identity(txn, &snapshot, &table, column),
             TableChange::AddConstraint(new) => {
@@ -528,6 +528,7 @@ impl Catalog {
     pub(super) fn take_identity(
         &self,
         txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
         table: &TableDef,
         column: &ColumnDef,
         (identity, default): (Identity, &Arc<str>),
@@ -539,7 +540,9 @@ impl Catalog {
         self.update_rows(txn, table.oid, is_attribute(table.oid, column), |old| {
             (old.atthasdef, old.attidentity) = (row.atthasdef, row.attidentity);
         })?;
-        self.insert_defaults(txn, table.oid, std::slice::from_ref(&changed), &[])
+        let sequence = sequence_of(snapshot, changed.default.as_deref().unwrap_or_default());
+        let link: Vec<(u16, Oid)> = sequence.map(|sequence| (changed.id, sequence)).into_iter().collect();
+        self.insert_defaults(txn, table.oid, std::slice::from_ref(&changed), &link)
     }
 
     /// Makes an identity column one like others; its sequence goes.

@@ -90,7 +90,8 @@ impl Catalog {
                 let (Some(identity), Some(default)) = (column.identity, &column.default) else { continue };
                 for table in part.with_partitions() {
                     if let Some(at) = table.column(&column.name) {
-                        self.take_identity(txn, &table, &table.columns[at], (identity, default))?;
+                        let own = &table.columns[at];
+                        self.take_identity(txn, &snapshot, &table, own, (identity, default))?;
                     }
                 }
             }
