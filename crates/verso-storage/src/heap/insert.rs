@@ -117,6 +117,7 @@ impl Heap {
         let mut room = apply::free_bytes(mini.page(home), &layout);
         // A new page has room for values of the length seen so far; longer ones go elsewhere, all of them.
         let tight = !crowded(first) && inline(first) > room;
+        let alone = crowded(first) || tight;
         let mut slots = Vec::new();
         {
             let page = mini.page(home);
@@ -125,10 +126,10 @@ impl Heap {
                 .filter(|slot| u64_at(page, layout.writer + slot * 8) == 0)
                 .chain(high..layout.capacity);
             for (row, slot) in (first..).zip(unused) {
-                if row >= first + most || ((crowded(row) || tight) && row > first) {
+                if row >= first + most || (row > first && (alone || crowded(row))) {
                     break;
                 }
-                let need = if crowded(row) || tight { 0 } else { inline(row) };
+                let need = if alone { 0 } else { inline(row) };
                 if need > room {
                     break;
                 }
@@ -141,7 +142,7 @@ impl Heap {
         let taken = first..first + count;
         // What stays has to fit before the first value is moved: a page cannot be left half changed.
         let moved = if crowded(first) {
-            outgrown(rows, first, 64.min(quarter), room)
+            outgrown(rows, first, quarter.min(64), room)
         } else if tight {
             // Where a page is one record's, what fits it may stay there.
             outgrown(rows, first, quarter, if layout.capacity == 1 { room } else { 0 })
