@@ -16,6 +16,7 @@ mod existing;
 mod fresh;
 mod marks;
 mod narrow;
+mod older;
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -169,7 +170,8 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(definitions: Definitions, options: &RestoreOptions) -> Result<Plan, BackupError> {
+    fn new(mut definitions: Definitions, options: &RestoreOptions) -> Result<Plan, BackupError> {
+        older::mend_partitions(&mut definitions.before);
         if options.schema && !options.data && !definitions.schema {
             return Err(BackupError::Refused("the archive has no definitions".to_owned()));
         }
