@@ -13,9 +13,8 @@ impl Plan {
             return;
         }
         let steps = std::mem::take(&mut self.definitions.before);
-        let runs = |step: &&Step| {
-            created(step).is_none() && (step.table.is_some() || !existing) && self.runs(step)
-        };
+        let runs =
+            |step: &&Step| created(step).is_none() && (step.table.is_some() || !existing) && self.runs(step);
         let texts: Vec<&str> =
             steps.iter().chain(&self.definitions.after).filter(runs).map(|step| &*step.sql).collect();
         let kept: Vec<Step> = steps

@@ -290,8 +290,7 @@ impl<'m, 's> Maker<'m, 's> {
                 continue;
             }
             // Roles go along with everything only.
-            let role =
-                owner(schema.owner).filter(|role| all && verso && &*role.name != verso_catalog::OWNER);
+            let role = owner(schema.owner).filter(|role| all && verso && &*role.name != verso_catalog::OWNER);
             let name_of = name(&schema.name);
             if &*schema.name == "public" {
                 public = true;

@@ -47,7 +47,10 @@ mod tests {
         for (sql, expected) in [
             ("CREATE SCHEMA s", Some("s")),
             ("CREATE SCHEMA s AUTHORIZATION bob", Some("s")),
-            ("CREATE SCHEMA \"Odd AUTHORIZATION \"\"name\"\"\" AUTHORIZATION bob", Some("\"Odd AUTHORIZATION \"\"name\"\"\"")),
+            (
+                "CREATE SCHEMA \"Odd AUTHORIZATION \"\"name\"\"\" AUTHORIZATION bob",
+                Some("\"Odd AUTHORIZATION \"\"name\"\"\""),
+            ),
             ("CREATE SCHEMA \"a\"\"b\"", Some("\"a\"\"b\"")),
             ("CREATE SCHEMA \"Odd\"", Some("\"Odd\"")),
             ("ALTER SCHEMA public OWNER TO bob", None),

@@ -15,11 +15,12 @@ use super::constraint::{Target, relying_on};
 use super::foreign_key::refuse_recollated;
 use super::names::Names;
 use super::needing::{Lost, Needing};
-use super::{refuse_if_needed, sequence_of};
 use super::table::{find_table, relation_kind};
+use super::{refuse_if_needed, sequence_of};
 use crate::catalog::Catalog;
 use crate::definition::{
-    ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TableOptions,
+    ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, Oid, SchemaDef, SequenceDef, TableDef,
+    TableOptions,
 };
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewTable, TableChange};

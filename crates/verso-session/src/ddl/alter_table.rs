@@ -22,7 +22,8 @@ use super::create_table::{identity_column, refuse_identity_of};
 use super::drop::kind_of;
 use super::index::{like_index, named};
 use super::partition::{
-    check_key, check_not_null, refuse_identity_alone, refuse_moves, refuse_of_partitions, refuse_period, refuse_without_parts,
+    check_key, check_not_null, refuse_identity_alone, refuse_moves, refuse_of_partitions, refuse_period,
+    refuse_without_parts,
 };
 use super::row_types::refuse_held;
 use super::sequence::change_of_sequence;

@@ -26,7 +26,8 @@ impl Schema<'_> {
             self.refuse_reserved(&table)?;
             if *only && table.partitioned.is_some() {
                 let text = "cannot truncate only a partitioned table";
-                let hint = "Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly.";
+                let hint =
+                    "Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly.";
                 return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).with_hint(hint).into());
             }
             for table in table.with_partitions() {

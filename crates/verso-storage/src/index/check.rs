@@ -216,8 +216,8 @@ impl Checker<'_, '_> {
             }
             if let Some(home) = heap.home(&shared.core().pool, record.page_index, true)? {
                 let page = home.bytes(heap, &mut image, Some(&index.columns()))?;
-                let layout =
-                    PageLayout::of(page).map_err(|flaw| StorageError::corrupt(home.id(), heap.object, flaw))?;
+                let layout = PageLayout::of(page)
+                    .map_err(|flaw| StorageError::corrupt(home.id(), heap.object, flaw))?;
                 let _walking = shared.versions.walk();
                 let horizon = shared.transactions.horizon();
                 let (page_index, slot) = (record.page_index, record.slot);

@@ -125,7 +125,11 @@ fn a_row_of_short_values_that_exceed_a_page_is_stored() {
                 txn.commit(CommitMode::Wait).unwrap();
                 expected.push(row);
             }
-            assert_eq!(sorted(read(&engine, &heap)), sorted(expected), "{columns} columns, {page_size} bytes");
+            assert_eq!(
+                sorted(read(&engine, &heap)),
+                sorted(expected),
+                "{columns} columns, {page_size} bytes"
+            );
             sound(&engine);
         }
     }

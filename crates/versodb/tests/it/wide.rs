@@ -41,10 +41,19 @@ fn rows_of_many_columns_are_stored_in_tables_of_all_kinds() {
                 let what = format!("{columns} columns of {ty} {length}");
                 let values = list(columns, &value.replace('%', &length.to_string()));
                 let kind = ["", "UNLOGGED ", "TEMPORARY "][(columns + length) % 3];
-                execute(&mut connection, &format!("CREATE {kind}TABLE w ({})", list(columns, &format!("c? {ty}"))));
-                execute(&mut connection, &format!("INSERT INTO w SELECT {values} FROM generate_series(1, 2)"));
+                execute(
+                    &mut connection,
+                    &format!("CREATE {kind}TABLE w ({})", list(columns, &format!("c? {ty}"))),
+                );
+                execute(
+                    &mut connection,
+                    &format!("INSERT INTO w SELECT {values} FROM generate_series(1, 2)"),
+                );
                 let all = format!("SELECT sum(length(c1::text)) + sum(length(c{columns}::text)) FROM w");
-                let one = number(&mut connection, &format!("SELECT length(({})::text)::bigint", value.replace('%', &length.to_string())));
+                let one = number(
+                    &mut connection,
+                    &format!("SELECT length(({})::text)::bigint", value.replace('%', &length.to_string())),
+                );
                 assert_eq!(number(&mut connection, &all), one * 4, "{what}");
                 // Narrow ones become wide.
                 execute(&mut connection, &format!("INSERT INTO w (c1) VALUES ({})", value.replace('%', "1")));
@@ -79,7 +88,10 @@ fn rows_of_many_columns_are_stored_in_small_pages() {
             for length in [20, 40, 60, 80] {
                 execute(&mut connection, &format!("CREATE TABLE w ({})", list(columns, "c? text")));
                 let values = list(columns, &format!("repeat('x', {length})"));
-                execute(&mut connection, &format!("INSERT INTO w SELECT {values} FROM generate_series(1, 3)"));
+                execute(
+                    &mut connection,
+                    &format!("INSERT INTO w SELECT {values} FROM generate_series(1, 3)"),
+                );
                 let all = format!("SELECT sum(length(c1)) + sum(length(c{columns})) FROM w");
                 assert_eq!(number(&mut connection, &all), 6 * length, "{columns} columns, {length}");
                 execute(&mut connection, "DROP TABLE w");
