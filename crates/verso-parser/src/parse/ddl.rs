@@ -378,12 +378,17 @@ pub(super) fn cascade(cursor: &mut Cursor<'_>) -> bool {
 }
 
 /// Tables, each perhaps with ONLY or `*`.
-pub(super) fn table_list(cursor: &mut Cursor<'_>) -> Result<Vec<QualifiedName>, SyntaxError> {
+pub(super) fn table_list(cursor: &mut Cursor<'_>) -> Result<Vec<(QualifiedName, bool)>, SyntaxError> {
     cursor.list(|cursor| {
-        cursor.accept(&["only"]);
+        let only = cursor.accept(&["only"]);
+        let enclosed = only && cursor.accept_token(&Token::LParen);
         let table = cursor.qualified()?;
-        cursor.accept_token(&Token::Mul);
-        Ok(table)
+        if enclosed {
+            cursor.expect_token(&Token::RParen)?;
+        } else if !only {
+            cursor.accept_token(&Token::Mul);
+        }
+        Ok((table, only))
     })
 }
 

@@ -213,6 +213,7 @@ impl Engine {
         if let Some(frame) = txn.frame() {
             frame.voids.push(Voidable { pointer, own_value: None });
         }
+        txn.forbids_nothing(object);
         Ok(())
     }
 
