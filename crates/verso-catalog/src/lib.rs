@@ -74,7 +74,7 @@ pub use ddl::{
     PreparedIndex, Rewrite, TypeUses, collation_uses, is_shared, label_holders, next_value,
 };
 pub use definition::{
-    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, Excluding, ExtensionDef, ForeignKey, FunctionArg,
+    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, Excluding, ExtensionDef, ForeignKey, FunctionArg,
     FunctionDef, FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
     ReferentialAction, ReplicaIdentity, STOOD_IN_FOR, SchemaDef, SequenceDef, TableDef, TableOptions,
     TypeDef, ViewDef, Volatility, guard_text,

@@ -19,7 +19,7 @@ use super::refuse_if_needed;
 use super::table::{find_table, relation_kind};
 use crate::catalog::Catalog;
 use crate::definition::{
-    ColumnDef, ConstraintDef, ConstraintKind, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TableOptions,
+    ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TableOptions,
 };
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewTable, TableChange};
@@ -763,7 +763,8 @@ impl Catalog {
         column: &ColumnDef,
     ) -> Result<(), CatalogError> {
         self.remove_default(txn, table, column)?;
-        let gone = Name(format!("........pg.dropped.{}........", column.id).into());
+        let dropped = DroppedColumn { id: column.id, ty: SqlType::Unknown };
+        let gone = Name(dropped.name().into());
         self.update_rows(txn, table.oid, is_attribute(table.oid, column), |row| {
             row.attisdropped = true;
             row.attname = gone.clone();
