@@ -183,6 +183,12 @@ impl SessionNames {
     /// The schema, if one is named, and the name; a schema that the role may not look into is refused.
     fn path(&self, text: &str) -> Result<(Option<String>, String), TypeError> {
         let (schema, name) = path(text)?;
+        if let [database, _, _] = &parts(text)?[..]
+            && self.instance.upgrade().is_some_and(|instance| **instance.member.name() != **database)
+        {
+            let text = format!("cross-database references are not implemented: \"{text}\"");
+            return Err(TypeError::new("0A000", text));
+        }
         self.check_usage(schema.as_deref())?;
         Ok((schema, name))
     }
