@@ -483,6 +483,11 @@ impl Binder<'_> {
         if !users && self.catalog.casts().is_empty() {
             return self.built_in_operator(op, operands, point);
         }
+        if users && self.is_own_operator(op, &operands)
+            && let Some(call) = self.user_operator(op, operands.clone(), point)?
+        {
+            return Ok(call);
+        }
         // What users have made comes behind what is built in.
         let missing = match op.contains('.') {
             true => operator_error(op, &[], &Resolution::None),
