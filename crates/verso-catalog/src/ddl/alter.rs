@@ -345,6 +345,9 @@ impl Catalog {
                     let is_it = |old: &AttributeRow| old.attrelid == table.oid && old.attnum == row.attnum;
                     self.update_rows(txn, table.oid, is_it, |old| *old = row.clone())?;
                     self.write_collations(txn, table.oid, std::slice::from_ref(&new.columns[at]))?;
+                    if table.columns[at].identity.is_some() {
+                        self.retype_sequences(txn, &snapshot, &table, &new.columns[at])?;
+                    }
                 }
                 TableChange::Expression { column, expression: Some(expression) } => {
                     let at = column_of(&table, column)?;
