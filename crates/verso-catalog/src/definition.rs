@@ -606,7 +606,10 @@ impl IndexDef {
 
     /// ` WITH (…)`, or nothing.
     pub fn with_options(&self) -> String {
-        let option = |(name, value): &(Arc<str>, Arc<str>)| format!("{name}='{value}'");
+        let option = |(name, value): &(Arc<str>, Arc<str>)| match verso_parser::quoted(value) == **value {
+            true => format!("{name}={value}"),
+            false => format!("{name}='{}'", value.replace('\'', "''")),
+        };
         let options: Vec<String> = self.options.shown().map(option).collect();
         if options.is_empty() { String::new() } else { format!(" WITH ({})", options.join(", ")) }
     }
