@@ -218,7 +218,12 @@ impl BuiltInTrigger {
 impl TriggerDef {
     /// The statement that makes the trigger, as `pg_get_triggerdef` shows it; `qualified` shows the table with its schema,
     /// and `pretty` leaves out parentheses. The condition stands as it was given; the function with its schema unless its name alone finds it.
-    pub fn sql(&self, table: &TableDef, function: Option<(&FunctionDef, bool)>, (qualified, pretty): (bool, bool)) -> String {
+    pub fn sql(
+        &self,
+        table: &TableDef,
+        function: Option<(&FunctionDef, bool)>,
+        (qualified, pretty): (bool, bool),
+    ) -> String {
         let mut text =
             String::from(if self.constraint { "CREATE CONSTRAINT TRIGGER " } else { "CREATE TRIGGER " });
         text.push_str(&quoted(&self.name));

@@ -19,7 +19,8 @@ use super::refuse_if_needed;
 use super::table::{find_table, relation_kind};
 use crate::catalog::Catalog;
 use crate::definition::{
-    ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TableOptions,
+    ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, IndexDef, Oid, SchemaDef, SequenceDef, TableDef,
+    TableOptions,
 };
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewTable, TableChange};

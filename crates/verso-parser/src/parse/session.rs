@@ -114,7 +114,11 @@ fn prepare(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         _ => return Err(cursor.source().near(at.start)),
     }
     let at = at.to(cursor.here());
-    Ok(Statement::Prepare(Prepare { name, types, statement: Box::new(Parsed { statement, at, databases: Vec::new() }) }))
+    Ok(Statement::Prepare(Prepare {
+        name,
+        types,
+        statement: Box::new(Parsed { statement, at, databases: Vec::new() }),
+    }))
 }
 
 /// `DECLARE name [BINARY] [ASENSITIVE | INSENSITIVE] [[NO] SCROLL] CURSOR [{WITH | WITHOUT} HOLD] FOR query`.

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use verso_types::SqlType;
 pub use verso_types::definition::PlDiagnostic;
 
-use super::{Call, CommitWrite, DatabaseName, Direction, Expr, Name, QualifiedName, Query, Span, Statement, Step};
+use super::{
+    Call, CommitWrite, DatabaseName, Direction, Expr, Name, QualifiedName, Query, Span, Statement, Step,
+};
 
 /// `[DECLARE …] BEGIN … [EXCEPTION …] END`.
 #[derive(Clone, Debug, PartialEq)]

@@ -483,7 +483,8 @@ impl Binder<'_> {
         if !users && self.catalog.casts().is_empty() {
             return self.built_in_operator(op, operands, point);
         }
-        if users && self.is_own_operator(op, &operands)
+        if users
+            && self.is_own_operator(op, &operands)
             && let Some(call) = self.user_operator(op, operands.clone(), point)?
         {
             return Ok(call);
@@ -767,7 +768,8 @@ impl Binder<'_> {
                 _ => self.expr(item, cx)?,
             });
         }
-        let is_array = |item: &TypedExpr| matches!(item.ty, SqlType::Array(_)) && item.ty.vector_name().is_none();
+        let is_array =
+            |item: &TypedExpr| matches!(item.ty, SqlType::Array(_)) && item.ty.vector_name().is_none();
         let to = if bound.iter().any(is_array) { ty } else { element };
         let mut cast = Vec::with_capacity(elements.len());
         for (bound, item) in bound.into_iter().zip(elements) {

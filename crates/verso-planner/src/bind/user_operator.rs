@@ -72,7 +72,8 @@ impl Binder<'_> {
         if op.contains('.') || self.stored.is_some() {
             return false;
         }
-        let mut types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.without_modifiers()).collect();
+        let mut types: Vec<SqlType> =
+            operands.iter().map(|(operand, _)| operand.ty.without_modifiers()).collect();
         // A literal without a type is first taken for one of the other side's.
         if let Some(known) = types.iter().find(|ty| **ty != SqlType::Unknown).cloned() {
             types.iter_mut().filter(|ty| **ty == SqlType::Unknown).for_each(|ty| ty.clone_from(&known));

@@ -8,7 +8,9 @@ use verso_parser::syntax::{JoinKind, SetOperator};
 use super::Style;
 use super::lower_from::output_names;
 use super::names::{Level, Named};
-use super::node::{Body, Cte, Group, Item, ItemKind, Join, Node, Query, Select, Side, Sort, SortKey, Target, value_column};
+use super::node::{
+    Body, Cte, Group, Item, ItemKind, Join, Node, Query, Select, Side, Sort, SortKey, Target, value_column,
+};
 use super::print::{Label, constant};
 use crate::bind::trace::Source;
 
@@ -38,7 +40,8 @@ fn rows_of(rows: &[Vec<Node>], place: u32) -> Item {
 fn selected(rows: &[Vec<Node>], place: u32) -> Body {
     let item = rows_of(rows, place);
     let names = item.columns.iter().enumerate();
-    let targets = names.map(|(n, name)| Target { node: value_column(place, n), name: name.clone() }).collect();
+    let targets =
+        names.map(|(n, name)| Target { node: value_column(place, n), name: name.clone() }).collect();
     Body::Select(Box::new(Select { targets, from: vec![item], ..Select::default() }))
 }
 

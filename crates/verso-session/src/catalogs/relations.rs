@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, ConstraintKind, DroppedColumn, Identity, IndexDef, Object, Oid, Relation, ReplicaIdentity,
-    SequenceDef, SystemRelation, SystemRowIter, TableDef, TableOptions, TypeDef, default_oid,
+    CatalogSnapshot, ColumnDef, ConstraintKind, DroppedColumn, Identity, IndexDef, Object, Oid, Relation,
+    ReplicaIdentity, SequenceDef, SystemRelation, SystemRowIter, TableDef, TableOptions, TypeDef,
+    default_oid,
 };
 use verso_types::{SqlType, SystemType, Value};
 
@@ -451,7 +452,15 @@ fn column_options(catalog: &CatalogSnapshot, relation: Oid, column: &ColumnDef) 
 pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> SystemRowIter {
     let system = of_system(keys, "attrelid", None).into_iter().flat_map(|relation| {
         let attribute = |(place, column): (usize, &'static verso_catalog::SystemColumn)| {
-            let attribute = Attribute { not_null: column.not_null, ..Attribute::new(relation.oid, column.name, &column.ty, i16::try_from(place + 1).unwrap_or(i16::MAX)) };
+            let attribute = Attribute {
+                not_null: column.not_null,
+                ..Attribute::new(
+                    relation.oid,
+                    column.name,
+                    &column.ty,
+                    i16::try_from(place + 1).unwrap_or(i16::MAX),
+                )
+            };
             attribute.row()
         };
         relation.columns.iter().enumerate().map(attribute).collect::<Vec<_>>()

@@ -168,7 +168,9 @@ fn system_relations(keys: &Keys<'_>) -> Vec<&'static SystemRelation> {
     }
     let name = keys.text("typname");
     let fits = |relation: &&SystemRelation| {
-        name.is_none_or(|name| name.strip_prefix('_').unwrap_or(name) == relation.name || name == relation.name)
+        name.is_none_or(|name| {
+            name.strip_prefix('_').unwrap_or(name) == relation.name || name == relation.name
+        })
     };
     SystemRelation::all().iter().filter(has_type).filter(fits).collect()
 }

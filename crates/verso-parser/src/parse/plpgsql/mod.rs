@@ -146,7 +146,16 @@ impl Body<'_> {
         self.expect(&["end"])?;
         self.end_label(label.as_ref())?;
         let source = Arc::default();
-        Ok(PlBlock { label, declarations, body, handlers, conflict: None, strict_params: None, source, databases: Vec::new() })
+        Ok(PlBlock {
+            label,
+            declarations,
+            body,
+            handlers,
+            conflict: None,
+            strict_params: None,
+            source,
+            databases: Vec::new(),
+        })
     }
 
     /// The label repeated behind END or END LOOP.

@@ -52,8 +52,7 @@ pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let include = if cursor.accept(&["include"]) { included(cursor, method.as_deref())? } else { Vec::new() };
     let nulls_distinct = nulls_are_distinct(cursor);
     let methods = [method.as_deref().unwrap_or("btree")];
-    let mut options =
-        if cursor.accept(&["with"]) { index_parameters(cursor, &methods)? } else { Vec::new() };
+    let mut options = if cursor.accept(&["with"]) { index_parameters(cursor, &methods)? } else { Vec::new() };
     let workers = options.extract_if(.., |(name, _)| name == "parallel_workers").last();
     let parallel = workers.and_then(|(_, value)| value.parse().ok());
     tablespace(cursor)?;
