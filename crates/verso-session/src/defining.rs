@@ -50,6 +50,7 @@ impl Definitions for Frame<'_> {
                     return Err(SqlError::unsupported("several statements in one step of a function").into());
                 }
             };
+            SqlError::check_databases(&parsed.databases, self.services.database())?;
             if given.read_only {
                 let text =
                     format!("{} is not allowed in a non-volatile function", command(&parsed.statement));

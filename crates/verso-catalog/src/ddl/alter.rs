@@ -19,7 +19,7 @@ use super::table::{find_table, relation_kind};
 use super::{refuse_if_needed, sequence_of};
 use crate::catalog::Catalog;
 use crate::definition::{
-    ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, Oid, SchemaDef, SequenceDef, TableDef,
+    ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, Identity, IndexDef, Oid, SchemaDef, SequenceDef, TableDef,
     TableOptions,
 };
 use crate::error::{CatalogError, ObjectKind};
@@ -350,6 +350,9 @@ impl Catalog {
                     let is_it = |old: &AttributeRow| old.attrelid == table.oid && old.attnum == row.attnum;
                     self.update_rows(txn, table.oid, is_it, |old| *old = row.clone())?;
                     self.write_collations(txn, table.oid, std::slice::from_ref(&new.columns[at]))?;
+                    if table.columns[at].identity.is_some() {
+                        self.retype_sequences(txn, &snapshot, &table, &new.columns[at])?;
+                    }
                 }
                 TableChange::Expression { column, expression: Some(expression) } => {
                     let at = column_of(&table, column)?;
@@ -789,7 +792,8 @@ impl Catalog {
         column: &ColumnDef,
     ) -> Result<(), CatalogError> {
         self.remove_default(txn, table, column)?;
-        let gone = Name(format!("........pg.dropped.{}........", column.id).into());
+        let dropped = DroppedColumn { id: column.id, ty: SqlType::Unknown };
+        let gone = Name(dropped.name().into());
         self.update_rows(txn, table.oid, is_attribute(table.oid, column), |row| {
             row.attisdropped = true;
             row.attname = gone.clone();

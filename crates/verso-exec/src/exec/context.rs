@@ -392,9 +392,13 @@ impl<'a> ExecContext<'a> {
         self.services.memory.reserve_before_files(what)
     }
 
-    /// The sequence that a text names: `name` or `schema.name`, folded unless quoted.
+    /// The sequence that a text names: `name` or `schema.name`, folded unless quoted, perhaps with this database before it.
     fn sequence(&self, name: &str) -> Result<Arc<SequenceDef>> {
-        let (schema, sequence) = split_name(name);
+        let (database, schema, sequence) = split_name(name);
+        if database.is_some_and(|database| *database != *self.services.identity.database_name()) {
+            let text = format!("cross-database references are not implemented: \"{name}\"");
+            return Err(ExecError::raised("0A000", text));
+        }
         let missing = || CatalogError::missing(ObjectKind::Relation, name);
         if let Some(found) = self.catalog.sequence(schema.as_deref(), &sequence) {
             return Ok(found);
@@ -425,7 +429,7 @@ pub(crate) fn denied(kind: &str, name: &str) -> ExecError {
 }
 
 /// Parts of a possibly qualified, possibly quoted name.
-fn split_name(name: &str) -> (Option<String>, String) {
+fn split_name(name: &str) -> (Option<String>, Option<String>, String) {
     let mut parts = vec![String::new()];
     let mut quoted = false;
     let mut chars = name.trim().chars().peekable();
@@ -443,7 +447,8 @@ fn split_name(name: &str) -> (Option<String>, String) {
         }
     }
     let name = parts.pop().unwrap_or_default();
-    (parts.pop(), name)
+    let schema = parts.pop();
+    (parts.pop(), schema, name)
 }
 
 impl Runtime for ExecContext<'_> {
@@ -531,7 +536,9 @@ mod tests {
 
     #[test]
     fn names_fold_unless_quoted() {
-        assert_eq!(split_name("Test_Id"), (None, "test_id".to_owned()));
-        assert_eq!(split_name("public.\"My.Seq\""), (Some("public".to_owned()), "My.Seq".to_owned()));
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(split_name("Test_Id"), (None, None, "test_id".to_owned()));
+        assert_eq!(split_name("public.\"My.Seq\""), (None, some("public"), "My.Seq".to_owned()));
+        assert_eq!(split_name("Own.public.s"), (some("own"), some("public"), "s".to_owned()));
     }
 }

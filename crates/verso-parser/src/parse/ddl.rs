@@ -291,8 +291,9 @@ pub(super) fn owning_column(cursor: &mut Cursor<'_>) -> Result<Option<(Qualified
         names.push(cursor.label()?);
     }
     let column = names.pop();
-    match (names.pop(), names.pop(), names.is_empty(), column) {
-        (Some(name), schema, true, Some(column)) => Ok(Some((QualifiedName { schema, name }, column))),
+    cursor.without_database(&mut names, 2, true)?;
+    match (names.pop(), names.pop(), column) {
+        (Some(name), schema, Some(column)) => Ok(Some((QualifiedName { schema, name }, column))),
         _ => {
             let error = SyntaxError::syntax("invalid OWNED BY option").at(at);
             Err(error.with_hint("Specify OWNED BY table.column or OWNED BY NONE."))

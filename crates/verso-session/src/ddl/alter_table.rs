@@ -18,7 +18,7 @@ use verso_types::{CastKind, SqlType, Value};
 use super::alter_partitions::reaches_partitions;
 use super::alter_passes;
 use super::composite::refuse_system_name;
-use super::create_table::{identity_column, refuse_identity_of};
+use super::create_table::{default_text, identity_column, refuse_identity_of};
 use super::drop::kind_of;
 use super::index::{like_index, named};
 use super::partition::{
@@ -352,9 +352,8 @@ impl Schema<'_> {
                 let at = table.column(&column.text);
                 let default = match (default, at) {
                     (Some((expr, text)), Some(at)) => {
-                        let ty = &table.columns[at].ty;
-                        let bind = |binder: &Binder<'_>| binder.default_value(expr, &column.text, ty);
-                        Some(binder.kept_text(expr, text, bind)?.0.into())
+                        let ty = table.columns[at].declared();
+                        default_text(&binder, (expr, text.as_str()), &column.text, ty)?
                     }
                     (default, _) => default.as_ref().map(|(_, text)| text.as_str().into()),
                 };

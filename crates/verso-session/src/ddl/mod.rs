@@ -139,7 +139,9 @@ pub(crate) fn create_table_as(
     params: &[Value],
 ) -> Result<CommandTag, Failure> {
     let schema = Schema { frame };
-    if create.temporary.is_some() && schema.make_temporary_schema()? {
+    if (create.temporary.is_some() || schema.is_in_temporary(&create.name))
+        && schema.make_temporary_schema()?
+    {
         return frame.inside(|frame| {
             let types: Vec<_> = params.iter().map(verso_types::text::type_of).collect();
             let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &types);
@@ -157,7 +159,9 @@ pub(crate) fn fill_table_as(
     params: &[Value],
 ) -> Result<CommandTag, Failure> {
     let schema = Schema { frame };
-    if create.temporary.is_some() && schema.make_temporary_schema()? {
+    if (create.temporary.is_some() || schema.is_in_temporary(&create.name))
+        && schema.make_temporary_schema()?
+    {
         return frame.inside(|frame| Schema { frame }.create_table_as(Source::Bound(query), create, params));
     }
     schema.create_table_as(Source::Bound(query), create, params)

@@ -51,6 +51,7 @@ impl Services {
     /// A body, parsed, with what the settings say of it.
     pub(crate) fn body(&self, name: &str, text: &str) -> Result<PlBlock, SqlError> {
         let block = parse_function_body(name, text)?;
+        SqlError::check_databases(&block.databases, self.database())?;
         Ok(PlBlock { conflict: block.conflict.or_else(|| self.variable_conflict()), ..block })
     }
 
@@ -69,6 +70,10 @@ impl Services {
                 let line = || format!("SQL function \"{}\" during inlining", function.name);
                 let statements =
                     function_statements(function).map_err(|error| error.with_context(&line()))?;
+                for statement in &statements {
+                    SqlError::check_databases(&statement.databases, self.database())
+                        .map_err(|error| error.with_context(&line()))?;
+                }
                 return bind_sql_function(function, &statements, catalog, &style);
             }
             let block = self.body(&function.name, &function.body)?;
@@ -181,6 +186,7 @@ impl Binding for Services {
         let style = self.style();
         let bind = || {
             let Some(parsed) = parse_script(&text[part.clone()])?.pop() else { return Ok(None) };
+            SqlError::check_databases(&parsed.databases, self.database())?;
             let mut parsed = parsed.statement;
             if let Statement::Query(query) = &mut parsed {
                 query.places = places;
