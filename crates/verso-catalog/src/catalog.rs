@@ -343,6 +343,19 @@ impl Catalog {
         self.with_versions(|versions| versions.is_changed_by(txn))
     }
 
+    /// Whether a table has the columns and the heap to everybody that a transaction sees of it `now`: the transaction itself has
+    /// not changed them.
+    ///
+    /// # Errors
+    /// As [`Catalog::snapshot`].
+    pub fn is_committed(&self, table: Oid, now: Option<&TableDef>) -> Result<bool, CatalogError> {
+        let newest = self.committed()?.table_by_oid(table);
+        Ok(match (newest, now) {
+            (Some(newest), Some(now)) => newest.heap == now.heap && newest.columns == now.columns,
+            (newest, now) => newest.is_none() && now.is_none(),
+        })
+    }
+
     fn visible_version(&self, txn: &Txn) -> u64 {
         let announced = self.announced.load(Ordering::Acquire);
         let seen = txn.seen();

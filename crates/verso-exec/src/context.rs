@@ -174,6 +174,10 @@ pub trait Signals {
     /// # Errors
     /// `Cancelled`.
     fn sleep(&self, duration: Duration) -> Result<()>;
+    /// Whether the session is to end: no handler catches that.
+    fn ends_session(&self) -> bool;
+    /// A handler has caught the cancel of its statement, which goes on.
+    fn forget_cancel(&self);
     /// Waits until everything that is committed is on disk; up to where the log is then.
     /// # Errors
     /// 58030 if the log cannot be written.
@@ -251,6 +255,11 @@ pub trait TransactionEnds {
     /// # Errors
     /// 25001 where the transaction has read something, or changed it.
     fn set_modes(&self, text: &str) -> Result<()>;
+    /// Looks whether the catalog is another one than what the body goes by: where it is, the body goes on bound anew. Where no
+    /// statement has `failed` for it, it costs a few loads most of the time.
+    /// # Errors
+    /// Those of reading it.
+    fn look_anew(&self, failed: bool) -> Result<bool>;
 }
 
 /// What a statement that the session has run for a function leaves.

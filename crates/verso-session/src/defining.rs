@@ -70,7 +70,8 @@ impl Definitions for Frame<'_> {
                 return Err(SqlError::new(sqlstate::READ_ONLY_TRANSACTION, text).into());
             }
             if parsed.statement.serves() {
-                return serving::serve(self, parsed, text, given);
+                // Behind the end of a transaction the body goes by another catalog than the statement around it.
+                return serving::serve(&Frame { catalog, keeps: false, ..*self }, parsed, text, given);
             }
             if !parsed.statement.defines() {
                 return Err(SqlError::unsupported("this statement in a function").into());
@@ -109,19 +110,32 @@ impl Definitions for Frame<'_> {
             let done = done.map_err(|failure| without_place(failure, &parsed.statement))?;
             Ok(Served { rows: done.into_tag().rows, yields: None })
         };
+        // What has ended a transaction does not begin anew; nor does such a statement by itself.
+        let may_restart = self.services.may_restart.get();
+        self.services.may_restart.set(may_restart && !self.services.has_ended.get());
+        let served = run();
+        self.services.may_restart.set(may_restart);
         // Its place is one in this text.
-        let served = run().map_err(|Failure { error, .. }| ExecError::from(error.within(text)))?;
+        let served = served.map_err(|Failure { error, .. }| ExecError::from(error.within(text)))?;
         self.outgoing.flush()?;
         Ok(served)
     }
 
     fn count(&self) -> u32 {
-        self.services.defined.get() + self.services.asked.get()
+        let Services { defined, renewed, asked, .. } = self.services;
+        defined.get() + renewed.get() + asked.get()
     }
 
     fn renewed(&self, catalog: &Arc<CatalogSnapshot>) -> Result<HeldSettings> {
         let services = self.services;
-        let now = services.snapshot_asked(&self.txn.borrow(), catalog.key().role)?;
+        let now = {
+            // As a new statement sees it: what others have committed by now is in it.
+            let mut txn = self.txn.borrow_mut();
+            txn.begin_statement()?;
+            let now = services.snapshot_asked(&txn, catalog.key().role);
+            txn.end_statement()?;
+            now?
+        };
         let asked = services.settings.asked();
         services.lend_names(&now);
         *services.redefined.borrow_mut() = Some(Arc::clone(&now));
@@ -156,8 +170,13 @@ impl Services {
             return Ok(());
         }
         let now = self.snapshot(&txn.borrow())?;
-        let same = |now: Arc<TableDef>| now.heap == table.heap && now.columns == table.columns;
-        if now.table_by_oid(table.oid).is_some_and(same) {
+        let same = |now: &Arc<TableDef>| now.heap == table.heap && now.columns == table.columns;
+        let now = now.table_by_oid(table.oid);
+        if now.as_ref().is_some_and(same) {
+            return Ok(());
+        }
+        // What others have changed is found behind the lock.
+        if self.instance.catalog.is_committed(table.oid, now.as_deref())? {
             return Ok(());
         }
         let text =

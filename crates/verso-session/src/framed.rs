@@ -173,9 +173,9 @@ fn inside<T>(
     params: &[Value],
     run: impl FnOnce(&ExecContext<'_>) -> Result<T, ExecError>,
 ) -> Result<T, Failure> {
-    let inside = frame.services.may_end.get().then(|| Inside::new(frame));
-    let ends = inside.as_ref().map(|inside| inside as &dyn TransactionEnds);
     let tables = frame.tables();
+    let inside = frame.services.may_end.get().then(|| Inside::new(frame, &tables));
+    let ends = inside.as_ref().map(|inside| inside as &dyn TransactionEnds);
     let services = frame.lend();
     let executor = frame.services.settings.executor;
     let cx = ExecContext::new(&tables, frame.catalog, params, &services, frame.cancel, executor);

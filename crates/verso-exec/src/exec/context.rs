@@ -198,14 +198,16 @@ impl<'a> ExecContext<'a> {
         self.definitions.map_or_else(|| Ok(same()), |now| now.renewed(self.catalog))
     }
 
-    /// The same with the catalog and the settings as they were after so many definitions.
+    /// The same with the catalog and the settings as they were after so many definitions, and the functions that were compiled
+    /// for those.
     pub(crate) fn with_renewed<'b>(
         &'b self,
         catalog: &'b Arc<CatalogSnapshot>,
         services: &'b Services<'b>,
-        defined: u32,
+        (defined, programs): (u32, &Rc<plpgsql::ProgramPool>),
     ) -> ExecContext<'b> {
-        ExecContext { defined, services, ..self.of_role(catalog) }
+        let programs = OnceCell::from(Rc::clone(programs));
+        ExecContext { defined, services, programs, ..self.of_role(catalog) }
     }
 
     /// What ends the transaction, where that may be done.

@@ -1,13 +1,14 @@
 //! A call under way: its variables, and what it has returned so far.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use verso_types::{Batch, CastKind, RowType, SqlType, TypeError, Value, cast_kind};
 
 use super::embedded::in_statement;
 use super::held::Held;
-use super::program::{Embedded, Program, RowAssignment, slots};
+use super::program::{Embedded, Program, ProgramPool, RowAssignment, slots};
 use crate::aggregate::payload;
 use crate::context::HeldSettings;
 use crate::error::{ExecError, Raised, Result};
@@ -45,8 +46,19 @@ pub(crate) struct Frame {
     pub(super) handled: Vec<ExecError>,
     /// An error says which of its statements it is of.
     pub(super) located: bool,
-    /// The catalog and the settings after so many definitions.
-    renewed: Option<(u32, Arc<HeldSettings>)>,
+    /// A statement that has just failed was bound to definitions that others have changed since: it is bound and run anew.
+    pub(super) stale: bool,
+    /// The catalog and the settings after the last definitions.
+    renewed: Option<Renewed>,
+}
+
+/// What a call goes on with after so many definitions.
+#[derive(Clone)]
+pub(super) struct Renewed {
+    pub defined: u32,
+    pub now: Arc<HeldSettings>,
+    /// The functions compiled for them.
+    pub programs: Rc<ProgramPool>,
 }
 
 impl Frame {
@@ -68,16 +80,18 @@ impl Frame {
             looping: BTreeSet::new(),
             handled: Vec::new(),
             located: false,
+            stale: false,
             renewed: None,
         }
     }
 
     /// The catalog and the settings, where statements have defined or set something since the call began.
     #[inline]
-    pub(super) fn renewed(&mut self, cx: &ExecContext<'_>) -> Result<Option<(u32, Arc<HeldSettings>)>> {
+    pub(super) fn renewed(&mut self, cx: &ExecContext<'_>) -> Result<Option<Renewed>> {
         let Some(defined) = cx.defined_since() else { return Ok(None) };
-        if self.renewed.as_ref().is_none_or(|(known, _)| *known != defined) {
-            self.renewed = Some((defined, Arc::new(cx.renewed_catalog()?)));
+        if self.renewed.as_ref().is_none_or(|known| known.defined != defined) {
+            let now = Arc::new(cx.renewed_catalog()?);
+            self.renewed = Some(Renewed { defined, now, programs: Rc::default() });
         }
         Ok(self.renewed.clone())
     }

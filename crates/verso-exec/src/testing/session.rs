@@ -228,6 +228,12 @@ impl Signals for TestSession {
     fn sleep(&self, _: Duration) -> Result<()> {
         Ok(())
     }
+    fn ends_session(&self) -> bool {
+        false
+    }
+    fn forget_cancel(&self) {
+        self.cancel.store(false, Ordering::Relaxed);
+    }
     fn wait_durable(&self) -> Result<u64> {
         Ok(0)
     }

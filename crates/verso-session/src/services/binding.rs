@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use verso_catalog::{
     BuiltInTrigger, CatalogSnapshot, ColumnDef, FunctionDef, FunctionLanguage, TableDef, TriggerDef,
@@ -36,6 +37,18 @@ impl Services {
         match self.settings.asked() {
             Some(asked) => asked.time_zone.clone(),
             None => self.settings.time_zone.clone(),
+        }
+    }
+
+    /// A cancel is called what it was: of a timeout, or somebody's wish.
+    pub(crate) fn tell_reason(&self, error: &mut SqlError) {
+        // A COPY that its client breaks off, and a RAISE, have the same code, and words of their own.
+        if error.sqlstate == sqlstate::QUERY_CANCELED
+            && error.message == "canceling statement due to user request"
+            && self.info.cancel_flag().load(Ordering::Relaxed)
+        {
+            let reason = self.info.reason().error();
+            (error.sqlstate, error.message) = (reason.sqlstate, reason.message);
         }
     }
 
@@ -149,7 +162,8 @@ impl Binding for Services {
     }
 
     fn describe_error(&self, error: &ExecError) -> Described {
-        let error = SqlError::from(error.clone());
+        let mut error = SqlError::from(error.clone());
+        self.tell_reason(&mut error);
         let subject = error.subject.map(|subject| *subject).unwrap_or_default();
         Described {
             sqlstate: error.sqlstate.into(),
