@@ -34,6 +34,7 @@ mod foreign;
 mod found;
 mod gate;
 mod group;
+mod held;
 mod insert;
 mod join;
 mod key;
@@ -75,8 +76,8 @@ mod with;
 
 pub use access::{Gathering, reads_whole};
 pub use computed::Computed;
-pub(crate) use context::denied;
 pub use context::{ExecContext, ExternalRows};
+pub(crate) use context::{InUse, denied};
 pub use foreign::{
     check_deferred_key, check_foreign_key, check_not_referenced, keep_others, key_bytes, key_columns_read,
     rules_over, set_generated,

@@ -125,6 +125,8 @@ pub(crate) struct Services {
     /// How many statements of functions have run in the session: a transaction in which none has may change its modes.
     pub(crate) embedded: Cell<u64>,
     pub(crate) defining: Cell<bool>,
+    /// The tables that statements around it use, which it leaves as they are.
+    pub(crate) in_use: RefCell<Vec<Oid>>,
     /// The schema whose CREATE SCHEMA runs the statement: the first of the search path.
     pub(crate) creating: RefCell<Option<Arc<str>>>,
     /// The catalog behind them.
@@ -186,6 +188,7 @@ impl Services {
             blocks: RefCell::default(),
             embedded: Cell::new(0),
             defining: Cell::new(false),
+            in_use: RefCell::default(),
             creating: RefCell::default(),
             redefined: RefCell::default(),
             portals: verso_exec::Portals::default(),
