@@ -288,10 +288,18 @@ pub struct Given<'g> {
 
 /// Statements that define something, within a statement that runs: CREATE TABLE in a function, say.
 pub trait Definitions {
-    /// Runs one, and yields how many rows it made; `catalog` is what the function sees of the catalog until now.
+    /// Runs one, and yields how many rows it made; `catalog` is what the function sees of the catalog until now, and `used` are the
+    /// tables that the statements around the function use.
     /// # Errors
-    /// Those of the statement; `0A000` where it is none that may stand in a function.
-    fn define(&self, text: &str, given: Given<'_>, catalog: &Arc<CatalogSnapshot>) -> Result<Served>;
+    /// Those of the statement; `0A000` where it is none that may stand in a function; `55006` for what would change or
+    /// drop one of those tables.
+    fn define(
+        &self,
+        text: &str,
+        given: Given<'_>,
+        catalog: &Arc<CatalogSnapshot>,
+        used: &[Oid],
+    ) -> Result<Served>;
     /// How many were run within the client's statement, and how many settings were set there.
     fn count(&self) -> u32;
     /// The catalog as it is now, with the rights that `catalog` has, and what follows from the settings of now.

@@ -8,11 +8,13 @@
 //!     changes are taken back: a handler of the body may go on.
 //! D2. What was bound before is bound anew where the body comes to it. What cannot be, the statement around the function
 //!     itself, does not touch a table again that has changed: it fails with 55006.
+//! D3. A table that statements around the function use is neither changed nor dropped nor emptied: such a statement of the
+//!     schema is refused before it begins (55006, `ddl/in_use.rs`).
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, TableDef};
+use verso_catalog::{CatalogSnapshot, Oid, TableDef};
 use verso_exec::context::{Definitions, Given, HeldSettings, Served};
 use verso_exec::error::{ExecError, Result};
 use verso_storage::Txn;
@@ -39,7 +41,13 @@ fn without_place(failure: Failure, statement: &Statement) -> Failure {
 }
 
 impl Definitions for Frame<'_> {
-    fn define(&self, text: &str, given: Given<'_>, catalog: &Arc<CatalogSnapshot>) -> Result<Served> {
+    fn define(
+        &self,
+        text: &str,
+        given: Given<'_>,
+        catalog: &Arc<CatalogSnapshot>,
+        used: &[Oid],
+    ) -> Result<Served> {
         let run = || -> std::result::Result<Served, Failure> {
             verso_env::stack::check().map_err(ExecError::from)?;
             let statements = parse_script(text)?;
@@ -83,7 +91,7 @@ impl Definitions for Frame<'_> {
             }
             // What fails may have seen that others changed the catalog: either way it is looked at anew.
             self.services.defined.set(self.services.defined.get() + 1);
-            let _defining = Defining::begin(self.services);
+            let _defining = Defining::begin(self.services, used);
             let asks = self.services.settings.asks_for_role() && self.services.acting.get().is_none();
             if catalog.key().role != self.catalog.key().role && !asks {
                 return Err(SqlError::unsupported(
@@ -149,17 +157,23 @@ impl Definitions for Frame<'_> {
 struct Defining<'s> {
     services: &'s Services,
     outer: bool,
+    /// How many tables statements around the function use that runs the one around this one.
+    used: usize,
 }
 
 impl Defining<'_> {
-    fn begin(services: &Services) -> Defining<'_> {
-        Defining { services, outer: services.defining.replace(true) }
+    fn begin<'s>(services: &'s Services, used: &[Oid]) -> Defining<'s> {
+        let mut in_use = services.in_use.borrow_mut();
+        let outer_used = in_use.len();
+        in_use.extend_from_slice(used);
+        Defining { services, outer: services.defining.replace(true), used: outer_used }
     }
 }
 
 impl Drop for Defining<'_> {
     fn drop(&mut self) {
         self.services.defining.set(self.outer);
+        self.services.in_use.borrow_mut().truncate(self.used);
     }
 }
 

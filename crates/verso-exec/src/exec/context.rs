@@ -40,6 +40,13 @@ pub trait ExternalRows {
     fn refused(&self, _row: usize) {}
 }
 
+/// The tables that a statement under way uses, and those of the statements and triggers around it.
+#[derive(Clone, Copy)]
+pub(crate) struct InUse<'a> {
+    pub tables: &'a [Oid],
+    pub around: Option<&'a InUse<'a>>,
+}
+
 /// Everything around a running statement.
 pub struct ExecContext<'a> {
     /// Storage, within the transaction; a worker of a parallel operator has none.
@@ -75,6 +82,8 @@ pub struct ExecContext<'a> {
     definitions: Option<&'a dyn Definitions>,
     /// How many of those the catalog knows of.
     defined: u32,
+    /// What they must leave as it is.
+    in_use: Option<&'a InUse<'a>>,
     /// The transition tables of the trigger that is called.
     transitions: Option<&'a Transitions>,
     /// What `Plan::External` yields.
@@ -129,6 +138,7 @@ impl<'a> ExecContext<'a> {
             ends: None,
             definitions: None,
             defined: 0,
+            in_use: None,
             transitions: None,
             external: None,
             probes: None,
@@ -175,9 +185,27 @@ impl<'a> ExecContext<'a> {
     /// Those of the statement.
     pub(crate) fn define(&self, text: &str, given: Given<'_>) -> Result<Served> {
         match self.definitions {
-            Some(definitions) => definitions.define(text, given, self.catalog),
+            Some(definitions) => {
+                let mut used: Vec<Oid> = Vec::new();
+                let mut next = self.in_use;
+                while let Some(InUse { tables, around }) = next {
+                    used.extend_from_slice(tables);
+                    next = *around;
+                }
+                definitions.define(text, given, self.catalog, &used)
+            }
             None => Err(ExecError::raised("0A000", "statements of the schema are not supported here")),
         }
+    }
+
+    /// What statements of the schema must leave as it is.
+    pub(crate) fn in_use(&self) -> Option<&'a InUse<'a>> {
+        self.in_use
+    }
+
+    /// The same for a statement or a trigger that uses tables.
+    pub(crate) fn using(self, in_use: &'a InUse<'a>) -> Self {
+        ExecContext { in_use: Some(in_use), ..self }
     }
 
     /// How many statements have defined something, where those are more than the catalog knows of.
@@ -305,6 +333,7 @@ impl<'a> ExecContext<'a> {
             ends: None,
             definitions: self.definitions,
             defined: self.defined,
+            in_use: self.in_use,
             transitions: self.transitions,
             external: None,
             probes: self.probes,

@@ -35,6 +35,7 @@ mod found;
 mod function_rows;
 mod gate;
 mod group;
+mod held;
 mod insert;
 mod join;
 mod key;
@@ -77,8 +78,8 @@ mod with;
 
 pub use access::{Gathering, reads_whole};
 pub use computed::Computed;
-pub(crate) use context::denied;
 pub use context::{ExecContext, ExternalRows};
+pub(crate) use context::{InUse, denied};
 pub use foreign::{
     check_deferred_key, check_foreign_key, check_not_referenced, keep_others, key_bytes, key_columns_read,
     rules_over, set_generated,

@@ -6,6 +6,7 @@
 //! | [`alter_table`] | ALTER TABLE, renaming |
 //! | [`rewrite`] | its changes of columns, which copy the rows |
 //! | [`reservable`] | what tables with RESERVABLE columns have to be |
+//! | [`in_use`] | which tables they leave as they are |
 //! | [`existing_rows`] | its constraints, which the rows that are there have to keep |
 //! | [`index`] | CREATE INDEX, REINDEX |
 //! | [`schema`] | schemas, and in which one a name is |
@@ -41,6 +42,7 @@ mod existing_rows;
 mod extensions;
 mod function;
 mod grant;
+mod in_use;
 mod index;
 mod like;
 mod lock_table;
@@ -95,6 +97,7 @@ pub(crate) fn define(
     binder: &Binder<'_>,
     statement: &Statement,
 ) -> Result<CommandTag, Failure> {
+    in_use::refuse_used(frame, statement)?;
     // What the sorting of an index holds.
     let mut held = frame.services.memory.lend().account.reserve("CREATE INDEX", u64::MAX);
     let gauge = move |bytes| {

@@ -128,6 +128,8 @@ pub(crate) struct Services {
     pub(crate) embedded: Cell<u64>,
     /// Whether a statement that defines something runs within another one.
     pub(crate) defining: Cell<bool>,
+    /// The tables that statements around it use, which it leaves as they are.
+    pub(crate) in_use: RefCell<Vec<Oid>>,
     /// The schema whose CREATE SCHEMA runs the statement: the first of the search path.
     pub(crate) creating: RefCell<Option<Arc<str>>>,
     /// The catalog behind them.
@@ -190,6 +192,7 @@ impl Services {
             blocks: RefCell::default(),
             embedded: Cell::new(0),
             defining: Cell::new(false),
+            in_use: RefCell::default(),
             creating: RefCell::default(),
             redefined: RefCell::default(),
             portals: verso_exec::Portals::default(),
