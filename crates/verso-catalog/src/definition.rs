@@ -88,6 +88,8 @@ pub struct TableDef {
     pub heap: ObjectId,
     /// The columns in their order.
     pub columns: Vec<ColumnDef>,
+    /// The columns that were dropped, by number: their numbers are never used again.
+    pub dropped: Vec<DroppedColumn>,
     /// Its indexes, by number: those that are used.
     pub indexes: Vec<Arc<IndexDef>>,
     /// Indexes that are not used until they are built anew ([`IndexDef::valid`]).
@@ -108,6 +110,22 @@ pub struct TableDef {
     pub partitioned: Option<Partitioned>,
     /// It is a partition.
     pub partition_of: Option<PartitionOf>,
+}
+
+/// A column that was dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedColumn {
+    /// Its number.
+    pub id: u16,
+    /// The type it had; unknown if that was a user's.
+    pub ty: SqlType,
+}
+
+impl DroppedColumn {
+    /// The name that PostgreSQL gives such a column, so that it stands in no other one's way.
+    pub fn name(&self) -> String {
+        format!("........pg.dropped.{}........", self.id)
+    }
 }
 
 /// What a materialized view shows.
@@ -145,6 +163,7 @@ impl TableDef {
             name: name.into(),
             heap,
             columns,
+            dropped: Vec::new(),
             indexes: Vec::new(),
             idle_indexes: Vec::new(),
             constraints: Vec::new(),
@@ -189,6 +208,12 @@ impl TableDef {
     /// The columns that users see: all but the hidden ones, which stand behind them.
     pub fn shown(&self) -> &[ColumnDef] {
         &self.columns[..self.columns.partition_point(|column| !column.is_hidden())]
+    }
+
+    /// The highest number that a column that users see has or had.
+    pub fn last_number(&self) -> u16 {
+        let shown = self.shown().iter().map(|column| column.id);
+        shown.chain(self.dropped.iter().map(|column| column.id)).max().unwrap_or(0)
     }
 
     /// Its indexes, those also that are not used.
@@ -581,7 +606,10 @@ impl IndexDef {
 
     /// ` WITH (…)`, or nothing.
     pub fn with_options(&self) -> String {
-        let option = |(name, value): &(Arc<str>, Arc<str>)| format!("{name}='{value}'");
+        let option = |(name, value): &(Arc<str>, Arc<str>)| match verso_parser::quoted(value) == **value {
+            true => format!("{name}={value}"),
+            false => format!("{name}='{}'", value.replace('\'', "''")),
+        };
         let options: Vec<String> = self.options.shown().map(option).collect();
         if options.is_empty() { String::new() } else { format!(" WITH ({})", options.join(", ")) }
     }

@@ -74,10 +74,10 @@ pub use ddl::{
     PreparedIndex, Rewrite, TypeUses, collation_uses, is_shared, label_holders, next_value,
 };
 pub use definition::{
-    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, Excluding, ExtensionDef, ForeignKey, FunctionArg,
-    FunctionDef, FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
-    ReferentialAction, ReplicaIdentity, STOOD_IN_FOR, SchemaDef, SequenceDef, TableDef, TableOptions,
-    TypeDef, ViewDef, Volatility, guard_text,
+    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, Excluding, ExtensionDef, ForeignKey,
+    FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized,
+    Oid, OwnedBy, ReferentialAction, ReplicaIdentity, STOOD_IN_FOR, SchemaDef, SequenceDef, TableDef,
+    TableOptions, TypeDef, ViewDef, Volatility, guard_text,
 };
 pub use error::{CatalogError, ObjectKind};
 pub use key_class::KeyClass;

@@ -298,6 +298,15 @@ pub enum TableChange {
         /// Whether the statement may give values.
         identity: Identity,
     },
+    /// A column of a partition takes its numbers from the sequence of the whole table's identity column.
+    TakeIdentity {
+        /// Which.
+        column: Arc<str>,
+        /// Whether the statement may give values.
+        identity: Identity,
+        /// The whole table's default.
+        default: Arc<str>,
+    },
     /// ALTER COLUMN … DROP IDENTITY, with its sequence.
     DropIdentity {
         /// Which.

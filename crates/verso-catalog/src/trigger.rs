@@ -216,9 +216,14 @@ impl BuiltInTrigger {
 }
 
 impl TriggerDef {
-    /// The statement that makes the trigger, as `pg_get_triggerdef` shows it; `pretty` leaves out the table's schema and
-    /// parentheses. The condition stands as it was given; the function with its schema unless its name alone finds it.
-    pub fn sql(&self, table: &TableDef, function: Option<(&FunctionDef, bool)>, pretty: bool) -> String {
+    /// The statement that makes the trigger, as `pg_get_triggerdef` shows it; `qualified` shows the table with its schema,
+    /// and `pretty` leaves out parentheses. The condition stands as it was given; the function with its schema unless its name alone finds it.
+    pub fn sql(
+        &self,
+        table: &TableDef,
+        function: Option<(&FunctionDef, bool)>,
+        (qualified, pretty): (bool, bool),
+    ) -> String {
         let mut text =
             String::from(if self.constraint { "CREATE CONSTRAINT TRIGGER " } else { "CREATE TRIGGER " });
         text.push_str(&quoted(&self.name));
@@ -232,7 +237,7 @@ impl TriggerDef {
             text.push_str(&event);
         }
         text.push_str(" ON ");
-        if !pretty {
+        if qualified {
             text.push_str(&quoted(&table.schema));
             text.push('.');
         }

@@ -331,7 +331,7 @@ pub struct RestoreArguments {
     /// No definitions
     #[arg(long)]
     pub data_only: bool,
-    /// Bytes of a page of the new database: 4096, 8192, 16384 or 32768
+    /// Bytes of a page of the new database, 4096, 8192, 16384 or 32768, instead of the archive's
     #[arg(long, value_name = "BYTES")]
     pub page_size: Option<u32>,
     /// How pages are cached

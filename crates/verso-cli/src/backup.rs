@@ -84,16 +84,13 @@ pub fn run_restore(arguments: &RestoreArguments) -> ExitCode {
         let Some(database) = &arguments.database else {
             return Err(BackupError::Refused("DATABASE is wanted, or --verify".to_owned()));
         };
-        let mut open = options(&pages(arguments.pool_bytes));
-        if let Some(bytes) = arguments.page_size {
-            open = open.page_size(bytes);
-        }
         let wanted = RestoreOptions {
             workers,
             tables: arguments.table.clone(),
             schema: !arguments.data_only,
             data: !arguments.schema_only,
-            database: open,
+            database: options(&pages(arguments.pool_bytes)),
+            page_size: arguments.page_size,
         };
         restore(input, database, &wanted, job)
     });

@@ -175,6 +175,10 @@ pub trait Signals {
     /// # Errors
     /// `Cancelled`.
     fn sleep(&self, duration: Duration) -> Result<()>;
+    /// Whether the session is to end: no handler catches that.
+    fn ends_session(&self) -> bool;
+    /// A handler has caught the cancel of its statement, which goes on.
+    fn forget_cancel(&self);
     /// Waits until everything that is committed is on disk; up to where the log is then.
     /// # Errors
     /// 58030 if the log cannot be written.
@@ -257,6 +261,11 @@ pub trait TransactionEnds {
     /// # Errors
     /// 25001 where the transaction has read something, or changed it.
     fn set_modes(&self, text: &str) -> Result<()>;
+    /// Looks whether the catalog is another one than what the body goes by: where it is, the body goes on bound anew. Where no
+    /// statement has `failed` for it, it costs a few loads most of the time.
+    /// # Errors
+    /// Those of reading it.
+    fn look_anew(&self, failed: bool) -> Result<bool>;
 }
 
 /// What a statement that the session has run for a function leaves.
@@ -285,10 +294,18 @@ pub struct Given<'g> {
 
 /// Statements that define something, within a statement that runs: CREATE TABLE in a function, say.
 pub trait Definitions {
-    /// Runs one, and yields how many rows it made; `catalog` is what the function sees of the catalog until now.
+    /// Runs one, and yields how many rows it made; `catalog` is what the function sees of the catalog until now, and `used` are the
+    /// tables that the statements around the function use.
     /// # Errors
-    /// Those of the statement; `0A000` where it is none that may stand in a function.
-    fn define(&self, text: &str, given: Given<'_>, catalog: &Arc<CatalogSnapshot>) -> Result<Served>;
+    /// Those of the statement; `0A000` where it is none that may stand in a function; `55006` for what would change or
+    /// drop one of those tables.
+    fn define(
+        &self,
+        text: &str,
+        given: Given<'_>,
+        catalog: &Arc<CatalogSnapshot>,
+        used: &[Oid],
+    ) -> Result<Served>;
     /// How many were run within the client's statement, and how many settings were set there.
     fn count(&self) -> u32;
     /// The catalog as it is now, with the rights that `catalog` has, and what follows from the settings of now.

@@ -215,6 +215,23 @@ impl ExecError {
         }
     }
 
+    /// The error with another one in the place of the error itself: its context stays.
+    #[must_use]
+    pub fn with_root(self, root: ExecError) -> ExecError {
+        match self {
+            ExecError::InFunction { error, context } => {
+                ExecError::InFunction { error: Box::new(error.with_root(root)), context }
+            }
+            ExecError::InQuery { error, query, position } => {
+                ExecError::InQuery { error: Box::new(error.with_root(root)), query, position }
+            }
+            ExecError::About { error, about } => {
+                ExecError::About { error: Box::new(error.with_root(root)), about }
+            }
+            _ => root,
+        }
+    }
+
     /// The error itself, without the context of the functions it went through.
     #[must_use]
     pub fn root(&self) -> &ExecError {

@@ -17,6 +17,8 @@ pub use verso_types::sqlstate;
 
 use std::fmt;
 
+use verso_parser::syntax::DatabaseName;
+
 /// What a client is told about a statement that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError {
@@ -84,6 +86,16 @@ impl SqlError {
     #[cold]
     pub fn unsupported(what: impl fmt::Display) -> SqlError {
         SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
+    }
+
+    /// `0A000` for a name with a database that is not this one.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn check_databases(names: &[DatabaseName], own: &str) -> Result<(), SqlError> {
+        let Some(other) = names.iter().find(|named| named.name != own) else { return Ok(()) };
+        let text = format!("cross-database references are not implemented: {}", other.shown);
+        Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(other.at))
     }
 
     /// `42601` with PostgreSQL's wording.

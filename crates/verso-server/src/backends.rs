@@ -63,6 +63,26 @@ impl Backend {
     }
 }
 
+/// A session that counts among those that there may be, until this goes: also one that is refused behind its registration.
+#[derive(Debug)]
+pub struct Registered {
+    backends: Arc<Backends>,
+    backend: Arc<Backend>,
+}
+
+impl Registered {
+    /// The session.
+    pub fn backend(&self) -> &Arc<Backend> {
+        &self.backend
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.backends.known.lock().sessions.remove(&self.backend.id);
+    }
+}
+
 /// A connection that is there: its end, however it comes, closes the socket and tells who waits for it.
 #[derive(Debug)]
 pub struct Connected {
@@ -124,13 +144,13 @@ impl Backends {
     /// # Errors
     /// 53300 if there are as many as there may be, 57P03 if the server ends.
     pub fn register(
-        &self,
+        self: &Arc<Backends>,
         id: i32,
         socket: &Arc<Socket>,
         cancel: CancelHandle,
         key_bytes: usize,
         random: &dyn Random,
-    ) -> Result<Arc<Backend>, SqlError> {
+    ) -> Result<Registered, SqlError> {
         let mut key = Vec::with_capacity(key_bytes + 8);
         while key.len() < key_bytes {
             key.extend_from_slice(&random.next_u64().to_le_bytes());
@@ -146,12 +166,7 @@ impl Backends {
             return Err(SqlError::new(sqlstate::TOO_MANY_CONNECTIONS, "sorry, too many clients already"));
         }
         known.sessions.insert(id, Arc::clone(&backend));
-        Ok(backend)
-    }
-
-    /// A session is gone.
-    pub fn remove(&self, id: i32) {
-        self.known.lock().sessions.remove(&id);
+        Ok(Registered { backends: Arc::clone(self), backend })
     }
 
     /// A session by its number.

@@ -8,11 +8,13 @@
 //!     changes are taken back: a handler of the body may go on.
 //! D2. What was bound before is bound anew where the body comes to it. What cannot be, the statement around the function
 //!     itself, does not touch a table again that has changed: it fails with 55006.
+//! D3. A table that statements around the function use is neither changed nor dropped nor emptied: such a statement of the
+//!     schema is refused before it begins (55006, `ddl/in_use.rs`).
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, TableDef};
+use verso_catalog::{CatalogSnapshot, Oid, TableDef};
 use verso_exec::context::{Definitions, Given, HeldSettings, Served};
 use verso_exec::error::{ExecError, Result};
 use verso_storage::Txn;
@@ -39,7 +41,13 @@ fn without_place(failure: Failure, statement: &Statement) -> Failure {
 }
 
 impl Definitions for Frame<'_> {
-    fn define(&self, text: &str, given: Given<'_>, catalog: &Arc<CatalogSnapshot>) -> Result<Served> {
+    fn define(
+        &self,
+        text: &str,
+        given: Given<'_>,
+        catalog: &Arc<CatalogSnapshot>,
+        used: &[Oid],
+    ) -> Result<Served> {
         let run = || -> std::result::Result<Served, Failure> {
             verso_env::stack::check().map_err(ExecError::from)?;
             let statements = parse_script(text)?;
@@ -50,6 +58,7 @@ impl Definitions for Frame<'_> {
                     return Err(SqlError::unsupported("several statements in one step of a function").into());
                 }
             };
+            SqlError::check_databases(&parsed.databases, self.services.database())?;
             if given.read_only {
                 let text =
                     format!("{} is not allowed in a non-volatile function", command(&parsed.statement));
@@ -69,7 +78,8 @@ impl Definitions for Frame<'_> {
                 return Err(SqlError::new(sqlstate::READ_ONLY_TRANSACTION, text).into());
             }
             if parsed.statement.serves() {
-                return serving::serve(self, parsed, text, given);
+                // Behind the end of a transaction the body goes by another catalog than the statement around it.
+                return serving::serve(&Frame { catalog, keeps: false, ..*self }, parsed, text, given);
             }
             if !parsed.statement.defines() {
                 return Err(SqlError::unsupported("this statement in a function").into());
@@ -81,7 +91,7 @@ impl Definitions for Frame<'_> {
             }
             // What fails may have seen that others changed the catalog: either way it is looked at anew.
             self.services.defined.set(self.services.defined.get() + 1);
-            let _defining = Defining::begin(self.services);
+            let _defining = Defining::begin(self.services, used);
             let asks = self.services.settings.asks_for_role() && self.services.acting.get().is_none();
             if catalog.key().role != self.catalog.key().role && !asks {
                 return Err(SqlError::unsupported(
@@ -108,19 +118,32 @@ impl Definitions for Frame<'_> {
             let done = done.map_err(|failure| without_place(failure, &parsed.statement))?;
             Ok(Served { rows: done.into_tag().rows, yields: None })
         };
+        // What has ended a transaction does not begin anew; nor does such a statement by itself.
+        let may_restart = self.services.may_restart.get();
+        self.services.may_restart.set(may_restart && !self.services.has_ended.get());
+        let served = run();
+        self.services.may_restart.set(may_restart);
         // Its place is one in this text.
-        let served = run().map_err(|Failure { error, .. }| ExecError::from(error.within(text)))?;
+        let served = served.map_err(|Failure { error, .. }| ExecError::from(error.within(text)))?;
         self.outgoing.flush()?;
         Ok(served)
     }
 
     fn count(&self) -> u32 {
-        self.services.defined.get() + self.services.asked.get()
+        let Services { defined, renewed, asked, .. } = self.services;
+        defined.get() + renewed.get() + asked.get()
     }
 
     fn renewed(&self, catalog: &Arc<CatalogSnapshot>) -> Result<HeldSettings> {
         let services = self.services;
-        let now = services.snapshot_asked(&self.txn.borrow(), catalog.key().role)?;
+        let now = {
+            // As a new statement sees it: what others have committed by now is in it.
+            let mut txn = self.txn.borrow_mut();
+            txn.begin_statement()?;
+            let now = services.snapshot_asked(&txn, catalog.key().role);
+            txn.end_statement()?;
+            now?
+        };
         let asked = services.settings.asked();
         services.lend_names(&now);
         *services.redefined.borrow_mut() = Some(Arc::clone(&now));
@@ -134,17 +157,23 @@ impl Definitions for Frame<'_> {
 struct Defining<'s> {
     services: &'s Services,
     outer: bool,
+    /// How many tables statements around the function use that runs the one around this one.
+    used: usize,
 }
 
 impl Defining<'_> {
-    fn begin(services: &Services) -> Defining<'_> {
-        Defining { services, outer: services.defining.replace(true) }
+    fn begin<'s>(services: &'s Services, used: &[Oid]) -> Defining<'s> {
+        let mut in_use = services.in_use.borrow_mut();
+        let outer_used = in_use.len();
+        in_use.extend_from_slice(used);
+        Defining { services, outer: services.defining.replace(true), used: outer_used }
     }
 }
 
 impl Drop for Defining<'_> {
     fn drop(&mut self) {
         self.services.defining.set(self.outer);
+        self.services.in_use.borrow_mut().truncate(self.used);
     }
 }
 
@@ -155,8 +184,13 @@ impl Services {
             return Ok(());
         }
         let now = self.snapshot(&txn.borrow())?;
-        let same = |now: Arc<TableDef>| now.heap == table.heap && now.columns == table.columns;
-        if now.table_by_oid(table.oid).is_some_and(same) {
+        let same = |now: &Arc<TableDef>| now.heap == table.heap && now.columns == table.columns;
+        let now = now.table_by_oid(table.oid);
+        if now.as_ref().is_some_and(same) {
+            return Ok(());
+        }
+        // What others have changed is found behind the lock.
+        if self.instance.catalog.is_committed(table.oid, now.as_deref())? {
             return Ok(());
         }
         let text =

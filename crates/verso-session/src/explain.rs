@@ -103,7 +103,7 @@ pub(crate) fn explain(
         batch.columns[0].push_value(&Value::text(line), &ty).map_err(SqlError::from)?;
         batch.rows += 1;
     }
-    results.begin(&columns.into())?;
+    results.begin(&columns.into());
     results.push(batch)?;
     Ok(CommandTag { text: "EXPLAIN".to_string(), rows: lines.len() as u64 })
 }

@@ -172,7 +172,7 @@ impl Frame<'_> {
         results.streams = planned.streams;
         self.tell(&planned.told);
         if planned.returns {
-            results.begin(&planned.columns)?;
+            results.begin(&planned.columns);
         }
         if self.services.settings.log_plans != LogPlans::Off && self.services.is_timed() {
             return self.run_logged(planned, compiled, job, results);

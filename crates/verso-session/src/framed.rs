@@ -148,7 +148,7 @@ fn procedure(
         let types: Vec<SqlType> = columns.iter().map(|column| column.ty.clone()).collect();
         let mut batch = Batch::of_types(&types);
         batch.push_row(&row, &types).map_err(SqlError::from)?;
-        results.begin(&columns.into())?;
+        results.begin(&columns.into());
         results.push(batch)?;
     }
     Ok(tag("CALL"))
@@ -173,9 +173,9 @@ fn inside<T>(
     params: &[Value],
     run: impl FnOnce(&ExecContext<'_>) -> Result<T, ExecError>,
 ) -> Result<T, Failure> {
-    let inside = frame.services.may_end.get().then(|| Inside::new(frame));
-    let ends = inside.as_ref().map(|inside| inside as &dyn TransactionEnds);
     let tables = frame.tables();
+    let inside = frame.services.may_end.get().then(|| Inside::new(frame, &tables));
+    let ends = inside.as_ref().map(|inside| inside as &dyn TransactionEnds);
     let services = frame.lend();
     let executor = frame.services.settings.executor;
     let cx = ExecContext::new(&tables, frame.catalog, params, &services, frame.cancel, executor);

@@ -132,6 +132,16 @@ pub enum StorageError {
         /// The greatest size in bytes.
         limit: u64,
     },
+    /// A key is too long for an entry of its index.
+    #[error("an index row of {index} takes {size} bytes, at most {limit} are possible")]
+    IndexRowTooLarge {
+        /// Which index.
+        index: ObjectId,
+        /// The entry's size in bytes.
+        size: u64,
+        /// The greatest size in bytes.
+        limit: u64,
+    },
     /// Work that holds much was refused further memory.
     #[error("out of memory: {what} needs more than {limit_bytes} bytes")]
     NoMemory {

@@ -117,11 +117,14 @@ impl Target {
         let names = all.iter().zip(&given).filter(|(_, given)| **given).map(|(name, _)| name.clone());
         let names: Vec<String> = names.collect();
         let params: Vec<String> = (1..=names.len()).map(|number| format!("${number}")).collect();
-        let sql = format!(
-            "INSERT INTO {place} ({}) OVERRIDING SYSTEM VALUE VALUES ({})",
-            names.join(", "),
-            params.join(", ")
-        );
+        let sql = match names.is_empty() {
+            true => format!("INSERT INTO {place} DEFAULT VALUES"),
+            false => format!(
+                "INSERT INTO {place} ({}) OVERRIDING SYSTEM VALUE VALUES ({})",
+                names.join(", "),
+                params.join(", ")
+            ),
+        };
         let insert = connection.prepare(&sql)?;
         // Those of the columns; parameters have none of their modifiers.
         let shown = connection.prepare(&format!("SELECT {} FROM {place}", all.join(", ")))?;

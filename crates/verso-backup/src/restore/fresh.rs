@@ -11,6 +11,7 @@ use verso_env::Env;
 use verso_env::sync::Mutex;
 use verso_exec::functions::quote_ident;
 use verso_storage::heap::Heap;
+use verso_storage::page::PAGE_SIZES;
 use verso_storage::recovery::{temporary_dir, wal_dir};
 use verso_storage::{CommitMode, Engine, Isolation, TableLockMode, TxnOptions, WaitPolicy};
 use verso_types::{Column, SqlType};
@@ -81,7 +82,7 @@ pub(super) fn restore(
     job.check()?;
     let (database, marks) = match known {
         Some((database, marks)) => (database, Some(marks)),
-        None => (create(path, options, env)?, None),
+        None => (create(path, &plan, options, env)?, None),
     };
     // Keys and indexes of a table are built from one scan, when the rows are there.
     database.instance().builds_later.store(true, Ordering::Relaxed);
@@ -103,9 +104,15 @@ pub(super) fn restore(
 }
 
 /// A database that says that it is unfinished. Nothing is left where it cannot be made, on a full disk for example.
-fn create(path: &Path, options: &RestoreOptions, env: &Env) -> Result<Database, BackupError> {
+fn create(path: &Path, plan: &Plan, options: &RestoreOptions, env: &Env) -> Result<Database, BackupError> {
     let was_there = env.vfs.exists(path).map_err(BackupError::io(path.display().to_string()))?;
-    let made = Database::create(path, options.database.clone().unfinished(true));
+    let mut database = options.database.clone().unfinished(true);
+    let archived = Some(plan.definitions.page_bytes)
+        .filter(|bytes| usize::try_from(*bytes).is_ok_and(|bytes| PAGE_SIZES.contains(&bytes)));
+    if let Some(bytes) = options.page_size.or(archived) {
+        database = database.page_size(bytes);
+    }
+    let made = Database::create(path, database);
     made.map_err(|error| {
         // Another program may have made one meanwhile.
         let is_of_others = was_there || matches!(error.sqlstate, "55006" | "58P02");

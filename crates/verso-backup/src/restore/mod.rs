@@ -15,6 +15,8 @@
 mod existing;
 mod fresh;
 mod marks;
+mod narrow;
+mod older;
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -47,11 +49,20 @@ pub struct RestoreOptions {
     pub data: bool,
     /// How the database is made or opened.
     pub database: Options,
+    /// Bytes of a page of a database that is made; without, those that the archive's database had: keys that fit there fit.
+    pub page_size: Option<u32>,
 }
 
 impl Default for RestoreOptions {
     fn default() -> RestoreOptions {
-        RestoreOptions { workers: 1, tables: Vec::new(), schema: true, data: true, database: Options::new() }
+        RestoreOptions {
+            workers: 1,
+            tables: Vec::new(),
+            schema: true,
+            data: true,
+            database: Options::new(),
+            page_size: None,
+        }
     }
 }
 
@@ -91,12 +102,13 @@ pub fn restore(
 ) -> Result<RestoreReport, BackupError> {
     let env = options.database.outside().clone();
     let (reader, definitions) = ArchiveReader::begin(input)?;
-    let plan = Plan::new(definitions, options)?;
+    let mut plan = Plan::new(definitions, options)?;
     let exists = env.vfs.exists(path).map_err(BackupError::io(path.display().to_string()))?;
     if exists {
         let database = match Database::open(path, options.database.clone().unfinished(true)) {
             Err(error) if was_not_made(&error) => {
                 fresh::remove(&env, path)?;
+                plan.leave_schemas(false);
                 return fresh::restore(path, None, (reader, plan), options, &env, job);
             }
             opened => opened?,
@@ -109,10 +121,12 @@ pub fn restore(
                 );
                 return Err(BackupError::Refused(text));
             }
+            plan.leave_schemas(true);
             let done = existing::restore(&database, reader, &plan, &env, job);
             database.close()?;
             return done;
         }
+        plan.leave_schemas(false);
         return fresh::restore(path, Some(database), (reader, plan), options, &env, job);
     } else if !options.schema {
         return Err(BackupError::Refused(format!(
@@ -123,6 +137,7 @@ pub fn restore(
         let text = "the archive has rows only: --data-only puts them into a database that has its tables";
         return Err(BackupError::Refused(text.to_owned()));
     }
+    plan.leave_schemas(false);
     fresh::restore(path, None, (reader, plan), options, &env, job)
 }
 
@@ -155,7 +170,8 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(definitions: Definitions, options: &RestoreOptions) -> Result<Plan, BackupError> {
+    fn new(mut definitions: Definitions, options: &RestoreOptions) -> Result<Plan, BackupError> {
+        older::mend_partitions(&mut definitions.before);
         if options.schema && !options.data && !definitions.schema {
             return Err(BackupError::Refused("the archive has no definitions".to_owned()));
         }

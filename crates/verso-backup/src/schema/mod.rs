@@ -19,6 +19,7 @@ mod partitions;
 mod parts;
 mod queue;
 mod rights;
+pub(crate) mod schemas;
 mod types;
 mod view_text;
 
@@ -219,7 +220,9 @@ impl<'m, 's> Maker<'m, 's> {
         if all && verso {
             self.steps.append(&mut role_steps(&self.source.roles));
         }
-        self.schemas(tables);
+        let first = self.steps.len();
+        self.schemas();
+        let schemas = first..self.steps.len();
         if all {
             for one in catalog.extensions() {
                 let schema = name(&one.schema);
@@ -228,7 +231,18 @@ impl<'m, 's> Maker<'m, 's> {
             }
         }
         self.collations(tables);
-        self.objects_before(tables)
+        self.objects_before(tables)?;
+        if !all {
+            // Those that have something in them: types of chosen tables may be elsewhere.
+            let (made, others) = self.steps.split_at(schemas.end);
+            let is_named = |step: &Step| {
+                let named = |schema| others.iter().any(|other| schemas::names(&other.sql, schema));
+                schemas::created(step).is_none_or(named)
+            };
+            let kept: Vec<Step> = made.iter().filter(|step| is_named(step)).chain(others).cloned().collect();
+            self.steps = kept;
+        }
+        Ok(())
     }
 
     /// The collations that users have made: all, or those of the tables.
@@ -262,7 +276,7 @@ impl<'m, 's> Maker<'m, 's> {
         }
     }
 
-    fn schemas(&mut self, tables: &[Arc<TableDef>]) {
+    fn schemas(&mut self) {
         let catalog = Arc::clone(self.source.catalog);
         let verso = self.source.dialect == Dialect::Verso;
         let all = self.source.selection.is_all();
@@ -272,11 +286,11 @@ impl<'m, 's> Maker<'m, 's> {
         for schema in catalog.schemas() {
             if matches!(&*schema.name, "pg_catalog" | "information_schema" | "pg_toast")
                 || is_temporary(&schema.name)
-                || !(all || tables.iter().any(|table| table.schema == schema.name))
             {
                 continue;
             }
-            let role = owner(schema.owner).filter(|role| verso && &*role.name != verso_catalog::OWNER);
+            // Roles go along with everything only.
+            let role = owner(schema.owner).filter(|role| all && verso && &*role.name != verso_catalog::OWNER);
             let name_of = name(&schema.name);
             if &*schema.name == "public" {
                 public = true;

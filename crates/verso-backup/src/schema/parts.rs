@@ -117,7 +117,9 @@ fn column_text(maker: &Maker<'_, '_>, table: &TableDef, column: &ColumnDef, late
     let catalog = maker.source.catalog;
     let mut text =
         format!("{} {}{}", name(&column.name), type_text(column.declared()), collate(column.declared()));
-    if let Some(identity) = column.identity {
+    if column.identity.is_some() && table.partition_of.is_some() {
+        // Its numbers are the whole table's, and come with it.
+    } else if let Some(identity) = column.identity {
         let always = if identity == Identity::Always { "ALWAYS" } else { "BY DEFAULT" };
         text.push_str(&format!(" GENERATED {always} AS IDENTITY"));
         let is_its = |sequence: &&Arc<verso_catalog::definition::SequenceDef>| {

@@ -149,3 +149,75 @@ fn a_partition_is_restored_alone_or_with_the_whole() {
         "SELECT count(*) FROM pg_inherits WHERE inhrelid::regclass::text IN ('p1', 'p1_pkey', 'p1_v_idx')";
     assert_eq!(answer(&mut connection, parts), "3");
 }
+
+#[test]
+fn a_table_is_restored_without_the_roles_and_the_schemas_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "CREATE ROLE bob; CREATE SCHEMA his AUTHORIZATION bob; CREATE SCHEMA other AUTHORIZATION bob; CREATE SCHEMA \"T y\";
+        ALTER SCHEMA public OWNER TO bob; CREATE TYPE \"T y\".mood AS ENUM ('sad');
+        CREATE TABLE his.a (id integer, m \"T y\".mood); INSERT INTO his.a VALUES (1, 'sad');
+        CREATE TABLE other.b (id integer); CREATE TABLE c (id integer); INSERT INTO c VALUES (2)";
+    let saved = database(&folder.path().join("saved.verso"), script);
+    let all = archive(&saved, &BackupOptions::default());
+    let few = archive(&saved, &BackupOptions { tables: tables(&["his.a"]), ..BackupOptions::default() });
+    let chosen = RestoreOptions { tables: tables(&["his.a"]), ..RestoreOptions::default() };
+    let schemas = "SELECT string_agg(nspname, ' ' ORDER BY nspname) FROM pg_namespace WHERE nspname IN ('his', 'other', 'T y', 'public')";
+    for (name, bytes, options) in [("1", &few, RestoreOptions::default()), ("2", &all, chosen.clone())] {
+        let path = folder.path().join(name);
+        restore(bytes, &path, &options).unwrap();
+        let copy = open(&path);
+        let mut connection = copy.connect().unwrap();
+        assert_eq!(answer(&mut connection, "SELECT * FROM his.a"), "1|sad");
+        assert!(!answer(&mut connection, schemas).contains("other"));
+    }
+    // Into a database that is there.
+    let path = folder.path().join("3");
+    let made = "CREATE SCHEMA \"T y\"; CREATE TYPE \"T y\".mood AS ENUM ('sad')";
+    database(&path, made).close().unwrap();
+    restore(&all, &path, &chosen).unwrap();
+    restore(&all, &path, &RestoreOptions { tables: tables(&["c"]), ..RestoreOptions::default() }).unwrap();
+    let copy = open(&path);
+    let mut connection = copy.connect().unwrap();
+    assert_eq!(answer(&mut connection, "SELECT a.id, c.id FROM his.a, c"), "1|2");
+    assert!(!answer(&mut connection, schemas).contains("other"));
+}
+
+#[test]
+fn rows_of_tables_without_columns_go_into_a_database_that_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "CREATE TABLE z (); INSERT INTO z DEFAULT VALUES; INSERT INTO z DEFAULT VALUES;
+        CREATE TABLE g (a integer GENERATED ALWAYS AS (1 + 1) STORED); INSERT INTO g DEFAULT VALUES";
+    let all = archive(&database(&folder.path().join("saved.verso"), script), &BackupOptions::default());
+    let path = folder.path().join("copy.verso");
+    let z = RestoreOptions { tables: tables(&["z"]), ..RestoreOptions::default() };
+    restore(&all, &path, &z).unwrap();
+    restore(&all, &path, &RestoreOptions { schema: false, ..z }).unwrap();
+    restore(&all, &path, &RestoreOptions { tables: tables(&["g"]), ..RestoreOptions::default() }).unwrap();
+    let copy = open(&path);
+    let mut connection = copy.connect().unwrap();
+    assert_eq!(answer(&mut connection, "SELECT count(*), (SELECT a FROM g) FROM z"), "4|2");
+}
+
+#[test]
+fn partitions_with_numbers_of_their_own_are_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "CREATE TABLE i (a integer, b integer GENERATED ALWAYS AS IDENTITY) PARTITION BY LIST (a);
+        CREATE TABLE i1 PARTITION OF i FOR VALUES IN (1); CREATE TABLE i2 (b integer NOT NULL, a integer);
+        ALTER TABLE i ATTACH PARTITION i2 FOR VALUES IN (2); INSERT INTO i (a) VALUES (1), (2), (1);
+        ALTER TABLE i ALTER b SET STATISTICS 7";
+    let saved = database(&folder.path().join("saved.verso"), script);
+    let all = archive(&saved, &BackupOptions::default());
+    let path = folder.path().join("copy.verso");
+    restore(&all, &path, &RestoreOptions::default()).unwrap();
+    let copy = open(&path);
+    let mut connection = copy.connect().unwrap();
+    connection.execute("INSERT INTO i (a) VALUES (2); INSERT INTO i1 (a) VALUES (1)").unwrap();
+    assert_eq!(answer(&mut connection, "SELECT a, b FROM i ORDER BY b"), "1|1\n2|2\n1|3\n2|4\n1|5");
+    let kinds = "SELECT string_agg(attidentity, '') FROM pg_attribute WHERE attname = 'b' AND attrelid::regclass::text IN ('i', 'i1', 'i2')";
+    assert_eq!(answer(&mut connection, kinds), "aaa");
+    // Alone it is a table like others.
+    let path = folder.path().join("alone.verso");
+    restore(&all, &path, &RestoreOptions { tables: tables(&["i2"]), ..RestoreOptions::default() }).unwrap();
+    let copy = open(&path);
+    assert_eq!(answer(&mut copy.connect().unwrap(), "SELECT a, b FROM i2"), "2|2");
+}

@@ -15,11 +15,12 @@ use super::constraint::{Target, relying_on};
 use super::foreign_key::refuse_recollated;
 use super::names::Names;
 use super::needing::{Lost, Needing};
-use super::refuse_if_needed;
 use super::table::{find_table, relation_kind};
+use super::{refuse_if_needed, sequence_of};
 use crate::catalog::Catalog;
 use crate::definition::{
-    ColumnDef, ConstraintDef, ConstraintKind, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TableOptions,
+    ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, Identity, IndexDef, Oid, SchemaDef, SequenceDef, TableDef,
+    TableOptions,
 };
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewTable, TableChange};
@@ -97,6 +98,10 @@ impl Catalog {
                     row.attidentity = letter;
                 })?;
                 Ok(())
+            }
+            TableChange::TakeIdentity { column, identity, default } => {
+                let column = &table.columns[column_of(&table, column)?];
+                self.take_identity(txn, &snapshot, &table, column, (*identity, default))
             }
             TableChange::DropIdentity { column } => self.drop_identity(txn, &snapshot, &table, column),
             TableChange::AddConstraint(new) => {
@@ -345,6 +350,9 @@ impl Catalog {
                     let is_it = |old: &AttributeRow| old.attrelid == table.oid && old.attnum == row.attnum;
                     self.update_rows(txn, table.oid, is_it, |old| *old = row.clone())?;
                     self.write_collations(txn, table.oid, std::slice::from_ref(&new.columns[at]))?;
+                    if table.columns[at].identity.is_some() {
+                        self.retype_sequences(txn, &snapshot, &table, &new.columns[at])?;
+                    }
                 }
                 TableChange::Expression { column, expression: Some(expression) } => {
                     let at = column_of(&table, column)?;
@@ -518,6 +526,27 @@ impl Catalog {
             (old.atthasdef, old.attidentity) = (row.atthasdef, row.attidentity);
         })?;
         self.insert_defaults(txn, table.oid, std::slice::from_ref(&changed), &[(changed.id, sequence)])
+    }
+
+    /// Makes a column of a partition one whose values the whole table's sequence gives.
+    pub(super) fn take_identity(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        table: &TableDef,
+        column: &ColumnDef,
+        (identity, default): (Identity, &Arc<str>),
+    ) -> Result<(), CatalogError> {
+        self.remove_default(txn, table, column)?;
+        let default = Some(Arc::clone(default));
+        let changed = ColumnDef { default, identity: Some(identity), ..column.clone() };
+        let row = attribute_row(table.oid, &changed);
+        self.update_rows(txn, table.oid, is_attribute(table.oid, column), |old| {
+            (old.atthasdef, old.attidentity) = (row.atthasdef, row.attidentity);
+        })?;
+        let sequence = sequence_of(snapshot, changed.default.as_deref().unwrap_or_default());
+        let link: Vec<(u16, Oid)> = sequence.map(|sequence| (changed.id, sequence)).into_iter().collect();
+        self.insert_defaults(txn, table.oid, std::slice::from_ref(&changed), &link)
     }
 
     /// Makes an identity column one like others; its sequence goes.
@@ -763,7 +792,8 @@ impl Catalog {
         column: &ColumnDef,
     ) -> Result<(), CatalogError> {
         self.remove_default(txn, table, column)?;
-        let gone = Name(format!("........pg.dropped.{}........", column.id).into());
+        let dropped = DroppedColumn { id: column.id, ty: SqlType::Unknown };
+        let gone = Name(dropped.name().into());
         self.update_rows(txn, table.oid, is_attribute(table.oid, column), |row| {
             row.attisdropped = true;
             row.attname = gone.clone();

@@ -481,7 +481,12 @@ impl Catalog {
         let specs = indexes.iter().map(|index| index_spec(heap, columns, index));
         let specs = specs.collect::<Result<Vec<_>, CatalogError>>()?;
         let built = self.engine.create_indexes(txn, specs, &mut |_| ControlFlow::Continue(()));
-        if matches!(built, Err(StorageError::Unique { .. } | StorageError::Excluded { .. })) {
+        if matches!(
+            built,
+            Err(StorageError::Unique { .. }
+                | StorageError::Excluded { .. }
+                | StorageError::IndexRowTooLarge { .. })
+        ) {
             // One after the other, they tell which of them it is.
             indexes.iter().try_for_each(|index| self.build_index(txn, heap, columns, index).map(drop))?;
         }
@@ -513,6 +518,11 @@ impl Catalog {
         let (record, with) = match error {
             StorageError::Unique { record, .. } => (record, None),
             StorageError::Excluded { record, with, .. } => (record, Some(with)),
+            StorageError::IndexRowTooLarge { size, limit, .. } => {
+                let name = &index.name;
+                let text = format!("index row size {size} exceeds maximum {limit} for index \"{name}\"");
+                return CatalogError::invalid("54000", text);
+            }
             error => return error.into(),
         };
         let key = |record| self.key_text(txn, heap, columns, index, record);

@@ -203,6 +203,13 @@ pub fn next_value(schema: &str, sequence: &str) -> Arc<str> {
     format!("nextval('{}')", path.replace('\'', "''")).into()
 }
 
+/// The sequence that a default of this text takes the next number of: one that follows the sequence's name.
+fn sequence_of(snapshot: &CatalogSnapshot, default: &str) -> Option<Oid> {
+    let is_it = |sequence: &&Arc<SequenceDef>| *next_value(&sequence.schema, &sequence.name) == *default;
+    let sequence = default.starts_with("nextval('").then(|| snapshot.sequences().find(is_it))?;
+    sequence.map(|sequence| sequence.oid)
+}
+
 /// An identifier as SQL text, quoted where it must be.
 pub(crate) fn quoted(name: &str) -> String {
     let plain = name

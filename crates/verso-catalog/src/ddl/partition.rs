@@ -65,7 +65,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Makes a table a partition of another one, whose rows the caller has looked at.
+    /// Makes a table a partition of another one, whose rows the caller has looked at. It takes its numbers from the sequences of
+    /// that one's identity columns.
     ///
     /// # Errors
     /// `Missing`, `InvalidDefinition`; storage's.
@@ -81,8 +82,21 @@ impl Catalog {
         for table in part.with_partitions() {
             self.lock_out(txn, &table, &snapshot)?;
         }
+        let whole = snapshot.table_by_oid(of.parent);
         let row = InheritsRow { inhrelid: part.oid, inhparent: of.parent, bound: of.bound.stored() };
-        self.change(txn, |txn| self.insert_rows(txn, &[row]))
+        self.change(txn, |txn| {
+            self.insert_rows(txn, &[row])?;
+            for column in whole.iter().flat_map(|whole| &whole.columns) {
+                let (Some(identity), Some(default)) = (column.identity, &column.default) else { continue };
+                for table in part.with_partitions() {
+                    if let Some(at) = table.column(&column.name) {
+                        let own = &table.columns[at];
+                        self.take_identity(txn, &snapshot, &table, own, (identity, default))?;
+                    }
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Makes a partition a table of its own. Its indexes and constraints stay; identity columns take no numbers any more.

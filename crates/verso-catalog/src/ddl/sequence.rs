@@ -8,7 +8,7 @@ use super::needing::{Lost, Needing, named};
 use super::table::find_table;
 use super::{persistence, refuse_if_needed, sequence_spec, target_schema};
 use crate::catalog::Catalog;
-use crate::definition::{Oid, SchemaDef, SequenceDef};
+use crate::definition::{ColumnDef, Oid, SchemaDef, SequenceDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewSequence;
 use crate::sequence::{SequenceBounds, SequenceChange};
@@ -228,6 +228,38 @@ impl Catalog {
             let state = self.engine.sequence(sequence.object)?.state();
             self.replace_sequence(txn, sequence, &sequence.bounds, state, !logged)?;
             self.engine.drop_object(txn, sequence.object)?;
+        }
+        Ok(())
+    }
+
+    /// The sequence of an identity column counts in the type that the column has now, as far as that goes; that of a `serial`
+    /// column stays as it is.
+    pub(super) fn retype_sequences(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        table: &TableDef,
+        column: &ColumnDef,
+    ) -> Result<(), CatalogError> {
+        let is_its = |sequence: &&Arc<SequenceDef>| {
+            sequence.owned_by.is_some_and(|owner| owner.table == table.oid && owner.column == column.id)
+                && sequence.bounds.ty != column.ty
+        };
+        for sequence in snapshot.sequences().filter(is_its) {
+            self.engine.lock_table(
+                txn,
+                sequence.object,
+                TableLockMode::AccessExclusive,
+                WaitPolicy::Block,
+            )?;
+            let change = SequenceChange { ty: Some(column.ty.clone()), ..SequenceChange::default() };
+            let state = self.engine.sequence(sequence.object)?.state();
+            let (bounds, state) = change.apply(&sequence.bounds, state)?;
+            self.replace_sequence(txn, sequence, &bounds, state, sequence.unlogged)?;
+            self.engine.drop_object(txn, sequence.object)?;
+            let new = sequence_row(sequence.oid, &bounds);
+            let is_it = |row: &SequenceRow| row.seqrelid == sequence.oid;
+            self.update_rows(txn, sequence.oid, is_it, |row| *row = new.clone())?;
         }
         Ok(())
     }

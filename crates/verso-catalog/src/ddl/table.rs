@@ -10,7 +10,9 @@ use super::constraint::Target;
 use super::names::{Names, free};
 use super::needing::{Lost, Needing};
 use super::partition::with_partitions;
-use super::{next_value, owned_sequences, persistence, refuse_if_needed, sequence_spec, target_schema};
+use super::{
+    next_value, owned_sequences, persistence, refuse_if_needed, sequence_of, sequence_spec, target_schema,
+};
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, ConstraintDef, ConstraintKind, Oid, SchemaDef, TableDef, TypeDef};
 use crate::error::{CatalogError, ObjectKind};
@@ -221,6 +223,9 @@ impl Catalog {
                     self.serial_sequence(txn, snapshot, schema, new, oid, &definition, column)?;
                 definition.default = Some(default);
                 serial.push((id, sequence));
+            } else if let Some(default) = column.default.as_deref().filter(|_| new.partition_of.is_some()) {
+                // The whole table's.
+                serial.extend(sequence_of(snapshot, default).map(|sequence| (id, sequence)));
             }
             columns.push(definition);
         }

@@ -23,9 +23,9 @@ use super::{
 use crate::aggregate::Callee;
 use crate::collation::CollationDef;
 use crate::definition::{
-    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, Excluding, ExtensionDef, ForeignKey, FunctionArg,
-    FunctionDef, FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
-    ReferentialAction, SchemaDef, SequenceDef, TableDef, TableOptions, ViewDef, Volatility,
+    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, Excluding, ExtensionDef, ForeignKey,
+    FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized,
+    Oid, OwnedBy, ReferentialAction, SchemaDef, SequenceDef, TableDef, TableOptions, ViewDef, Volatility,
 };
 use crate::error::CatalogError;
 use crate::key_class::KeyClass;
@@ -225,6 +225,7 @@ impl CatalogRows {
             let old = previous.and_then(|snapshot| snapshot.user_type(one.oid)).cloned();
             builder.add_type(shared(old, one.clone()));
         }
+        let mut dropped = self.dropped_columns(&types);
         let mut columns = self.columns(&types, &collated, &schema_of, base)?;
         let (mut constraints, mut references) = self.constraints_of_tables()?;
         let (parts, inherits) =
@@ -263,6 +264,7 @@ impl CatalogRows {
                         name,
                         heap: object,
                         columns,
+                        dropped: dropped.remove(&class.oid).unwrap_or_default(),
                         indexes: valid,
                         idle_indexes: idle,
                         constraints: constraints.remove(&class.oid).unwrap_or_default(),
@@ -339,6 +341,21 @@ impl CatalogRows {
             Some((*oid, is_one.then(|| types.of_oid(*oid, -1).ok())??))
         };
         self.named_by_functions().filter(|oid| !oid.is_system()).filter_map(row_of).collect()
+    }
+
+    /// The columns that were dropped of each table, in order: those that users saw.
+    fn dropped_columns(&self, types: &UserTypes) -> HashMap<Oid, Vec<DroppedColumn>> {
+        let mut dropped: HashMap<Oid, Vec<DroppedColumn>> = HashMap::new();
+        for row in self.attributes.iter().filter(|row| row.attisdropped) {
+            let seen = |id: &u16| *id < ColumnDef::FIRST_HIDDEN;
+            let Some(id) = u16::try_from(row.attnum).ok().filter(seen) else { continue };
+            // Nothing ties a dropped column to a type of a user, which may change or go.
+            let own = Some(row.atttypid).filter(|oid| oid.is_system());
+            let ty = own.and_then(|oid| types.of_oid(oid, row.atttypmod).ok()).unwrap_or(SqlType::Unknown);
+            dropped.entry(row.attrelid).or_default().push(DroppedColumn { id, ty });
+        }
+        dropped.values_mut().for_each(|all| all.sort_by_key(|column| column.id));
+        dropped
     }
 
     /// The columns of each table, in order.

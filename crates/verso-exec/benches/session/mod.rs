@@ -211,6 +211,10 @@ impl Signals for Session {
     fn sleep(&self, _: Duration) -> Result<(), ExecError> {
         nothing()
     }
+    fn ends_session(&self) -> bool {
+        false
+    }
+    fn forget_cancel(&self) {}
     fn wait_durable(&self) -> Result<u64, ExecError> {
         nothing()
     }

@@ -9,6 +9,7 @@ mod reserve;
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
+use verso_storage::RecordLockMode;
 use verso_storage::rules::{Rule, disabled};
 use verso_types::{Batch, Column, SqlType, Value};
 
@@ -17,6 +18,7 @@ use super::access::{Access, Found, is_much};
 use super::check::RowChecks;
 use super::foreign::{End, ForeignKeys, finish_keys, finish_parts};
 use super::found::{FoundRows, Gathered, by_record};
+use super::held::HeldRows;
 use super::insert::looks_at_each;
 use super::operator::{Operator, compile, types_of};
 use super::shown_values::refused_row;
@@ -49,6 +51,8 @@ struct Scan {
     alone: bool,
     /// Functions compute what is changed, or returned, that may look for the rows changed before.
     by_row: bool,
+    /// Rows that BEFORE ROW triggers are about to see are locked when they are found.
+    held: Option<Box<HeldRows>>,
 }
 
 impl Scan {
@@ -73,7 +77,14 @@ impl Scan {
             selection: Vec::new(),
             alone: filter.is_none_or(looks_at_its_row_only),
             by_row: false,
+            held: None,
         }
+    }
+
+    /// How strongly rows are locked batch by batch, ahead of triggers: those that no query has found, which locks them.
+    fn held_by_batch(&self) -> Option<RecordLockMode> {
+        let found = self.joined.is_some() || self.given.is_some();
+        self.held.as_ref().filter(|_| !found).and_then(|held| held.mode())
     }
 
     /// The rows come from a query.
@@ -90,7 +101,7 @@ impl Scan {
     fn begin(&mut self, cx: &ExecContext<'_>, triggers: &mut Triggers) -> Result<()> {
         self.gathered = match &mut self.joined {
             Some((operator, types)) if triggers.come_first(cx)? => {
-                Some(Gathered::of(cx, &mut **operator, types, &self.table)?)
+                Some(Gathered::of(cx, &mut **operator, types, &self.table, self.held.as_deref())?)
             }
             _ => None,
         };
@@ -114,7 +125,7 @@ impl Scan {
             _ if let Some((operator, types)) = &mut self.joined => {
                 let found = match self.gathered.take() {
                     Some(found) => found,
-                    None => Gathered::of(cx, &mut **operator, types, &self.table)?,
+                    None => Gathered::of(cx, &mut **operator, types, &self.table, self.held.as_deref())?,
                 };
                 cx.tables()?.change_found(&self.table, &self.columns, by_record(found))?
             }
@@ -284,7 +295,9 @@ impl UpdateStatement {
         scan.collect = access.is_some_and(|access| {
             !access.is_point() && access.index.columns().any(|column| target_ids.contains(&column))
         });
-        let triggers = Triggers::of(&update.table, &[(TriggerEvent::Update, &targets[..update.named])]);
+        let named = &targets[..update.named];
+        scan.held = HeldRows::of(&update.table, TriggerEvent::Update, named);
+        let triggers = Triggers::of(&update.table, &[(TriggerEvent::Update, named)]);
         Self {
             scan,
             target_ids,
@@ -354,6 +367,11 @@ impl UpdateStatement {
     /// Not of a partitioned table.
     pub fn is_plain(&self) -> bool {
         self.parts.is_none()
+    }
+
+    /// Which of its rows are locked ahead of its triggers.
+    pub fn held(&self) -> Option<&HeldRows> {
+        self.scan.held.as_deref()
     }
 
     /// Its triggers.
@@ -534,6 +552,7 @@ impl DeleteStatement {
         let mut scan = Scan::new(table, columns, access.as_ref(), filter.as_ref(), executor);
         scan.join(joined.as_ref(), executor);
         scan.by_row = returning.iter().flat_map(|returning| &returning.exprs).any(looks_at_each);
+        scan.held = HeldRows::of(table, TriggerEvent::Delete, &[]);
         Self {
             scan,
             keys: ForeignKeys::of_delete(table),
@@ -593,6 +612,11 @@ impl DeleteStatement {
     /// Not of a partitioned table.
     pub fn is_plain(&self) -> bool {
         self.parts.is_none()
+    }
+
+    /// Which of its rows are locked ahead of its triggers.
+    pub fn held(&self) -> Option<&HeldRows> {
+        self.scan.held.as_deref()
     }
 
     /// Its triggers.

@@ -6,12 +6,14 @@
 //!    serialization failure.
 //! 3. DO UPDATE meets a row once per statement, or not after it has inserted or changed it (21000).
 //! 4. DO NOTHING waits for who may take the row in its way away, and leaves it unlocked.
+//!    One that BEFORE ROW triggers are about to see is locked before; where others have changed it, the row looks again.
 //! 5. The row that is there is the newest one; what queries in DO UPDATE read is what the statement reads (T2).
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_catalog::{IndexDef, TableDef};
+use verso_storage::RecordLockMode;
 use verso_storage::index::key::{KeyPart, KeyRange, encode_row};
 use verso_types::{Batch, SqlType, TypeError};
 
@@ -19,7 +21,8 @@ use super::ExecContext;
 use super::access::key_parts;
 use super::check::RowChecks;
 use super::foreign::ForeignKeys;
-use super::trigger::{TriggerEvent, Triggers, changed_by_trigger};
+use super::held::{gone, strength};
+use super::trigger::{TriggerEvent, Triggers, changed_by_trigger, fires_before_rows};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate};
 use crate::plan::{Insert, OnConflict, RowRules};
@@ -48,6 +51,14 @@ struct Arbiter {
     guard: Option<usize>,
 }
 
+/// What has become of a row.
+enum Attempt {
+    /// As [`ConflictClause::apply`] says it.
+    Done(Option<(Batch, Option<Batch>)>),
+    /// Others have changed the row that it met, which is this conflict: it has to look again.
+    Again(ExecError),
+}
+
 /// DO UPDATE.
 struct RowUpdate {
     targets: Vec<usize>,
@@ -60,6 +71,9 @@ struct RowUpdate {
     keys: ForeignKeys,
     batch: Batch,
     selection: Vec<u32>,
+    /// BEFORE ROW triggers see the row, which is locked before, so strongly.
+    held: bool,
+    strength: RecordLockMode,
 }
 
 impl ConflictClause {
@@ -88,6 +102,8 @@ impl ConflictClause {
                 filter: update.filter.as_ref().map(|filter| Predicate::compile(filter, executor)),
                 checks: RowChecks::new(table, &targets, rules, executor),
                 keys: ForeignKeys::of_update(table, &targets),
+                held: fires_before_rows(table, TriggerEvent::Update),
+                strength: strength(table, TriggerEvent::Update, &targets[..update.named]),
                 targets,
                 selection: Vec::new(),
             }
@@ -115,12 +131,18 @@ impl ConflictClause {
         types: &[SqlType],
         triggers: &mut Option<Box<Triggers>>,
     ) -> Result<Option<(Batch, Option<Batch>)>> {
+        // Where others are faster all the time, the statement runs again.
+        let mut conflict = None;
         for _ in 0..TRIES_MAX {
             cx.tables()?.begin_statement()?;
             match self.attempt(cx, row, types, triggers) {
-                Ok(done) => {
+                Ok(Attempt::Done(done)) => {
                     cx.tables()?.end_statement()?;
                     return Ok(done);
+                }
+                Ok(Attempt::Again(error)) => {
+                    cx.tables()?.abort_statement()?;
+                    conflict = Some(error);
                 }
                 Err(error) => {
                     cx.tables()?.abort_statement()?;
@@ -134,7 +156,8 @@ impl ConflictClause {
             }
             cx.check_cancelled()?;
         }
-        Err(ExecError::raised("40001", "could not serialize access due to concurrent update"))
+        let refused = || ExecError::raised("40001", "could not serialize access due to concurrent update");
+        Err(conflict.unwrap_or_else(refused))
     }
 
     /// The keys of the rows that it has changed.
@@ -161,7 +184,7 @@ impl ConflictClause {
         row: &Batch,
         types: &[SqlType],
         triggers: &mut Option<Box<Triggers>>,
-    ) -> Result<Option<(Batch, Option<Batch>)>> {
+    ) -> Result<Attempt> {
         let all: Vec<usize> = (0..types.len()).collect();
         let mut keys = Vec::new();
         for (n, arbiter) in self.arbiters.iter().enumerate() {
@@ -176,7 +199,7 @@ impl ConflictClause {
             }
             let Some(update) = &mut self.update else {
                 if cursor.is_held(&arbiter.index, &key, 0)? {
-                    return Ok(None);
+                    return Ok(Attempt::Done(None));
                 }
                 keys.push(mine);
                 continue;
@@ -187,6 +210,16 @@ impl ConflictClause {
                             constrained values.";
                 return Err(TypeError::new("21000", message).with_hint(hint).into());
             }
+            if update.held {
+                match cursor.hold(&self.table, &[0], update.strength) {
+                    Ok(held) if !held.is_empty() => {}
+                    Ok(_) => return Ok(Attempt::Again(gone(0))),
+                    Err(error) if error.is_conflict() && cx.tables()?.restarts() => {
+                        return Ok(Attempt::Again(error));
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
             let before = cursor.batch().gather(&[0]);
             let mut after = None;
             let mut compute = || {
@@ -194,12 +227,12 @@ impl ConflictClause {
                 Ok(())
             };
             cx.tables()?.under_outer_view(&mut compute)?;
-            let Some(mut after) = after else { return Ok(None) };
+            let Some(mut after) = after else { return Ok(Attempt::Done(None)) };
             if let Some(triggers) = triggers.as_mut().filter(|one| one.changes_rows(TriggerEvent::Update)) {
                 let (old, new) = (before.row(0, types), after.row(0, types));
                 let event = TriggerEvent::Update;
                 let Some(new) = triggers.before_row(cx, event, Some(&old), Some(new))? else {
-                    return Ok(None);
+                    return Ok(Attempt::Done(None));
                 };
                 if cursor.whole_row(&self.table, 0).is_none_or(|now| now != old) {
                     return Err(changed_by_trigger(event));
@@ -225,11 +258,11 @@ impl ConflictClause {
             if let Some(key) = self.arbiters[n].key(&after)? {
                 self.touched.insert(self.arbiters[n].touch(&key));
             }
-            return Ok(Some((after, Some(before))));
+            return Ok(Attempt::Done(Some((after, Some(before)))));
         }
         cx.tables()?.insert(&self.table, row)?;
         self.touched.extend(keys);
-        Ok(Some((row.clone(), None)))
+        Ok(Attempt::Done(Some((row.clone(), None))))
     }
 }
 

@@ -40,6 +40,13 @@ pub trait ExternalRows {
     fn refused(&self, _row: usize) {}
 }
 
+/// The tables that a statement under way uses, and those of the statements and triggers around it.
+#[derive(Clone, Copy)]
+pub(crate) struct InUse<'a> {
+    pub tables: &'a [Oid],
+    pub around: Option<&'a InUse<'a>>,
+}
+
 /// Everything around a running statement.
 pub struct ExecContext<'a> {
     /// Storage, within the transaction; a worker of a parallel operator has none.
@@ -75,6 +82,8 @@ pub struct ExecContext<'a> {
     definitions: Option<&'a dyn Definitions>,
     /// How many of those the catalog knows of.
     defined: u32,
+    /// What they must leave as it is.
+    in_use: Option<&'a InUse<'a>>,
     /// The transition tables of the trigger that is called.
     transitions: Option<&'a Transitions>,
     /// What `Plan::External` yields.
@@ -129,6 +138,7 @@ impl<'a> ExecContext<'a> {
             ends: None,
             definitions: None,
             defined: 0,
+            in_use: None,
             transitions: None,
             external: None,
             probes: None,
@@ -175,9 +185,27 @@ impl<'a> ExecContext<'a> {
     /// Those of the statement.
     pub(crate) fn define(&self, text: &str, given: Given<'_>) -> Result<Served> {
         match self.definitions {
-            Some(definitions) => definitions.define(text, given, self.catalog),
+            Some(definitions) => {
+                let mut used: Vec<Oid> = Vec::new();
+                let mut next = self.in_use;
+                while let Some(InUse { tables, around }) = next {
+                    used.extend_from_slice(tables);
+                    next = *around;
+                }
+                definitions.define(text, given, self.catalog, &used)
+            }
             None => Err(ExecError::raised("0A000", "statements of the schema are not supported here")),
         }
+    }
+
+    /// What statements of the schema must leave as it is.
+    pub(crate) fn in_use(&self) -> Option<&'a InUse<'a>> {
+        self.in_use
+    }
+
+    /// The same for a statement or a trigger that uses tables.
+    pub(crate) fn using(self, in_use: &'a InUse<'a>) -> Self {
+        ExecContext { in_use: Some(in_use), ..self }
     }
 
     /// How many statements have defined something, where those are more than the catalog knows of.
@@ -198,14 +226,16 @@ impl<'a> ExecContext<'a> {
         self.definitions.map_or_else(|| Ok(same()), |now| now.renewed(self.catalog))
     }
 
-    /// The same with the catalog and the settings as they were after so many definitions.
+    /// The same with the catalog and the settings as they were after so many definitions, and the functions that were compiled
+    /// for those.
     pub(crate) fn with_renewed<'b>(
         &'b self,
         catalog: &'b Arc<CatalogSnapshot>,
         services: &'b Services<'b>,
-        defined: u32,
+        (defined, programs): (u32, &Rc<plpgsql::ProgramPool>),
     ) -> ExecContext<'b> {
-        ExecContext { defined, services, ..self.of_role(catalog) }
+        let programs = OnceCell::from(Rc::clone(programs));
+        ExecContext { defined, services, programs, ..self.of_role(catalog) }
     }
 
     /// What ends the transaction, where that may be done.
@@ -304,6 +334,7 @@ impl<'a> ExecContext<'a> {
             ends: None,
             definitions: self.definitions,
             defined: self.defined,
+            in_use: self.in_use,
             transitions: self.transitions,
             external: None,
             probes: self.probes,
@@ -393,9 +424,13 @@ impl<'a> ExecContext<'a> {
         self.services.memory.reserve_before_files(what)
     }
 
-    /// The sequence that a text names: `name` or `schema.name`, folded unless quoted.
+    /// The sequence that a text names: `name` or `schema.name`, folded unless quoted, perhaps with this database before it.
     fn sequence(&self, name: &str) -> Result<Arc<SequenceDef>> {
-        let (schema, sequence) = split_name(name);
+        let (database, schema, sequence) = split_name(name);
+        if database.is_some_and(|database| *database != *self.services.identity.database_name()) {
+            let text = format!("cross-database references are not implemented: \"{name}\"");
+            return Err(ExecError::raised("0A000", text));
+        }
         let missing = || CatalogError::missing(ObjectKind::Relation, name);
         if let Some(found) = self.catalog.sequence(schema.as_deref(), &sequence) {
             return Ok(found);
@@ -426,7 +461,7 @@ pub(crate) fn denied(kind: &str, name: &str) -> ExecError {
 }
 
 /// Parts of a possibly qualified, possibly quoted name.
-fn split_name(name: &str) -> (Option<String>, String) {
+fn split_name(name: &str) -> (Option<String>, Option<String>, String) {
     let mut parts = vec![String::new()];
     let mut quoted = false;
     let mut chars = name.trim().chars().peekable();
@@ -444,7 +479,8 @@ fn split_name(name: &str) -> (Option<String>, String) {
         }
     }
     let name = parts.pop().unwrap_or_default();
-    (parts.pop(), name)
+    let schema = parts.pop();
+    (parts.pop(), schema, name)
 }
 
 impl Runtime for ExecContext<'_> {
@@ -532,7 +568,9 @@ mod tests {
 
     #[test]
     fn names_fold_unless_quoted() {
-        assert_eq!(split_name("Test_Id"), (None, "test_id".to_owned()));
-        assert_eq!(split_name("public.\"My.Seq\""), (Some("public".to_owned()), "My.Seq".to_owned()));
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(split_name("Test_Id"), (None, None, "test_id".to_owned()));
+        assert_eq!(split_name("public.\"My.Seq\""), (None, some("public"), "My.Seq".to_owned()));
+        assert_eq!(split_name("Own.public.s"), (some("own"), some("public"), "s".to_owned()));
     }
 }

@@ -8,6 +8,7 @@ use verso_storage::RecordId;
 use verso_types::{Batch, ColumnData, SqlType};
 
 use super::ExecContext;
+use super::held::HeldRows;
 use super::lock::record_of;
 use super::operator::Operator;
 use crate::error::{ExecError, Result};
@@ -48,12 +49,13 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Runs the query, whose last column says where the rows are.
+    /// Runs the query, whose last column says where the rows are; those that triggers are about to see are locked.
     pub fn of(
         cx: &ExecContext<'_>,
         operator: &mut dyn Operator,
         types: &[SqlType],
         table: &TableDef,
+        held_rows: Option<&HeldRows>,
     ) -> Result<Gathered> {
         const WHAT: &str = "a change of joined rows";
         operator.open(cx)?;
@@ -75,6 +77,12 @@ impl Gathered {
             let new: Vec<u32> = (0..places.len() as u32).filter(|row| is_new(row)).collect();
             if new.len() < rows.rows {
                 rows.filter(&new);
+            }
+            if let (Some(held_rows), Some(column)) = (held_rows, rows.columns.last())
+                && let ColumnData::I64(places) = &column.data
+                && let Some(kept) = held_rows.lock(cx, places)?
+            {
+                rows.filter(&kept);
             }
             held.resize(seen.held_bytes())?;
             found.rows.push(cx.services.memory, WHAT, rows)?;

@@ -16,7 +16,7 @@ use super::operator::{Operator, compile, types_of};
 use super::route::Router;
 use super::statement::{Sink, column_types};
 use super::tables::Change;
-use super::trigger::{TriggerEvent, Triggers};
+use super::trigger::{TriggerEvent, Triggers, fires_before_rows};
 use super::values::ListedRows;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
 use crate::context::EvalContext;
@@ -46,6 +46,29 @@ pub(crate) struct InsertStatement {
     by_row: bool,
     /// The rows of the query, read before BEFORE STATEMENT triggers fired (G9).
     ahead: Option<Spool>,
+    draws: Draws,
+}
+
+/// What is drawn for a row where BEFORE ROW triggers look at it: numbers of sequences. Those of the next row are drawn behind
+/// the triggers of this one.
+#[derive(Clone, Copy)]
+struct Draws {
+    /// By the values of VALUES, and by what is computed of the rows of a query: defaults.
+    values: bool,
+    /// By the query.
+    source: bool,
+}
+
+impl Draws {
+    fn of(insert: &Insert) -> Draws {
+        let mut tables = std::iter::once(&insert.table).chain(insert.routes.iter().map(|route| &route.table));
+        if !tables.any(|table| fires_before_rows(table, TriggerEvent::Insert)) {
+            return Draws { values: false, source: false };
+        }
+        let source = rows_compute(&insert.source, &TypedExpr::is_volatile);
+        let listed = source && matches!(insert.source, Plan::Values { .. });
+        Draws { values: listed || insert.values.iter().any(TypedExpr::is_volatile), source }
+    }
 }
 
 /// RETURNING, compiled.
@@ -104,7 +127,7 @@ impl InsertStatement {
             Some([row]) => DirectRow::of(insert, row),
             _ => None,
         };
-        let by_row = insert.values.iter().any(looks_at_each) || rows_look_at_each(&insert.source);
+        let by_row = insert.values.iter().any(looks_at_each) || rows_compute(&insert.source, &looks_at_each);
         // A row that is there already is no row of the source where that does not read the table.
         let lazily = by_row && !scans(&insert.source, &insert.table);
         let source = match rows {
@@ -154,6 +177,7 @@ impl InsertStatement {
             router: insert.table.partitioned.is_some().then(|| Box::new(Router::new(insert, executor))),
             by_row,
             ahead: None,
+            draws: Draws::of(insert),
         }
     }
 
@@ -215,7 +239,7 @@ impl InsertStatement {
     /// Inserts the rows; what that means for other tables is only noted.
     #[inline]
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let by_row = self.by_row;
+        let (by_row, draws) = (self.by_row, self.draws);
         let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, router, .. } =
             self;
         let mut target =
@@ -231,7 +255,7 @@ impl InsertStatement {
                 rows.recycle(KEEP_BYTES);
                 for row in 0..lists.len() {
                     target.add(cx, lists, row, rows, sink)?;
-                    if by_row {
+                    if by_row || draws.values {
                         target.rest(cx, rows, sink)?;
                         rows.clear();
                     }
@@ -247,7 +271,7 @@ impl InsertStatement {
                     }
                 }
                 loop {
-                    if by_row && set_aside.is_none() {
+                    if (by_row || draws.source) && set_aside.is_none() {
                         input.bound(1);
                     }
                     let more = match &mut set_aside {
@@ -258,8 +282,7 @@ impl InsertStatement {
                         break;
                     }
                     cx.check_cancelled()?;
-                    values.eval(&cx.eval(), batch, rows)?;
-                    target.insert(cx, rows, None, sink)?;
+                    target.compute(cx, values, (&*batch, false), rows, draws.values, sink)?;
                 }
                 input.close();
             }
@@ -270,6 +293,7 @@ impl InsertStatement {
     /// Inserts rows made of those handed in, beside which RETURNING sees them; what that means for other tables is only
     /// noted.
     pub fn run_given(&mut self, cx: &ExecContext<'_>, given: &Batch, sink: &mut dyn Sink) -> Result<u64> {
+        let draws = self.draws;
         let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, router, .. } =
             self;
         let Source::Query { values, .. } = source else {
@@ -277,8 +301,7 @@ impl InsertStatement {
         };
         let mut target =
             Target { table, types, checks, keys, conflict, triggers, returning, router, count: 0 };
-        values.eval(&cx.eval(), given, rows)?;
-        target.insert(cx, rows, Some(given), sink)?;
+        target.compute(cx, values, (given, true), rows, draws.values, sink)?;
         Ok(target.count)
     }
 
@@ -320,7 +343,7 @@ impl InsertStatement {
         let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, router, .. } =
             self;
         let Source::Rows(lists, _) = source else { return None };
-        if self.reads_own || self.by_row || triggers.is_some() {
+        if self.reads_own || self.by_row || self.draws.values || triggers.is_some() {
             return None;
         }
         if let Some(router) = router {
@@ -401,12 +424,12 @@ pub(super) fn looks_at_each(expr: &TypedExpr) -> bool {
     })
 }
 
-/// The same of what is computed for each row of a query, or of VALUES.
-fn rows_look_at_each(source: &Plan) -> bool {
+/// Whether something is so of what is computed for each row of a query, or of VALUES.
+fn rows_compute(source: &Plan, is_so: &dyn Fn(&TypedExpr) -> bool) -> bool {
     match source {
-        Plan::Values { rows, .. } => rows.iter().flatten().any(looks_at_each),
-        Plan::Project { input, exprs, .. } => exprs.iter().any(looks_at_each) || rows_look_at_each(input),
-        Plan::Filter { input, predicate } => looks_at_each(predicate) || rows_look_at_each(input),
+        Plan::Values { rows, .. } => rows.iter().flatten().any(is_so),
+        Plan::Project { input, exprs, .. } => exprs.iter().any(is_so) || rows_compute(input, is_so),
+        Plan::Filter { input, predicate } => is_so(predicate) || rows_compute(input, is_so),
         _ => false,
     }
 }
@@ -457,6 +480,30 @@ impl Target<'_> {
     /// Sends on what is left.
     fn rest(&mut self, cx: &ExecContext<'_>, rows: &mut Batch, sink: &mut dyn Sink) -> Result<()> {
         if rows.rows > 0 { self.insert(cx, rows, None, sink) } else { Ok(()) }
+    }
+
+    /// Computes rows of those given and inserts them, one after the other where they are drawn; RETURNING sees those given, too, if
+    /// it is to.
+    fn compute(
+        &mut self,
+        cx: &ExecContext<'_>,
+        values: &mut ExprList,
+        (given, beside): (&Batch, bool),
+        rows: &mut Batch,
+        drawn: bool,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        if !drawn || given.rows < 2 {
+            values.eval(&cx.eval(), given, rows)?;
+            return self.insert(cx, rows, beside.then_some(given), sink);
+        }
+        for row in 0..given.rows as u32 {
+            cx.check_cancelled()?;
+            let one = given.gather(&[row]);
+            values.eval(&cx.eval(), &one, rows)?;
+            self.insert(cx, rows, beside.then_some(&one), sink)?;
+        }
+        Ok(())
     }
 
     /// Inserts rows; RETURNING sees those `beside` them, too.

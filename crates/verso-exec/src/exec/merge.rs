@@ -12,7 +12,8 @@
 //!    for rows in the order of the rows.
 //! 6. What policies demand of a row that is changed is asked before its action.
 //! 7. Rows of a view with INSTEAD OF triggers have no places: one that comes twice is changed twice.
-//! 8. A row that another transaction has changed meanwhile is a conflict, and the statement runs again.
+//! 8. A row that another transaction has changed meanwhile is a conflict, and the statement runs again. Rows that BEFORE ROW
+//!    triggers are about to see are locked when they are found (`held.rs`).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use verso_types::{Batch, ColumnData, SqlType, TypeError};
 use super::ExecContext;
 use super::change::{DeleteStatement, UpdateStatement};
 use super::foreign::{End, finish_parts};
+use super::held::{HeldRows, gone};
 use super::insert::InsertStatement;
 use super::operator::{Operator, compile, types_of};
 use super::statement::Sink;
@@ -169,10 +171,37 @@ impl MergeStatement {
         while self.input.next(cx, &mut batch)? {
             cx.check_cancelled()?;
             let full = std::mem::replace(&mut batch, Batch::of_types(&self.types));
+            if self.actions.iter().any(|action| action.held().is_some()) {
+                self.hold(cx, &full)?;
+            }
             rows.push(cx.services.memory, "MERGE", full)?;
         }
         self.input.close();
         Ok(rows)
+    }
+
+    /// Locks the rows that triggers are about to see, in the order of the rows.
+    fn hold(&self, cx: &ExecContext<'_>, rows: &Batch) -> Result<()> {
+        let given = rows.columns.len() - 2;
+        let Some(ColumnData::I64(places)) = rows.columns.last().map(|column| &column.data) else {
+            return Err(malformed());
+        };
+        let mut row = 0;
+        while row < rows.rows {
+            let first = row;
+            let action = action_of(rows, given, row)?;
+            while row < rows.rows && action_of(rows, given, row)? == action {
+                row += 1;
+            }
+            let Some(held) = action.and_then(|action| self.actions.get(action)).and_then(Action::held) else {
+                continue;
+            };
+            // What is to be done for the source's row is another action then.
+            if held.lock(cx, &places[first..row])?.is_some() {
+                return Err(gone(places[first]));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -207,6 +236,15 @@ impl Action {
             Action::Update(update) => update.hand_up(cx),
             Action::Delete(delete) => delete.hand_up(cx),
             Action::Insert(insert) => insert.hand_up(cx),
+        }
+    }
+
+    /// Which of its rows are locked ahead of its triggers.
+    fn held(&self) -> Option<&HeldRows> {
+        match self {
+            Action::Update(update) => update.held(),
+            Action::Delete(delete) => delete.held(),
+            Action::Insert(_) => None,
         }
     }
 

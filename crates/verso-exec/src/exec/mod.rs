@@ -34,8 +34,10 @@ mod drawn;
 mod filter;
 mod foreign;
 mod found;
+mod function_rows;
 mod gate;
 mod group;
+mod held;
 mod insert;
 mod join;
 mod key;
@@ -57,6 +59,7 @@ mod pipeline;
 mod probe;
 mod prune;
 mod route;
+mod scan;
 mod set_operation;
 mod set_project;
 mod shown_values;
@@ -78,19 +81,19 @@ mod with;
 pub use access::{Gathering, reads_whole};
 pub use changed::ChangedRecords;
 pub use computed::Computed;
-pub(crate) use context::denied;
 pub use context::{ExecContext, ExternalRows};
+pub(crate) use context::{InUse, denied};
 pub use foreign::{
     check_deferred_key, check_foreign_key, check_not_referenced, keep_others, key_bytes, key_columns_read,
     rules_over, set_generated,
 };
 pub use found::FoundRecords;
+pub(crate) use function_rows::cast_row;
 pub(crate) use keys::hash as hash_of_bytes;
 pub(crate) use lock::record_of;
 pub use permitted::check_rights;
 pub use probe::{Measured, Probes};
 pub use prune::prune;
-pub(crate) use source::cast_row;
 pub use statement::{Compiled, Sink, execute};
 pub use tables::{
     Change, ChangeCursor, IndexReader, LockRows, Moment, References, Reserve, Reserving, Scan, Sequences,

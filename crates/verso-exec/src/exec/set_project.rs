@@ -5,8 +5,8 @@
 
 use verso_types::{Batch, SqlType, Value};
 
+use super::function_rows::{FunctionRows, call_rows};
 use super::operator::Operator;
-use super::source::{FunctionRows, call_rows};
 use super::{BATCH_ROWS, ExecContext};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, RowInput};

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{FunctionDef, TableDef};
+use verso_catalog::{FunctionDef, Oid, TableDef};
 use verso_types::{Batch, SqlType, Value};
 
 use super::ExecContext;
 use super::change::{DeleteStatement, UpdateStatement};
+use super::context::InUse;
 use super::foreign::End;
 use super::insert::InsertStatement;
 use super::merge::MergeStatement;
@@ -20,7 +21,7 @@ use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::memory::Memory;
-use crate::plan::Statement;
+use crate::plan::{ExprKind, Plan, Statement, TypedExpr};
 use crate::plpgsql::check_right;
 
 /// Takes the rows of a statement.
@@ -42,6 +43,8 @@ pub struct Compiled {
     state: StatementState,
     /// The functions that it may come to call.
     calls: Vec<Arc<FunctionDef>>,
+    /// The tables and indexes that it uses, where functions may run that define something; triggers name their own table.
+    uses: Option<Arc<[Oid]>>,
 }
 
 enum Kind {
@@ -80,7 +83,9 @@ impl Compiled {
             Statement::Merge(merge) => Kind::Merge(MergeStatement::new(merge, executor)),
             Statement::With(with) => Kind::With(WithStatement::new(with, executor)),
         };
-        Self { kind, state: StatementState::default(), calls: permitted::called(statement) }
+        let calls = permitted::called(statement);
+        let uses = uses(statement, !calls.is_empty());
+        Self { kind, state: StatementState::default(), calls, uses }
     }
 
     /// Runs the statement and yields the number of rows it returned or changed. The caller has begun the statement in
@@ -90,7 +95,13 @@ impl Compiled {
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         self.check_rights(cx)?;
         let state = StatementState::default();
-        let cx = &cx.statement(&state);
+        let uses = self.uses.clone();
+        let in_use = uses.as_deref().map(|tables| InUse { tables, around: cx.in_use() });
+        let cx = cx.statement(&state);
+        let cx = &match &in_use {
+            Some(in_use) => cx.using(in_use),
+            None => cx,
+        };
         let count = self.run_part(cx, sink)?;
         self.finish_part(cx)?;
         Ok(count)
@@ -234,10 +245,15 @@ impl Compiled {
     /// Those of the query; XX000 for statements that change something.
     pub fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.check_rights(cx)?;
+        let in_use = self.uses.as_deref().map(|tables| InUse { tables, around: cx.in_use() });
         match &mut self.kind {
             Kind::Query { operator, .. } => {
                 self.state = StatementState::default();
-                operator.open(&cx.statement(&self.state))
+                let cx = cx.statement(&self.state);
+                operator.open(&match &in_use {
+                    Some(in_use) => cx.using(in_use),
+                    None => cx,
+                })
             }
             Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) | Kind::With(_) => {
                 Err(ExecError::raised("XX000", "only a query yields its rows one batch at a time"))
@@ -258,10 +274,16 @@ impl Compiled {
     /// # Errors
     /// Those of the query.
     pub fn next(&mut self, cx: &ExecContext<'_>) -> Result<Option<&mut Batch>> {
+        let in_use = self.uses.as_deref().map(|tables| InUse { tables, around: cx.in_use() });
         match &mut self.kind {
             Kind::Query { operator, batch } => {
                 cx.check_cancelled()?;
-                let more = operator.next(&cx.statement(&self.state), batch)?;
+                let cx = cx.statement(&self.state);
+                let cx = match &in_use {
+                    Some(in_use) => cx.using(in_use),
+                    None => cx,
+                };
+                let more = operator.next(&cx, batch)?;
                 Ok(if more { Some(batch) } else { None })
             }
             Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) | Kind::With(_) => Ok(None),
@@ -316,6 +338,73 @@ fn run_query(
         sink.batch(batch)?;
     }
     Ok(rows)
+}
+
+/// The tables and indexes that a statement reads and changes, with all parts of those that it changes; none where nothing of users
+/// runs in it that might define something.
+fn uses(statement: &Statement, calls: bool) -> Option<Arc<[Oid]>> {
+    let parts: Vec<&Statement> = match statement {
+        Statement::With(with) => with.parts.iter().map(|part| &part.statement).collect(),
+        other => vec![other],
+    };
+    let each_plan = |visit: &mut dyn FnMut(&Plan)| {
+        for part in &parts {
+            part.for_each_plan(visit);
+            beside_plans(part).into_iter().for_each(|expr| expr.for_each_subquery(&mut |plan| visit(plan)));
+        }
+    };
+    let runs = calls
+        || match statement {
+            // Those are all that they call.
+            Statement::Query(_) | Statement::Insert(_) => false,
+            Statement::With(_) => true,
+            Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) => {
+                let is_call = &mut |part: &TypedExpr| matches!(part.kind, ExprKind::UserCall { .. });
+                let mut found = beside_plans(statement).iter().any(|expr| expr.any(is_call));
+                each_plan(&mut |plan| found |= plan.any_expr(is_call));
+                found
+            }
+        };
+    let fires = |table: &Arc<TableDef>| {
+        !table.triggers.is_empty() || !table.referenced_by.is_empty() || table.partitioned.is_some()
+    };
+    if !runs && !statement.changed_table().is_some_and(fires) {
+        return None;
+    }
+    let mut used: Vec<Oid> = Vec::new();
+    for table in parts.iter().filter_map(|part| part.changed_table()) {
+        for table in table.with_partitions() {
+            used.push(table.oid);
+            used.extend(table.all_indexes().map(|index| index.oid));
+        }
+    }
+    each_plan(&mut |plan| {
+        plan.any(&mut |part| {
+            match part {
+                Plan::TableScan { table, .. } => {
+                    used.extend(table.with_partitions().iter().map(|one| one.oid))
+                }
+                Plan::IndexScan { table, access, .. } => used.extend([table.oid, access.index.oid]),
+                _ => {}
+            }
+            false
+        });
+    });
+    used.sort_unstable();
+    used.dedup();
+    Some(used.into())
+}
+
+/// The expressions of a change that stand in no plan.
+fn beside_plans(statement: &Statement) -> Vec<&TypedExpr> {
+    match statement {
+        Statement::Insert(insert) => insert.values.iter().collect(),
+        Statement::Update(update) => {
+            update.assignments.iter().map(|(_, value)| value).chain(&update.filter).collect()
+        }
+        Statement::Delete(delete) => delete.filter.iter().collect(),
+        Statement::Query(_) | Statement::Merge(_) | Statement::With(_) => Vec::new(),
+    }
 }
 
 /// Compiles and runs a statement once.

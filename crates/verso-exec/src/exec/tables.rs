@@ -376,6 +376,12 @@ pub trait ChangeCursor {
     ) -> Result<()>;
     /// Removes the selected rows; `stale` as for an update.
     fn delete(&mut self, selection: Option<&[u32]>, stale: Option<&mut Vec<u32>>) -> Result<()>;
+    /// Locks some of the rows just read, which are about to be changed; yields those that are still there. Rows that others have
+    /// changed since the snapshot are a conflict.
+    fn hold(&mut self, table: &TableDef, rows: &[u32], mode: RecordLockMode) -> Result<Vec<u32>> {
+        let _ = (table, mode);
+        Ok(rows.to_vec())
+    }
     /// Replaces the rows just read by the newest versions of some of them, which are locked; those deleted are left out.
     fn reread(&mut self, rows: &[u32]) -> Result<()>;
     /// Whether a row just read has this key of a unique index in its newest version, too; waits for others who may change that.

@@ -50,6 +50,7 @@ pub(super) type Closure = Box<dyn Fn(&EvalContext<'_>, RowInput<'_>) -> Result<V
 pub struct RowExpr {
     eval: Closure,
     copied: Copied,
+    depends_on_view: bool,
 }
 
 /// What an expression is that computes nothing.
@@ -78,7 +79,13 @@ impl RowExpr {
             ExprKind::Column(index) => Copied::Column(index),
             _ => Copied::Nothing,
         };
-        Self { eval: compile(expr), copied }
+        Self { eval: compile(expr), copied, depends_on_view: expr.depends_on_view() }
+    }
+
+    /// Whether the value depends on the rows that the statement around it sees ([`TypedExpr::depends_on_view`]).
+    #[inline]
+    pub(crate) fn depends_on_view(&self) -> bool {
+        self.depends_on_view
     }
 
     /// Appends the value for one row to a column of type `ty`.

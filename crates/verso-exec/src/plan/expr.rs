@@ -384,7 +384,20 @@ impl TypedExpr {
         })
     }
 
-    /// The same without the queries within it.
+    /// Whether its value depends on the rows that the statement around it sees: queries, and functions that read under the view of
+    /// their caller. Those that are volatile have views of their own.
+    #[must_use]
+    pub fn depends_on_view(&self) -> bool {
+        use verso_catalog::Volatility as V;
+        self.any(&mut |part| match &part.kind {
+            ExprKind::Subquery { .. } => true,
+            ExprKind::UserCall { function, .. } => function.volatility == V::Stable,
+            ExprKind::Domain { rules, .. } => rules.checks.iter().any(|(_, check)| check.depends_on_view()),
+            _ => false,
+        })
+    }
+
+    /// Whether a call in it, but for the queries within it, has to happen once per row.
     #[must_use]
     pub fn is_volatile_by_itself(&self) -> bool {
         self.any(&mut TypedExpr::is_volatile_call)

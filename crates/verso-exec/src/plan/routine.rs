@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef};
+use verso_catalog::{CatalogSnapshot, FunctionDef, NamesKey};
 pub use verso_types::definition::PlDiagnostic;
 use verso_types::{RowType, SqlType, TimeStyle};
 
@@ -598,6 +598,8 @@ pub struct PlLater {
     pub records: Vec<usize>,
     /// The statement.
     pub unbound: Box<dyn Unbound>,
+    /// What it is bound to where the catalog is this one, whichever fields records have: its variables are those around it.
+    pub bound: Option<(NamesKey, LateBound)>,
 }
 
 /// A statement that the binder has put off.

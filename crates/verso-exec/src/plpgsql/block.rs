@@ -1,5 +1,7 @@
 //! Blocks: declarations, savepoint, handlers.
 
+use std::sync::atomic::Ordering;
+
 use verso_types::Value;
 
 use super::frame::Frame;
@@ -11,7 +13,10 @@ use crate::exec::ExecContext;
 use crate::plan::PlCondition;
 
 /// What is never caught by OTHERS: a cancelled query, a failed assertion.
-const NOT_OTHERS: [&str; 2] = ["57014", "P0004"];
+const NOT_OTHERS: [&str; 2] = [CANCELLED, "P0004"];
+
+/// The code of a statement that is cancelled.
+const CANCELLED: &str = "57014";
 
 /// Runs a block.
 pub(super) fn run_block(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
@@ -87,11 +92,22 @@ fn run_guarded(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Re
         }
         // A client that has gone hears of no handler.
         Err(error) if matches!(error.root(), ExecError::Sink(_)) => return Err(error),
+        // Nor does a session that is to end.
+        Err(error) if is_cancelled(cx) && cx.services.signals.ends_session() => return Err(error),
         Err(error) => error,
     };
     let Described { sqlstate, message, .. } = cx.services.binding.describe_error(&error);
     let handler = block.handlers.iter_mut().find(|handler| catches(handler, &sqlstate));
     let Some(handler) = handler else { return Err(error) };
+    // What is caught is over: the handler, and what follows it, runs on.
+    let is_cancel = *sqlstate == *CANCELLED && !matches!(error.root(), ExecError::Raised(_));
+    let error = if is_cancel && is_cancelled(cx) {
+        cx.services.signals.forget_cancel();
+        // Why it was cancelled nobody knows any more.
+        error.with_root(ExecError::raised(&sqlstate, message.clone()))
+    } else {
+        error
+    };
     cx.tables()?.rollback_to(&name)?;
     cx.services.portals.close_since(opened);
     cx.services.cursors.close_declared_since(opened);
@@ -105,6 +121,11 @@ fn run_guarded(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Re
     let flow = run_steps(&mut handler.body, cx, frame);
     frame.handled.pop();
     flow
+}
+
+/// Whether the statement of the client is cancelled.
+fn is_cancelled(cx: &ExecContext<'_>) -> bool {
+    cx.cancel.load(Ordering::Relaxed)
 }
 
 fn catches(handler: &Handler, sqlstate: &str) -> bool {

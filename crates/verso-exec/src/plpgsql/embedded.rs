@@ -14,7 +14,7 @@ use crate::plan::{PlInto, Statement};
 use crate::spill::Spool;
 
 /// Times a statement of a block that may commit is tried again on a new snapshot.
-const RESTARTS_MAX: u32 = 5;
+pub(super) const RESTARTS_MAX: u32 = 5;
 
 /// Runs a statement of the session's. What the body does behind it is bound to what the catalog is then.
 fn define(cx: &ExecContext<'_>, text: &str, given: Given<'_>) -> Result<Served> {
@@ -185,7 +185,7 @@ pub(super) fn run_embedded(
     {
         return Ok(rows);
     }
-    let mut result = {
+    let result = {
         let site = statement.text.as_ref().map(|text| CallSite::of_statement(cx.calls(), text));
         let inner = cx.with_params(params.unwrap_or(&frame.slots));
         let inner = match &site {
@@ -195,26 +195,38 @@ pub(super) fn run_embedded(
         let mut taker = Taker { cx, types: &statement.types, taken, result: Spool::default() };
         let mut tries = 0;
         loop {
+            // One in a function that changes nothing sees what the caller's statement sees (L5).
+            if frame.function.read_only {
+                let rows = statement.compiled.run(&inner, &mut taker);
+                break (rows.map_err(|error| statement.named_in(error))?, taker.result);
+            }
             cx.tables()?.begin_statement()?;
             let error = match statement.compiled.run(&inner, &mut taker) {
                 Ok(rows) => {
                     cx.tables()?.end_statement()?;
-                    break (rows, taker.result);
+                    break Ok((rows, taker.result));
                 }
                 Err(error) => error,
             };
             cx.tables()?.abort_statement()?;
             // What was committed before keeps the block from being run again: its statements are, one by one.
-            if cx.ends().is_none()
-                || tries == RESTARTS_MAX
-                || !error.is_conflict()
-                || !cx.tables()?.restarts()
-            {
-                return Err(statement.named_in(error));
-            }
+            let ends = match cx.ends() {
+                Some(ends) if tries < RESTARTS_MAX && error.is_conflict() && cx.tables()?.restarts() => ends,
+                _ => break Err((error, false)),
+            };
             tries += 1;
             taker.forget();
             verso_env::sync::backoff(tries);
+            if ends.look_anew(true)? {
+                break Err((error, true));
+            }
+        }
+    };
+    let mut result = match result {
+        Ok(result) => result,
+        Err((error, stale)) => {
+            frame.stale = stale;
+            return Err(statement.named_in(error));
         }
     };
     if to_result {

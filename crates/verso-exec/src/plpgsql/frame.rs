@@ -1,13 +1,14 @@
 //! A call under way: its variables, and what it has returned so far.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use verso_types::{Batch, CastKind, RowType, SqlType, TypeError, Value, cast_kind};
 
 use super::embedded::in_statement;
 use super::held::Held;
-use super::program::{Embedded, Program, RowAssignment, slots};
+use super::program::{Embedded, Program, ProgramPool, RowAssignment, slots};
 use crate::aggregate::payload;
 use crate::context::HeldSettings;
 use crate::error::{ExecError, Raised, Result};
@@ -45,8 +46,19 @@ pub(crate) struct Frame {
     pub(super) handled: Vec<ExecError>,
     /// An error says which of its statements it is of.
     pub(super) located: bool,
-    /// The catalog and the settings after so many definitions.
-    renewed: Option<(u32, Arc<HeldSettings>)>,
+    /// A statement that has just failed was bound to definitions that others have changed since: it is bound and run anew.
+    pub(super) stale: bool,
+    /// The catalog and the settings after the last definitions.
+    renewed: Option<Renewed>,
+}
+
+/// What a call goes on with after so many definitions.
+#[derive(Clone)]
+pub(super) struct Renewed {
+    pub defined: u32,
+    pub now: Arc<HeldSettings>,
+    /// The functions compiled for them.
+    pub programs: Rc<ProgramPool>,
 }
 
 impl Frame {
@@ -68,25 +80,31 @@ impl Frame {
             looping: BTreeSet::new(),
             handled: Vec::new(),
             located: false,
+            stale: false,
             renewed: None,
         }
     }
 
     /// The catalog and the settings, where statements have defined or set something since the call began.
     #[inline]
-    pub(super) fn renewed(&mut self, cx: &ExecContext<'_>) -> Result<Option<(u32, Arc<HeldSettings>)>> {
+    pub(super) fn renewed(&mut self, cx: &ExecContext<'_>) -> Result<Option<Renewed>> {
         let Some(defined) = cx.defined_since() else { return Ok(None) };
-        if self.renewed.as_ref().is_none_or(|(known, _)| *known != defined) {
-            self.renewed = Some((defined, Arc::new(cx.renewed_catalog()?)));
+        if self.renewed.as_ref().is_none_or(|known| known.defined != defined) {
+            let now = Arc::new(cx.renewed_catalog()?);
+            self.renewed = Some(Renewed { defined, now, programs: Rc::default() });
         }
         Ok(self.renewed.clone())
     }
 
-    /// The value of an expression over the slots.
+    /// The value of an expression over the slots. One that reads rows is a statement by itself: it sees what was committed by
+    /// now (L5).
     #[inline]
     pub fn eval(&self, cx: &ExecContext<'_>, expr: &RowExpr) -> Result<Value> {
         let mut eval = cx.eval();
         eval.params = &self.slots;
+        if expr.depends_on_view() && !self.function.read_only {
+            return as_statement(cx, || expr.eval_constant(&eval));
+        }
         expr.eval_constant(&eval)
     }
 
@@ -415,6 +433,17 @@ impl Frame {
             *shape = None;
         }
     }
+}
+
+/// Computes a value under a view of its own.
+fn as_statement(cx: &ExecContext<'_>, compute: impl FnOnce() -> Result<Value>) -> Result<Value> {
+    cx.tables()?.begin_statement()?;
+    let value = compute();
+    match value {
+        Ok(_) => cx.tables()?.end_statement()?,
+        Err(_) => cx.tables()?.abort_statement()?,
+    }
+    value
 }
 
 /// A row with the columns that are declared: those have to be of the same types, but for modifiers.

@@ -2,7 +2,8 @@
 //! before.
 //!
 //! L5. Such a statement is bound anew where a record has other fields than when it was bound last, or where the catalog has
-//!     changed: a statement before it may have made, altered or dropped what it names.
+//!     changed: a statement before it may have made, altered or dropped what it names, or taken that back by ROLLBACK, and
+//!     behind a COMMIT others may have.
 //! L6. Slots that it declares lie behind those that were declared before it, and are dead when it has run: statements beside
 //!     it may use the same ones.
 
@@ -56,7 +57,7 @@ impl Later {
         };
         let bound = self.bound.insert(bound);
         // More variables than around it: its own.
-        let own = bound.variables.len() != frame.variables.len();
+        let own = !bound.variables.is_empty() && bound.variables.len() != frame.variables.len();
         let outer = own.then(|| std::mem::replace(&mut frame.variables, Arc::clone(&bound.variables)));
         if frame.slots.len() < bound.variables.len() {
             frame.slots.resize(bound.variables.len(), Value::Null);
@@ -82,6 +83,15 @@ impl Bound {
 }
 
 fn bind(plan: &PlLater, line: u32, cx: &ExecContext<'_>, frame: &Frame) -> Result<Bound> {
+    if let Some((catalog, bound)) = plan.bound.as_ref().filter(|(catalog, _)| *catalog == cx.catalog.key()) {
+        let step = Step {
+            within: bound.within.clone(),
+            asks: bound.asks,
+            ..Step::new(line, step(&bound.kind, cx.executor))
+        };
+        let variables = Arc::clone(&bound.variables);
+        return Ok(Bound { catalog: *catalog, shapes: Vec::new(), step, variables });
+    }
     let shapes: Vec<Option<Arc<RowType>>> =
         plan.records.iter().map(|slot| frame.shape(*slot).cloned()).collect();
     let bound = plan.unbound.bind(&shapes, cx.catalog, cx.services.time_zone)?;

@@ -8,6 +8,8 @@
 //! L2. Every embedded statement has a storage frame of its own: it is kept or undone whole.
 //! L3. A block with handlers runs under a savepoint; a caught error undoes the block first.
 //! L4. The rows of `FOR … IN query` are collected before the body runs, so the body may change the tables read (T2).
+//! L5. Expressions that read rows are such statements, too. In a function that is declared STABLE or IMMUTABLE both see what the
+//!     statement around the function sees.
 
 mod block;
 mod checks;

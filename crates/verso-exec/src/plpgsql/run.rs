@@ -9,8 +9,8 @@ use super::call_procedure;
 use super::cursor::{Opened, begin_loop, close, end_loop, fetch, open};
 use super::diagnostics::diagnose;
 use super::dynamic::{execute, is_of, no_rows, return_execute};
-use super::embedded::{Taken, define_into, in_statement, may_change, run_embedded, run_sql};
-use super::frame::{Frame, as_declared, check_assignable, check_columns};
+use super::embedded::{RESTARTS_MAX, Taken, define_into, in_statement, may_change, run_embedded, run_sql};
+use super::frame::{Frame, Renewed, as_declared, check_assignable, check_columns};
 use super::loops::{RowLoop, Turn, run_for_query, run_range, slices, turn};
 use super::message::raise;
 use super::program::{Program, Step, StepKind};
@@ -46,9 +46,21 @@ impl Program {
 
 pub(super) fn run_steps(steps: &mut [Step], cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
     for step in steps {
-        let flow = match cx.defined_since() {
-            None => run_located(step, cx, frame)?,
-            Some(_) => as_of_now(cx, frame, |cx, frame| run_located(step, cx, frame))?,
+        // What others have defined by now is seen by the next statement, as the rows are that they have committed.
+        if let (StepKind::Later(_), Some(ends)) = (&step.kind, cx.ends()) {
+            ends.look_anew(false)?;
+        }
+        let mut tries = 0;
+        let flow = loop {
+            let again = tries < RESTARTS_MAX;
+            let ran = match cx.defined_since() {
+                None => run_located(step, again, cx, frame)?,
+                Some(_) => as_of_now(cx, frame, |cx, frame| run_located(step, again, cx, frame))?,
+            };
+            if let Some(flow) = ran {
+                break flow;
+            }
+            tries += 1;
         };
         match flow {
             Flow::Next => {}
@@ -58,15 +70,23 @@ pub(super) fn run_steps(steps: &mut [Step], cx: &ExecContext<'_>, frame: &mut Fr
     Ok(Flow::Next)
 }
 
-/// Runs a step; its error says where it stands.
+/// Runs a step; its error says where it stands. `None` where it has done nothing, as others have changed what it was bound to,
+/// and may run `again`.
 #[inline]
-fn run_located(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
+fn run_located(
+    step: &mut Step,
+    again: bool,
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+) -> Result<Option<Flow>> {
     if let Some(site) = cx.calls() {
         site.stands_at(step);
     }
     match run_step(step, cx, frame) {
+        Ok(flow) => Ok(Some(flow)),
+        // A statement within this one has said where it stands.
+        Err(_) if std::mem::take(&mut frame.stale) && again && !frame.located => Ok(None),
         Err(error) => Err(in_context(error, cx, frame, step)),
-        flow => flow,
     }
 }
 
@@ -76,9 +96,9 @@ pub(super) fn as_of_now<T>(
     frame: &mut Frame,
     run: impl FnOnce(&ExecContext<'_>, &mut Frame) -> Result<T>,
 ) -> Result<T> {
-    let Some((defined, now)) = frame.renewed(cx)? else { return run(cx, frame) };
+    let Some(Renewed { defined, now, programs }) = frame.renewed(cx)? else { return run(cx, frame) };
     let services = Services { time_zone: &now.time_zone, ..*cx.services };
-    run(&cx.with_renewed(&now.catalog, &services, defined), frame)
+    run(&cx.with_renewed(&now.catalog, &services, (defined, &programs)), frame)
 }
 
 /// Adds the line of the innermost statement, once per call: a statement within this one has said it already.

@@ -7,7 +7,7 @@ use verso_types::{Array, Dimension, Value};
 use super::frame::Frame;
 use super::{CallSite, as_definer};
 use crate::error::{ExecError, Result};
-use crate::exec::{ExecContext, TriggerCall};
+use crate::exec::{ExecContext, InUse, TriggerCall};
 use crate::plan::{PlTrigger, TriggerFact};
 
 /// Calls the function of a trigger; yields the row that it returns.
@@ -19,7 +19,9 @@ pub(crate) fn call_trigger(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Resu
 }
 
 fn run(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Result<Option<Vec<Value>>> {
-    let nested = cx.within_trigger()?;
+    let used = [call.table.oid];
+    let in_use = InUse { tables: &used, around: cx.in_use() };
+    let nested = cx.within_trigger()?.using(&in_use);
     let mut program = cx.programs().take_trigger(cx, call)?;
     let mut frame = Frame::new(&program, Vec::new(), Vec::new());
     let site = CallSite::of_function(cx.calls(), &program.function);

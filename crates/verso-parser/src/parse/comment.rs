@@ -81,12 +81,11 @@ fn column(cursor: &mut Cursor<'_>) -> Result<Commented, SyntaxError> {
     while cursor.accept_token(&Token::Period) {
         parts.push(cursor.label()?);
     }
-    let (Some(column), Some(name)) = (parts.pop(), parts.pop()) else {
+    let column = parts.pop();
+    cursor.without_database(&mut parts, 2, true)?;
+    let (Some(column), Some(name)) = (column, parts.pop()) else {
         return Err(SyntaxError::syntax("column name must be qualified"));
     };
     let schema = parts.pop();
-    if !parts.is_empty() {
-        return Err(cursor.unsupported("a reference to another database"));
-    }
     Ok(Commented::Column { relation: QualifiedName { schema, name }, column })
 }

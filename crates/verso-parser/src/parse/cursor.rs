@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::lexer::{Class, Lexeme, Token};
 use super::source::{Source, is_word, too_complex};
 use crate::error::SyntaxError;
-use crate::syntax::{Name, QualifiedName, Span};
+use crate::syntax::{DatabaseName, Name, QualifiedName, Span};
 
 /// Levels that a syntax tree may have: what its derived `drop`, `clone` and `==` need then fits the reserve of the stack.
 pub(super) const HEIGHT_MAX: u32 = 1_000;
@@ -268,15 +268,40 @@ impl<'s> Cursor<'s> {
 
     /// A name, perhaps with its schema.
     pub fn qualified(&mut self) -> Result<QualifiedName, SyntaxError> {
-        let first = self.name()?;
-        if !self.accept_token(&Token::Period) {
-            return Ok(QualifiedName { schema: None, name: first });
+        let mut parts = vec![self.name()?];
+        while self.accept_token(&Token::Period) {
+            parts.push(self.label()?);
         }
-        let name = self.label()?;
-        if self.peek() == Token::Period {
-            return Err(self.unsupported("a reference to another database"));
+        self.without_database(&mut parts, 2, true)?;
+        let name = parts.pop().ok_or_else(|| self.unexpected())?;
+        Ok(QualifiedName { schema: parts.pop(), name })
+    }
+
+    /// Takes the database off a name that has so many parts without it, and notes it. The first part left begins where the
+    /// database does. Errors show names of relations in quotes, and others without.
+    ///
+    /// # Errors
+    /// 42601 for a name with still more parts.
+    pub(super) fn without_database(
+        &self,
+        parts: &mut Vec<Name>,
+        most: usize,
+        quoted: bool,
+    ) -> Result<(), SyntaxError> {
+        let Some(more) = parts.len().checked_sub(most).filter(|more| *more > 0) else { return Ok(()) };
+        let at = parts[0].at;
+        let whole = parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(".");
+        if more > 1 {
+            let text = format!("improper qualified name (too many dotted names): {whole}");
+            return Err(SyntaxError::syntax(text).at(at.start));
         }
-        Ok(QualifiedName { schema: Some(first), name })
+        let name = parts.remove(0).text;
+        if let Some(first) = parts.first_mut() {
+            first.at = at.to(first.at);
+        }
+        let shown = if quoted { format!("\"{whole}\"") } else { whole };
+        self.source.note_database(DatabaseName { name, shown, at: at.start });
+        Ok(())
     }
 
     /// One or more of something, with commas between.

@@ -291,8 +291,9 @@ pub(super) fn owning_column(cursor: &mut Cursor<'_>) -> Result<Option<(Qualified
         names.push(cursor.label()?);
     }
     let column = names.pop();
-    match (names.pop(), names.pop(), names.is_empty(), column) {
-        (Some(name), schema, true, Some(column)) => Ok(Some((QualifiedName { schema, name }, column))),
+    cursor.without_database(&mut names, 2, true)?;
+    match (names.pop(), names.pop(), column) {
+        (Some(name), schema, Some(column)) => Ok(Some((QualifiedName { schema, name }, column))),
         _ => {
             let error = SyntaxError::syntax("invalid OWNED BY option").at(at);
             Err(error.with_hint("Specify OWNED BY table.column or OWNED BY NONE."))
@@ -378,12 +379,17 @@ pub(super) fn cascade(cursor: &mut Cursor<'_>) -> bool {
 }
 
 /// Tables, each perhaps with ONLY or `*`.
-pub(super) fn table_list(cursor: &mut Cursor<'_>) -> Result<Vec<QualifiedName>, SyntaxError> {
+pub(super) fn table_list(cursor: &mut Cursor<'_>) -> Result<Vec<(QualifiedName, bool)>, SyntaxError> {
     cursor.list(|cursor| {
-        cursor.accept(&["only"]);
+        let only = cursor.accept(&["only"]);
+        let enclosed = only && cursor.accept_token(&Token::LParen);
         let table = cursor.qualified()?;
-        cursor.accept_token(&Token::Mul);
-        Ok(table)
+        if enclosed {
+            cursor.expect_token(&Token::RParen)?;
+        } else if !only {
+            cursor.accept_token(&Token::Mul);
+        }
+        Ok((table, only))
     })
 }
 

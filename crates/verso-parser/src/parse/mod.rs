@@ -83,7 +83,9 @@ pub fn parse_kept_script(text: &str) -> Result<Vec<Parsed>, SyntaxError> {
 fn parsed(source: &Source<'_>, tokens: &Range<usize>) -> Result<Parsed, SyntaxError> {
     let tokens = &source.tokens()[tokens.clone()];
     let at = tokens[0].at.to(tokens[tokens.len() - 1].at);
-    Ok(Parsed { statement: parse_tokens(source, tokens)?, at })
+    source.take_databases();
+    let statement = parse_tokens(source, tokens)?;
+    Ok(Parsed { statement, at, databases: source.take_databases() })
 }
 
 /// The tokens of each statement, which has some. `BEGIN ATOMIC … END` has semicolons of its own.
@@ -142,7 +144,8 @@ pub fn parse_standard_body(text: &str) -> Result<Vec<Parsed>, SyntaxError> {
         let start = cursor.here();
         if !matches!(cursor.peek(), Token::SemiColon) {
             let statement = statement(&mut cursor)?;
-            statements.push(Parsed { statement, at: cursor.since(start) });
+            let databases = source.take_databases();
+            statements.push(Parsed { statement, at: cursor.since(start), databases });
         }
         cursor.expect_token(&Token::SemiColon)?;
     }

@@ -51,7 +51,7 @@ fn element(cursor: &mut Cursor<'_>) -> Result<(u8, Parsed), SyntaxError> {
         Statement::Rights(_) => 5,
         _ => return Err(cursor.source().near(start.start)),
     };
-    Ok((rank, Parsed { statement, at: cursor.since(start) }))
+    Ok((rank, Parsed { statement, at: cursor.since(start), databases: Vec::new() }))
 }
 
 /// Behind ALTER.

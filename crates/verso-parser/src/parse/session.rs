@@ -114,7 +114,11 @@ fn prepare(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         _ => return Err(cursor.source().near(at.start)),
     }
     let at = at.to(cursor.here());
-    Ok(Statement::Prepare(Prepare { name, types, statement: Box::new(Parsed { statement, at }) }))
+    Ok(Statement::Prepare(Prepare {
+        name,
+        types,
+        statement: Box::new(Parsed { statement, at, databases: Vec::new() }),
+    }))
 }
 
 /// `DECLARE name [BINARY] [ASENSITIVE | INSENSITIVE] [[NO] SCROLL] CURSOR [{WITH | WITHOUT} HOLD] FOR query`.
@@ -141,7 +145,7 @@ fn declare(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let at = cursor.here();
     let query = cursor.query()?;
     let at = at.to(cursor.here());
-    let query = Box::new(Parsed { statement: Statement::Query(query), at });
+    let query = Box::new(Parsed { statement: Statement::Query(query), at, databases: Vec::new() });
     Ok(Statement::Declare(Declared { name, binary, scroll, hold, query }))
 }
 

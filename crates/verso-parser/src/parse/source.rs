@@ -1,8 +1,10 @@
 //! The text of a script, its tokens and their places.
 
+use std::cell::RefCell;
+
 use super::lexer::{self, Lexeme, Text, Token};
 use crate::error::SyntaxError;
-use crate::syntax::{Hint, Span};
+use crate::syntax::{DatabaseName, Hint, Span};
 
 /// A text cut into tokens.
 #[derive(Debug)]
@@ -13,6 +15,8 @@ pub struct Source<'a> {
     end: u32,
     /// First byte behind each end of a line.
     lines: Vec<u32>,
+    /// The names with a database that were read since they were last taken.
+    databases: RefCell<Vec<DatabaseName>>,
 }
 
 impl<'a> Source<'a> {
@@ -39,7 +43,17 @@ impl<'a> Source<'a> {
         };
         let newline = |(at, byte): (usize, u8)| (byte == b'\n').then_some(at as u32 + 1);
         let lines = text.bytes().enumerate().filter_map(newline).collect();
-        Source { text, lexed, end, lines }
+        Source { text, lexed, end, lines, databases: RefCell::default() }
+    }
+
+    /// Notes a name with a database.
+    pub(super) fn note_database(&self, name: DatabaseName) {
+        self.databases.borrow_mut().push(name);
+    }
+
+    /// The names with a database that were read since they were last taken.
+    pub(super) fn take_databases(&self) -> Vec<DatabaseName> {
+        self.databases.take()
     }
 
     /// The tokens.

@@ -91,10 +91,12 @@ impl Cursor<'_> {
 
     /// A type that is a name and nothing else.
     fn generic_type(&mut self, at: u32) -> Result<SqlType, SyntaxError> {
-        let mut parts = vec![self.name()?.text];
+        let mut names = vec![self.name()?];
         while self.accept_token(&Token::Period) {
-            parts.push(self.label()?.text);
+            names.push(self.label()?);
         }
+        self.without_database(&mut names, 2, false)?;
+        let mut parts: Vec<String> = names.into_iter().map(|name| name.text).collect();
         // Else it is the operator, behind a cast.
         let copies = self.is_at(1, "type") || self.is_at(1, "rowtype");
         if self.peek() == Token::Mod && copies {

@@ -289,8 +289,8 @@ pub struct DropFunction {
 /// TRUNCATE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truncate {
-    /// Which tables.
-    pub tables: Vec<QualifiedName>,
+    /// Which tables, and whether without their partitions (ONLY).
+    pub tables: Vec<(QualifiedName, bool)>,
     /// RESTART IDENTITY.
     pub restart_identity: bool,
     /// CASCADE.

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use verso_types::SqlType;
 pub use verso_types::definition::PlDiagnostic;
 
-use super::{Call, CommitWrite, Direction, Expr, Name, QualifiedName, Query, Span, Statement, Step};
+use super::{
+    Call, CommitWrite, DatabaseName, Direction, Expr, Name, QualifiedName, Query, Span, Statement, Step,
+};
 
 /// `[DECLARE …] BEGIN … [EXCEPTION …] END`.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +28,8 @@ pub struct PlBlock {
     pub strict_params: Option<bool>,
     /// The text, of the outermost block.
     pub source: Arc<PlSource>,
+    /// Where the outermost block names databases in front of schemas.
+    pub databases: Vec<DatabaseName>,
 }
 
 /// The text of a body, and what of it goes through the parser of SQL: errors point into those parts.

@@ -16,6 +16,19 @@ pub struct Parsed {
     pub statement: Statement,
     /// Its text, without the semicolon.
     pub at: Span,
+    /// Where it names databases in front of schemas; the names themselves are without them.
+    pub databases: Vec<DatabaseName>,
+}
+
+/// `database.schema.name`: only the session's own database can be named so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DatabaseName {
+    /// The database.
+    pub name: String,
+    /// The whole name, as errors show it.
+    pub shown: String,
+    /// Where it begins.
+    pub at: u32,
 }
 
 /// Everything Verso executes.

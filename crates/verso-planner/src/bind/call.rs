@@ -38,6 +38,12 @@ impl Binder<'_> {
         if built_in && let Some(rewritten) = json_aggregate(call, expr) {
             return self.expr(&rewritten, cx);
         }
+        if let Some(own) = self.chosen_beside_aggregates(call, cx) {
+            return match own.is_aggregate() {
+                true => self.user_aggregate(call, expr, cx),
+                false => self.call_among(&[], &[], call, cx),
+            };
+        }
         if self.is_user_aggregate(call) {
             // Built-in ones come first, where one takes the arguments.
             let known = built_in
@@ -57,10 +63,68 @@ impl Binder<'_> {
     /// A call that is no aggregate of users.
     pub(super) fn built_in_call(&self, call: &Call, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         let name = call.name.name.text.as_str();
-        let at = call.name.at().start;
         let built_in = call.name.schema_text().is_none_or(|schema| schema == "pg_catalog");
         let aggregates = if built_in { functions::aggregate_candidates(name) } else { &[] };
         let windows = if built_in { functions::window_candidates(name) } else { Vec::new() };
+        self.call_among(aggregates, &windows, call, cx)
+    }
+
+    /// The function of users that a call means whose name built-in aggregates have, too; `None` where it is one of those.
+    fn chosen_beside_aggregates(&self, call: &Call, cx: &mut Context<'_>) -> Option<Arc<FunctionDef>> {
+        let name = call.name.name.text.as_str();
+        let entries = functions::aggregate_candidates(name);
+        if entries.is_empty() || call.name.schema.is_some() || !call.within_group.is_empty() {
+            return None;
+        }
+        if let Some(stored) = self.stored {
+            let at = call.name.at().start;
+            let noted = stored.functions.iter().find(|(place, _)| *place == at);
+            return noted.and_then(|(_, oid)| self.catalog.function_by_oid(*oid)).cloned();
+        }
+        let users = self.catalog.functions(None, name);
+        if users.is_empty() || call.star {
+            return None;
+        }
+        // What is wrong with the arguments is told by the call itself.
+        let mut aside = Context::new(cx.scope(), cx.clause);
+        let args = self.located(&call.args, &mut aside).ok()?;
+        let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
+        let others = functions_named(name);
+        let built_in = entries.iter().map(|entry| entry.args.to_vec());
+        let mut built_in: Vec<Declared> =
+            built_in.chain(others.iter().map(|entry| entry.declared(args.len()))).collect();
+        let mut users: Vec<(Arc<FunctionDef>, Declared)> = users
+            .iter()
+            .filter_map(|function| {
+                let takes = Fit::of(function, call, args.len())?.declared(function);
+                Some((Arc::clone(function), takes))
+            })
+            .collect();
+        built_in.retain(|takes| {
+            let hides = |(function, own): &(Arc<FunctionDef>, Declared)| {
+                own == takes && self.catalog.search_path().precedes_system(&function.schema)
+            };
+            !users.iter().any(hides)
+        });
+        users.retain(|(_, takes)| !built_in.contains(takes));
+        let known = built_in.len();
+        built_in.extend(users.iter().map(|(_, takes)| takes.clone()));
+        match resolve(&built_in, &types, false) {
+            Resolution::One(index, _) => Some(Arc::clone(&users.get(index.checked_sub(known)?)?.0)),
+            Resolution::Ambiguous | Resolution::None => None,
+        }
+    }
+
+    /// A call of one of these aggregates and window functions, or of another function.
+    fn call_among(
+        &self,
+        aggregates: &'static [&'static functions::AggregateFunction],
+        windows: &[&'static functions::WindowEntry],
+        call: &Call,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let name = call.name.name.text.as_str();
+        let at = call.name.at().start;
         if call.variadic && !(aggregates.is_empty() && windows.is_empty()) {
             return Err(SqlError::unsupported("VARIADIC").at(at));
         }
@@ -69,7 +133,7 @@ impl Binder<'_> {
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
         }
         if let Some(over) = &call.over {
-            return self.window_call(aggregates, &windows, call, over, cx);
+            return self.window_call(aggregates, windows, call, over, cx);
         }
         if !aggregates.is_empty()
             && (windows.is_empty() || !call.within_group.is_empty() || !call.args.is_empty())
@@ -364,6 +428,22 @@ impl Binder<'_> {
             let takes = fit.declared(function);
             !fit.is_list() || !plain.iter().any(|(schema, its)| *schema == function.schema && *its == takes)
         });
+        // Of functions that take the same the schema searched first has the one that is meant.
+        let mut entries = Cow::Borrowed(entries);
+        if schema.is_none() && !fits.is_empty() && !entries.is_empty() {
+            let path = self.catalog.search_path();
+            let hidden = |takes: &Declared| {
+                let own = |(function, fit): &(&Arc<FunctionDef>, Fit)| fit.declared(function) == *takes;
+                fits.iter().any(|fit| own(fit) && path.precedes_system(&fit.0.schema))
+            };
+            let seen: Vec<bool> = declared.iter().map(|takes| !hidden(takes)).collect();
+            let mut is_seen = seen.iter();
+            entries.to_mut().retain(|_| is_seen.next() == Some(&true));
+            let mut is_seen = seen.iter();
+            declared.retain(|_| is_seen.next() == Some(&true));
+            fits.retain(|(function, fit)| !declared.contains(&fit.declared(function)));
+        }
+        let entries = &*entries;
         declared.extend(fits.iter().map(|(function, fit)| fit.declared(function)));
         let mut resolution = resolve(&declared, &types, false);
         if let Resolution::One(index, _) = &mut resolution

@@ -483,6 +483,12 @@ impl Binder<'_> {
         if !users && self.catalog.casts().is_empty() {
             return self.built_in_operator(op, operands, point);
         }
+        if users
+            && self.is_own_operator(op, &operands)
+            && let Some(call) = self.user_operator(op, operands.clone(), point)?
+        {
+            return Ok(call);
+        }
         // What users have made comes behind what is built in.
         let missing = match op.contains('.') {
             true => operator_error(op, &[], &Resolution::None),
@@ -739,29 +745,57 @@ impl Binder<'_> {
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
         if let (ExprKind::Array(elements), SqlType::Array(element)) = (&arg.kind, ty) {
-            // ARRAY[…]::t[] casts the elements, so that an empty one has a type.
-            // Elements that are arrays are its inner dimensions.
-            let inner = elements.iter().any(|item| matches!(item.kind, ExprKind::Array(_)));
-            let to = if inner { ty } else { element };
-            let mut cast = Vec::with_capacity(elements.len());
-            for item in elements {
-                let bound = match item.kind {
-                    ExprKind::Array(_) => self.cast(item, ty, at_type, cx)?,
-                    _ => self.cast(item, to, at_type, cx)?,
-                };
-                cast.push(bound);
-            }
-            let elements = cast;
-            return Ok(TypedExpr::new(K::Array(elements), ty.erased()));
+            return self.cast_array(elements, ty, element, at_type, cx);
         }
         let bound = self.expr(arg, cx)?;
+        self.cast_bound(bound, arg.at.start, ty, at_type)
+    }
+
+    /// `ARRAY[…]::t[]` casts the elements, so that an empty one has a type. Where one of them is an array, whatever expression
+    /// has it, all of them are the inner dimensions.
+    fn cast_array(
+        &self,
+        elements: &[Expr],
+        ty: &SqlType,
+        element: &SqlType,
+        at_type: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let mut bound = Vec::with_capacity(elements.len());
+        for item in elements {
+            bound.push(match item.kind {
+                ExprKind::Array(_) => self.cast(item, ty, at_type, cx)?,
+                _ => self.expr(item, cx)?,
+            });
+        }
+        let is_array =
+            |item: &TypedExpr| matches!(item.ty, SqlType::Array(_)) && item.ty.vector_name().is_none();
+        let to = if bound.iter().any(is_array) { ty } else { element };
+        let mut cast = Vec::with_capacity(elements.len());
+        for (bound, item) in bound.into_iter().zip(elements) {
+            cast.push(match item.kind {
+                ExprKind::Array(_) => bound,
+                _ => self.cast_bound(bound, item.at.start, to, item.at.start)?,
+            });
+        }
+        Ok(TypedExpr::new(K::Array(cast), ty.erased()))
+    }
+
+    /// A bound expression, which begins at a place, cast to a type; where there is no such cast, the error is at `at_error`.
+    fn cast_bound(
+        &self,
+        bound: TypedExpr,
+        at: u32,
+        ty: &SqlType,
+        at_error: u32,
+    ) -> Result<TypedExpr, SqlError> {
         let known =
             cast_kind(&bound.ty, ty).is_some() || self.has_user_cast(&bound.ty, ty, CastKind::Explicit);
         if bound.ty != SqlType::Unknown && !known {
             let text = format!("cannot cast type {} to {}", shown(&bound.ty), shown(ty));
-            return Err(SqlError::new(sqlstate::CANNOT_COERCE, text).at(at_type));
+            return Err(SqlError::new(sqlstate::CANNOT_COERCE, text).at(at_error));
         }
-        self.coerce(bound, arg.at.start, ty, CastKind::Explicit)
+        self.coerce(bound, at, ty, CastKind::Explicit)
     }
 }
 

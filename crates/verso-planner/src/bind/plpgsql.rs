@@ -279,6 +279,10 @@ struct Body<'c> {
     refused: Cell<bool>,
     /// A statement of it may define something: those that look at the catalog are bound when they are reached.
     defines: bool,
+    /// It may end its transaction: behind that the catalog may be another one, so those statements are bound anew there.
+    ends: bool,
+    /// How many blocks it is in.
+    depth: u32,
     /// Of the statement that is bound, for errors.
     line: u32,
     /// Where that begins and ends.
@@ -331,6 +335,8 @@ impl<'c> Body<'c> {
             trigger: None,
             refused: Cell::new(false),
             defines: false,
+            ends: false,
+            depth: 0,
             line: 1,
             at: (0, 0),
             compiles: true,
@@ -356,6 +362,7 @@ impl<'c> Body<'c> {
         }
         self.source = Arc::clone(&block.source);
         self.defines = later::defines(block);
+        self.ends = self.procedure || self.oid == 0 && later::may_end(block);
         let names_results = !self.result_slots.is_empty();
         let body = self.block(block).map(|body| match self.outgoing() {
             // The end of the body returns what the arguments that come out are then.
@@ -414,6 +421,7 @@ impl<'c> Body<'c> {
         // A label qualifies the variables of its own block only.
         self.block = block.label.as_ref().map_or("", |label| label.text.as_str()).into();
         let outer_cursors = self.cursors.len();
+        self.depth += 1;
         let mut cursors = Vec::new();
         let mut declarations = Vec::new();
         for (n, declaration) in block.declarations.iter().enumerate() {
@@ -455,6 +463,7 @@ impl<'c> Body<'c> {
         self.binder.variables.truncate(outer);
         self.binder.records.truncate(outer_records);
         self.cursors.truncate(outer_cursors);
+        self.depth -= 1;
         self.block = outer_label;
         let label = block.label.as_ref().map(|label| label.text.as_str().into());
         Ok(PlBlock { label, declarations, cursors, body, handlers, error_slots })

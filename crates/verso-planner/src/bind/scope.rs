@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use verso_catalog::{Oid, SystemRelation};
 use verso_exec::plan::{AggregateCall, ExprKind, TypedExpr};
-use verso_types::{Derivation, SqlType, Value};
+use verso_types::opaque::tid::Tid;
+use verso_types::{Derivation, SqlType, SystemType, Value};
 
 use super::rights::Noted;
 use super::table_number::RowNumber;
@@ -14,6 +15,9 @@ use super::trace::{Source, source_of};
 use super::walk::{columns_of, same};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Name, PlConflict};
+
+/// The transaction that PostgreSQL's catalogs are filled by when a database is made.
+const BOOTSTRAP: i64 = 1;
 
 /// Calls of GROUPING(): their arguments, and where they stand.
 pub type Groupings = Vec<(Vec<TypedExpr>, u32)>;
@@ -488,8 +492,8 @@ impl Scope {
         }
     }
 
-    /// `tableoid` or `_xid` of a table, where its rows have it, or of a relation of the system catalogs; NULL where its row is none, beside an
-    /// outer join.
+    /// A column that records have beside those of their table, where the rows of this one have it, or of a relation of the system
+    /// catalogs; NULL where its row is none, beside an outer join.
     fn table_number(&self, item: &ScopeTable, name: &Name) -> Option<TypedExpr> {
         // The place of a record that is locked comes first, without a name.
         let behind = self.columns.iter().enumerate().skip(item.columns.end);
@@ -502,15 +506,23 @@ impl Scope {
         }
         let relation = SystemRelation::by_oid(Oid(item.relation?))?;
         let first = item.columns.start;
-        if name.text != "tableoid" || !relation.columns.first()?.not_null {
+        if relation.kind != 'r' || !relation.columns.first()?.not_null {
             return None;
         }
+        // Rows of the catalogs are made when they are read: what is asked of records is the same of all of them.
+        let xid = SqlType::System(SystemType::Xid);
+        let (value, ty) = match name.text.as_str() {
+            "tableoid" => (Value::Int8(relation.oid.0.into()), SqlType::Oid),
+            "xmin" => (Value::Int8(BOOTSTRAP), xid),
+            "xmax" | "cmin" | "cmax" => (Value::Int8(0), xid),
+            "ctid" => (Value::Opaque(Tid { page: 0, slot: 1 }.value()), SqlType::System(SystemType::Tid)),
+            _ => return None,
+        };
         let column = TypedExpr::column(first, self.columns.get(first)?.1.clone());
         let missing = ExprKind::IsNull { arg: Box::new(column), negated: false };
-        let number = TypedExpr::literal(Value::Int8(relation.oid.0.into()), SqlType::Oid);
-        let branches = vec![(TypedExpr::new(missing, SqlType::Bool), TypedExpr::null(SqlType::Oid))];
-        let kind = ExprKind::Case { branches, otherwise: Some(Box::new(number)) };
-        Some(TypedExpr::new(kind, SqlType::Oid))
+        let branches = vec![(TypedExpr::new(missing, SqlType::Bool), TypedExpr::null(ty.clone()))];
+        let known = Some(Box::new(TypedExpr::literal(value, ty.clone())));
+        Some(TypedExpr::new(ExprKind::Case { branches, otherwise: known }, ty))
     }
 
     fn find_qualified(&self, table: &Name, name: &Name, variables: &[Variable]) -> Result<Meaning, SqlError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{CastContext, CastDef, Oid, OperatorDef, kept};
-use verso_exec::functions::ArgType;
+use verso_exec::functions::{ArgType, operator_candidates};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
@@ -64,6 +64,31 @@ impl Binder<'_> {
             Resolution::One(_, to) => to.get(1).cloned(),
             Resolution::Ambiguous | Resolution::None => None,
         }
+    }
+
+    /// Whether an operator of users takes exactly these operands, and the system has none that does or one that is searched
+    /// later. Comparisons of the system's are of more types than those that are listed, and come first.
+    pub(super) fn is_own_operator(&self, op: &str, operands: &[Located]) -> bool {
+        if op.contains('.') || self.stored.is_some() {
+            return false;
+        }
+        let mut types: Vec<SqlType> =
+            operands.iter().map(|(operand, _)| operand.ty.without_modifiers()).collect();
+        // A literal without a type is first taken for one of the other side's.
+        if let Some(known) = types.iter().find(|ty| **ty != SqlType::Unknown).cloned() {
+            types.iter_mut().filter(|ty| **ty == SqlType::Unknown).for_each(|ty| ty.clone_from(&known));
+        }
+        let exact: Declared = types.into_iter().map(ArgType::Exact).collect();
+        let (known, declared) = self.users_operators(op, operands.len());
+        let path = self.catalog.search_path();
+        let own = known.iter().zip(&declared).filter(|(_, takes)| **takes == exact);
+        let mut own = own.map(|(operator, _)| path.precedes_system(&operator.schema)).peekable();
+        if own.peek().is_none() {
+            return false;
+        }
+        let listed = operator_candidates(op).iter().any(|entry| entry.declared(exact.len()) == exact);
+        let compares = matches!(op, "=" | "<>" | "<" | "<=" | ">" | ">=");
+        own.any(|first| first || !listed && !compares)
     }
 
     /// A call of an operator that users have made; `None` where none takes these operands.

@@ -34,12 +34,17 @@ BEGIN
     RETURN result;
 END";
 
-/// `pg_get_sequence_data`: what a sequence would say if it were read as a table.
+/// `pg_get_sequence_data`: what a sequence says where it is read as a table; nothing of what is no sequence, is another
+/// session's, or may not be read.
 const SEQUENCE_DATA: &str = "
 BEGIN
-    RETURN QUERY SELECT coalesce(pg_catalog.pg_sequence_last_value(s.seqrelid::regclass), s.seqstart),
-                        pg_catalog.pg_sequence_last_value(s.seqrelid::regclass) IS NOT NULL
-        FROM pg_catalog.pg_sequence s WHERE s.seqrelid = $1;
+    IF coalesce((SELECT CASE WHEN c.relkind = 'S' AND NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace)
+                             THEN pg_catalog.has_sequence_privilege(c.oid, 'SELECT') END
+                 FROM pg_catalog.pg_class c WHERE c.oid = $1::oid), false) THEN
+        RETURN QUERY EXECUTE 'SELECT last_value, is_called FROM ' || $1::regclass::text;
+    ELSE
+        RETURN QUERY SELECT NULL::bigint, NULL::boolean;
+    END IF;
 END";
 
 /// `pg_sequence_parameters`: what CREATE SEQUENCE said.

@@ -8,7 +8,9 @@ use verso_parser::syntax::{JoinKind, SetOperator};
 use super::Style;
 use super::lower_from::output_names;
 use super::names::{Level, Named};
-use super::node::{Body, Cte, Group, Item, ItemKind, Join, Node, Query, Select, Side, Sort, SortKey, Target};
+use super::node::{
+    Body, Cte, Group, Item, ItemKind, Join, Node, Query, Select, Side, Sort, SortKey, Target, value_column,
+};
 use super::print::{Label, constant};
 use crate::bind::trace::Source;
 
@@ -18,6 +20,30 @@ const JOIN_STEP: i32 = 4;
 const WRAP_STEP: i32 = 4;
 /// From here on a step is a quarter.
 const DEEP: i32 = 40;
+
+/// The rows of VALUES as an item of FROM, named as PostgreSQL names them.
+fn rows_of(rows: &[Vec<Node>], place: u32) -> Item {
+    let width = rows.first().map_or(0, Vec::len);
+    Item {
+        place,
+        kind: ItemKind::Values(rows.to_vec()),
+        alias: None,
+        own: Some("*VALUES*".to_string()),
+        columns: (1..=width).map(|n| format!("column{n}")).collect(),
+        shows_columns: false,
+        lateral: false,
+        sample: None,
+    }
+}
+
+/// The SELECT over the rows of VALUES that gives their columns other names.
+fn selected(rows: &[Vec<Node>], place: u32) -> Body {
+    let item = rows_of(rows, place);
+    let names = item.columns.iter().enumerate();
+    let targets =
+        names.map(|(n, name)| Target { node: value_column(place, n), name: name.clone() }).collect();
+    Body::Select(Box::new(Select { targets, from: vec![item], ..Select::default() }))
+}
 
 /// Writes one definition.
 pub(super) struct Printer {
@@ -125,7 +151,15 @@ impl Printer {
         verso_env::stack::check().ok()?;
         let level = match &query.body {
             Body::Select(select) => Level::of(&select.from, &self.levels),
-            Body::Values(_) | Body::Set(..) => Level::of(&[], &self.levels),
+            Body::Values(rows, place) if self.renames(query) => {
+                let selected = Query { body: selected(rows, *place), ..query.clone() };
+                return self.query(&selected);
+            }
+            // ORDER BY names its columns.
+            Body::Values(rows, place) if !query.order_by.is_empty() => {
+                Level::of(&[rows_of(rows, *place)], &self.levels)
+            }
+            Body::Values(..) | Body::Set(..) => Level::of(&[], &self.levels),
         };
         self.levels.push(level);
         let done = self.clauses(query);
@@ -142,9 +176,9 @@ impl Printer {
                 self.select(select)?;
                 targets = &select.targets;
             }
-            Body::Values(rows) => {
+            Body::Values(rows, _) => {
                 self.step_in();
-                self.values(query, rows)?;
+                self.values(rows)?;
             }
             Body::Set(left, operator, all, right) => {
                 self.set(left, *operator, *all, right)?;
@@ -214,14 +248,15 @@ impl Printer {
         Some(())
     }
 
-    fn values(&mut self, query: &Query, rows: &[Vec<Node>]) -> Option<()> {
+    /// Whether the columns of VALUES have names that it does not give them.
+    fn renames(&self, query: &Query) -> bool {
         let own = output_names(query);
-        let renamed = self.names.as_ref().is_some_and(|names| {
+        self.names.as_ref().is_some_and(|names| {
             names.len() != own.len() || names.iter().zip(&own).any(|(name, own)| **name != **own)
-        });
-        if renamed {
-            return None; // a SELECT over the rows, whose columns have other names
-        }
+        })
+    }
+
+    fn values(&mut self, rows: &[Vec<Node>]) -> Option<()> {
         self.out.push_str("VALUES ");
         for (n, row) in rows.iter().enumerate() {
             self.out.push_str(if n > 0 { ", (" } else { "(" });
@@ -557,6 +592,12 @@ impl Printer {
                 always = true;
                 self.out.push('(');
                 self.inner(query, true)?;
+                self.out.push(')');
+            }
+            ItemKind::Values(rows) => {
+                always = true;
+                self.out.push('(');
+                self.values(rows)?;
                 self.out.push(')');
             }
             ItemKind::Functions(functions, ordinality) => {

@@ -284,7 +284,7 @@ pub(super) fn output_names(query: &Query) -> Vec<String> {
     loop {
         let side = match body {
             Body::Select(select) => return select.targets.iter().map(|target| target.name.clone()).collect(),
-            Body::Values(rows) => {
+            Body::Values(rows, _) => {
                 return (1..=rows.first().map_or(0, Vec::len)).map(|n| format!("column{n}")).collect();
             }
             Body::Set(left, ..) => left,

@@ -7,7 +7,8 @@ use verso_parser::syntax::{
 use verso_types::SqlType;
 
 use super::lower::Lowering;
-use super::node::{Body, Cte, Group, Lock, Node, Query, Select, Side, Sort, SortKey, Target};
+use super::lower_from::output_names;
+use super::node::{Body, Cte, Group, Lock, Node, Query, Select, Side, Sort, SortKey, Target, value_column};
 use crate::bind::{common_type, output_name};
 
 impl Lowering<'_> {
@@ -52,7 +53,13 @@ impl Lowering<'_> {
                 targets = named.map(|target| (target.name.clone(), Some(target.node.clone()))).collect();
                 Query { body: Body::Select(Box::new(select)), ..Query::default() }
             }
-            QueryBody::Values(rows) => Query { body: self.values(rows)?, ..Query::default() },
+            QueryBody::Values(rows) => {
+                let place = query.at.start;
+                let lowered = Query { body: self.values(rows, place)?, ..Query::default() };
+                let names = output_names(&lowered).into_iter().enumerate();
+                targets = names.map(|(n, name)| (name, Some(value_column(place, n)))).collect();
+                lowered
+            }
             QueryBody::Set { .. } => {
                 let names = self.set_names(query)?;
                 targets = names.into_iter().map(|name| (name, None)).collect();
@@ -73,7 +80,7 @@ impl Lowering<'_> {
             return None;
         }
         if !query.order_by.is_empty() {
-            if matches!(query.body, QueryBody::Values(_) | QueryBody::Nested(_)) {
+            if matches!(query.body, QueryBody::Nested(_)) {
                 return None;
             }
             lowered.order_by = self.order_by(&query.order_by, &targets)?;
@@ -144,7 +151,7 @@ impl Lowering<'_> {
         Some(out)
     }
 
-    fn values(&mut self, rows: &[Vec<Expr>]) -> Option<Body> {
+    fn values(&mut self, rows: &[Vec<Expr>], place: u32) -> Option<Body> {
         let width = rows.first().map_or(0, Vec::len);
         let mut lowered: Vec<Vec<Node>> = vec![Vec::new(); rows.len()];
         for column in 0..width {
@@ -153,7 +160,7 @@ impl Lowering<'_> {
                 row.push(node);
             }
         }
-        Some(Body::Values(lowered))
+        Some(Body::Values(lowered, place))
     }
 
     /// The names that the columns of a UNION have: those of its first query.

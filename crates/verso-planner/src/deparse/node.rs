@@ -192,14 +192,21 @@ pub(super) struct Lock {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Body {
     Select(Box<Select>),
-    Values(Vec<Vec<Node>>),
+    /// Rows, and where their query begins.
+    Values(Vec<Vec<Node>>, u32),
     Set(Box<Side>, SetOperator, bool, Box<Side>),
 }
 
 impl Default for Body {
     fn default() -> Body {
-        Body::Values(Vec::new())
+        Body::Values(Vec::new(), 0)
     }
+}
+
+/// A column of the VALUES that begin at a place, counted from 0.
+pub(super) fn value_column(place: u32, number: usize) -> Node {
+    let name = format!("column{}", number + 1).into();
+    Node::Var { source: Source::Column(place, number), name }
 }
 
 /// A side of UNION.
@@ -379,6 +386,8 @@ pub(super) enum ItemKind {
     /// A query of WITH.
     Cte(String),
     Query(Box<Query>),
+    /// The rows of VALUES, as the only item of a query.
+    Values(Vec<Vec<Node>>),
     /// Functions, with the columns that the query defines for each; numbered?
     Functions(Vec<(Node, Vec<(String, SqlType)>)>, bool),
     Join(Box<Join>),

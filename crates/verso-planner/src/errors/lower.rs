@@ -88,6 +88,7 @@ impl From<StorageError> for SqlError {
             StorageError::SequenceExhausted { limit: _ } => "2200H",
             StorageError::SequenceBounds { limit: _ } => NUMERIC_VALUE_OUT_OF_RANGE,
             StorageError::TooLarge { what: _, size: _, limit: _ } => PROGRAM_LIMIT_EXCEEDED,
+            StorageError::IndexRowTooLarge { index: _, size: _, limit: _ } => PROGRAM_LIMIT_EXCEEDED,
             StorageError::NoMemory { what: _, limit_bytes: _, setting } => {
                 let hint = format!("Raise {setting}.");
                 return SqlError::new(OUT_OF_MEMORY, message).with_hint(hint);

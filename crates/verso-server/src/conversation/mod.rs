@@ -87,7 +87,13 @@ pub fn converse(shared: &Arc<Shared>, pool: &Arc<Pool>, wire: Wire, peer: Peer, 
         return;
     }
     let running = conversation.session.cancel_handle();
-    let gone = Box::new(move || running.cancel());
+    let backend = conversation.wire.backend.as_ref().map(|registered| Arc::clone(registered.backend()));
+    let gone = Box::new(move || {
+        // The server has closed the reading side of one that is to end behind its statement, which looks the same.
+        if !backend.as_ref().is_some_and(|backend| backend.is_ending()) {
+            running.cancel();
+        }
+    });
     if let Err(error) = pool.adopt(&socket, &line, Box::new(conversation), gone) {
         tracing::warn!(%error, %peer, "cannot listen to a client");
     }
@@ -181,9 +187,8 @@ impl Conversation {
         } else {
             tracing::info!(session = id, "disconnected");
         }
-        if let Some(backend) = &self.wire.backend {
-            self.shared.backends.remove(backend.id);
-        }
+        // From now on somebody else may come.
+        drop(self.wire.backend.take());
         Turn::Ends
     }
 

@@ -264,8 +264,9 @@ fn log_in(
     let cancel = session.cancel_handle();
     // Long secrets came with version 3.2.
     let key_bytes = if version >= VERSION_3_2 { 32 } else { 4 };
-    let backend = shared.backends.register(id, socket, cancel, key_bytes, &*shared.env.random)?;
-    wire.backend = Some(Arc::clone(&backend));
+    let registered = shared.backends.register(id, socket, cancel, key_bytes, &*shared.env.random)?;
+    let backend = Arc::clone(registered.backend());
+    wire.backend = Some(registered);
     wire.stream.give_up_when(given_up(session.cancel_handle(), &shared.env));
     session.on_terminate({
         let backend = Arc::clone(&backend);

@@ -1,14 +1,13 @@
 //! A connection as the conversation uses it: messages in, messages out.
 
 use std::io;
-use std::sync::Arc;
 
 use verso_session::errors::sqlstate;
 use verso_session::{Account, Reservation, SqlError};
 use verso_types::SqlType;
 
 use super::sink::write_all;
-use crate::backends::Backend;
+use crate::backends::Registered;
 use crate::network::input::{Frame, Input};
 use crate::network::patience::Patience;
 use crate::network::stream::{Stream, Waits};
@@ -30,7 +29,7 @@ pub struct Wire {
     /// Types of the columns of the result that is being sent.
     pub types: Vec<SqlType>,
     /// Who may end this connection from outside; once the client is known.
-    pub backend: Option<Arc<Backend>>,
+    pub backend: Option<Registered>,
     /// Nothing more can be said or understood.
     pub broken: bool,
     /// How the client is waited for.
@@ -109,7 +108,7 @@ impl Wire {
 
     /// Whether somebody wants this connection to end.
     pub fn is_ending(&self) -> bool {
-        self.backend.as_ref().is_some_and(|backend| backend.is_ending())
+        self.backend.as_ref().is_some_and(|registered| registered.backend().is_ending())
     }
 
     /// Sends what there is.

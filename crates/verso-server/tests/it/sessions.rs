@@ -37,6 +37,45 @@ fn beyond_the_limit_sessions_are_refused_until_one_leaves() {
     assert_eq!(first.value("SELECT 1"), "1");
 }
 
+/// Whatever refuses a client behind its registration.
+#[test]
+fn a_refused_session_does_not_count() {
+    let world = World::with(|config| config.max_connections = 3);
+    let mut first = world.connect();
+    first.query("CREATE ROLE barred LOGIN CONNECTION LIMIT 0");
+    let refused: [(&[(&str, &str)], &str); 3] = [
+        (&[("user", "barred"), ("database", "verso")], "53300"),
+        (&[("user", "verso"), ("database", "verso"), ("options", "-c nix=1")], "42704"),
+        (&[("user", "verso"), ("database", "verso"), ("statement_timeout", "x")], "22023"),
+    ];
+    for (parameters, code) in refused {
+        for _ in 0..4 {
+            let mut raw = Raw::open(world.address);
+            raw.send(&startup(3 << 16, parameters));
+            assert_eq!(raw.until('E').pop().unwrap().field('C').as_deref(), Some(code));
+            assert!(raw.next().is_none());
+        }
+    }
+    while world.server().sessions() > 1 {
+        std::thread::yield_now();
+    }
+    assert_eq!(world.connect().value("SELECT 3"), "3");
+}
+
+/// The watch over clients that have left, twice a second, does not take them for such.
+#[test]
+fn statements_may_end_in_the_time_of_a_shutdown() {
+    let world = World::with(|config| config.shutdown_timeout = Duration::from_secs(60));
+    let (mut admin, mut busy) = (world.connect(), world.connect());
+    busy.send(&query("SELECT pg_sleep(2)"));
+    until_active(&mut admin, busy.backend);
+    world.shutdown(ShutdownMode::Smart);
+    let replies = busy.until('E');
+    let kinds: String = replies.iter().map(|reply| reply.kind).collect();
+    assert_eq!(kinds, "TDCZE");
+    assert_eq!(replies[4].field('C').as_deref(), Some("57P01"));
+}
+
 #[test]
 fn a_cancel_request_needs_the_secret() {
     let world = World::new();

@@ -91,6 +91,26 @@ fn messages_of_a_statement_arrive_while_it_runs() {
     }
 }
 
+/// A statement that has waited runs again, perhaps over other columns: its rows are announced once.
+#[test]
+fn a_select_that_has_waited_for_a_table_announces_its_rows_once() {
+    let world = World::new();
+    let (mut holder, mut raw) = (world.connect(), world.connect());
+    holder.query("CREATE TABLE waited (a integer); INSERT INTO waited VALUES (1)");
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    for (change, columns) in [("LOCK TABLE waited", 1), ("ALTER TABLE waited ADD COLUMN b integer", 2)] {
+        holder.query(&format!("BEGIN; {change}"));
+        raw.send(&query("SELECT * FROM waited"));
+        while holder.value(waiting) == "0" {
+            std::thread::yield_now();
+        }
+        holder.query("COMMIT");
+        let replies = raw.until('Z');
+        assert_eq!(replies.iter().map(|reply| reply.kind).collect::<String>(), "TDCZ");
+        assert_eq!(replies[0].body[..2], [0, columns]);
+    }
+}
+
 #[test]
 fn settings_that_a_rollback_takes_back_are_told_again() {
     let world = World::new();

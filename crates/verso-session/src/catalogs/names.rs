@@ -31,6 +31,13 @@ impl SessionNames {
         Arc::ptr_eq(&self.catalog, catalog)
     }
 
+    /// Those also that every database has.
+    fn every_role(&self) -> impl Iterator<Item = verso_catalog::Role> {
+        let all = self.catalog.all_roles().filter(|role| role.is_predefined());
+        let predefined: Vec<_> = all.map(|role| verso_catalog::Role::clone(role)).collect();
+        self.roles().into_iter().chain(predefined)
+    }
+
     fn roles(&self) -> Vec<verso_catalog::Role> {
         self.instance.upgrade().and_then(|instance| instance.roles().ok()).unwrap_or_default()
     }
@@ -183,6 +190,12 @@ impl SessionNames {
     /// The schema, if one is named, and the name; a schema that the role may not look into is refused.
     fn path(&self, text: &str) -> Result<(Option<String>, String), TypeError> {
         let (schema, name) = path(text)?;
+        if let [database, _, _] = &parts(text)?[..]
+            && self.instance.upgrade().is_some_and(|instance| **instance.member.name() != **database)
+        {
+            let text = format!("cross-database references are not implemented: \"{text}\"");
+            return Err(TypeError::new("0A000", text));
+        }
         self.check_usage(schema.as_deref())?;
         Ok((schema, name))
     }
@@ -219,7 +232,16 @@ impl SessionNames {
         let types: Option<Vec<u32>> = args
             .split(',')
             .filter(|arg| !arg.trim().is_empty())
-            .map(|arg| type_named(&self.catalog, arg).map(|ty| ty.pg_oid()))
+            .map(|arg| {
+                // Arguments may be of types that no value has: `"any"`, which is a word without its quotes.
+                let pseudo = || {
+                    let (schema, name) = path(arg).ok()?;
+                    let system = schema.is_none_or(|schema| schema == PG_CATALOG);
+                    let open = system && (name != "any" || arg.contains('"'));
+                    fixed_by_name("pg_type", &name).into_iter().find(|_| open)
+                };
+                type_named(&self.catalog, arg).map(|ty| ty.pg_oid()).or_else(pseudo)
+            })
             .collect();
         let Some(types) = types else { return Ok(None) };
         let takes = |oid: &u32| match fixed_row("pg_proc", *oid) {
@@ -229,7 +251,7 @@ impl SessionNames {
             }
             None => self.catalog.all_functions().any(|function| {
                 function.oid.0 == *oid
-                    && function.args.iter().map(|arg| arg.ty.pg_oid()).eq(types.iter().copied())
+                    && function.inputs().map(|arg| arg.ty.pg_oid()).eq(types.iter().copied())
             }),
         };
         Ok(self.functions(schema.as_deref(), &name).into_iter().find(takes))
@@ -348,7 +370,7 @@ impl ObjectNames for SessionNames {
             }
             SystemType::Regrole => {
                 let name = single(text)?;
-                Ok(self.roles().iter().find(|role| *role.name == *name).map(|role| role.oid.0))
+                Ok(self.every_role().find(|role| *role.name == *name).map(|role| role.oid.0))
             }
             SystemType::Regproc => {
                 let (schema, name) = self.path(text)?;
@@ -426,7 +448,7 @@ impl ObjectNames for SessionNames {
                 }
             },
             SystemType::Regrole => {
-                self.roles().iter().find(|role| role.oid.0 == oid).map(|role| quote_ident(&role.name))
+                self.every_role().find(|role| role.oid.0 == oid).map(|role| quote_ident(&role.name))
             }
             SystemType::Regproc => self.function_name(oid, false),
             SystemType::Regprocedure => self.function_name(oid, true),

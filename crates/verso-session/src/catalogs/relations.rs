@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, ConstraintKind, Identity, IndexDef, Object, Oid, Relation, ReplicaIdentity,
-    SequenceDef, SystemRelation, SystemRowIter, TableDef, TableOptions, TypeDef, default_oid,
+    CatalogSnapshot, ColumnDef, ConstraintKind, DroppedColumn, Identity, IndexDef, Object, Oid, Relation,
+    ReplicaIdentity, SequenceDef, SystemRelation, SystemRowIter, TableDef, TableOptions, TypeDef,
+    default_oid,
 };
 use verso_types::{SqlType, SystemType, Value};
 
@@ -257,7 +258,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                     file: if table.partitioned.is_some() { 0 } else { table.heap.0 },
                     pages: i32::try_from(pages).unwrap_or(i32::MAX),
                     rows: if sized { catalog.rows(table).map_or(-1.0, |rows| rows as f32) } else { -1.0 },
-                    columns: table.shown().iter().map(|column| usize::from(column.id)).max().unwrap_or(0),
+                    columns: table.last_number().into(),
                     checks: table.constraints.iter().filter(|constraint| is_check(&constraint.kind)).count(),
                     has_index: table.all_indexes().next().is_some(),
                     has_triggers: !table.triggers.is_empty()
@@ -350,15 +351,36 @@ struct Attribute<'a> {
     statistics: Option<u16>,
     options: Value,
     acl: Value,
+    /// The column is gone, and `ty` is what it was.
+    dropped: bool,
 }
 
-impl Attribute<'_> {
+impl<'a> Attribute<'a> {
+    /// A column of which nothing is said but its name, type and number.
+    fn new(relation: Oid, name: &'a str, ty: &'a SqlType, number: i16) -> Attribute<'a> {
+        Attribute {
+            relation,
+            name,
+            ty,
+            number,
+            not_null: false,
+            has_default: false,
+            identity: "",
+            generated: "",
+            inherited: false,
+            statistics: None,
+            options: Value::Null,
+            acl: Value::Null,
+            dropped: false,
+        }
+    }
+
     fn row(self) -> Vec<Value> {
         let facts = facts_of(self.ty);
         vec![
             oid(self.relation),
             Value::text(self.name),
-            number(self.ty.pg_oid()),
+            number(if self.dropped { 0 } else { self.ty.pg_oid() }),
             Value::Int2(self.ty.typlen()),
             Value::Int2(self.number),
             Value::Int4(self.ty.typmod()),
@@ -372,7 +394,7 @@ impl Attribute<'_> {
             Value::Bool(false),
             Value::text(self.identity),
             Value::text(self.generated),
-            Value::Bool(false),
+            Value::Bool(self.dropped),
             Value::Bool(!self.inherited),
             Value::Int2(i16::from(self.inherited)),
             super::collations::of_type(self.ty, number(facts.collation)),
@@ -385,12 +407,8 @@ impl Attribute<'_> {
         ]
     }
 
-    fn of_column<'a>(catalog: &CatalogSnapshot, relation: Oid, column: &'a ColumnDef) -> Attribute<'a> {
+    fn of_column(catalog: &CatalogSnapshot, relation: Oid, column: &'a ColumnDef) -> Attribute<'a> {
         Attribute {
-            relation,
-            name: &column.name,
-            ty: column.declared(),
-            number: attnum(column.id),
             not_null: column.not_null,
             // The default of an identity column is its sequence, which PostgreSQL does not keep as one.
             has_default: column.default.is_some() && column.identity.is_none(),
@@ -408,7 +426,14 @@ impl Attribute<'_> {
             statistics: column.statistics,
             options: column_options(catalog, relation, column),
             acl: rights::own_acl(catalog, Object::Column(relation, column.id)),
+            ..Attribute::new(relation, &column.name, column.declared(), attnum(column.id))
         }
+    }
+
+    /// The row of a column that was dropped: clients count on every number up to the last one.
+    fn of_dropped(relation: Oid, column: &DroppedColumn) -> Vec<Value> {
+        let name = column.name();
+        Attribute { dropped: true, ..Attribute::new(relation, &name, &column.ty, attnum(column.id)) }.row()
     }
 }
 
@@ -428,18 +453,13 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
     let system = of_system(keys, "attrelid", None).into_iter().flat_map(|relation| {
         let attribute = |(place, column): (usize, &'static verso_catalog::SystemColumn)| {
             let attribute = Attribute {
-                relation: relation.oid,
-                name: column.name,
-                ty: &column.ty,
-                number: i16::try_from(place + 1).unwrap_or(i16::MAX),
                 not_null: column.not_null,
-                has_default: false,
-                identity: "",
-                generated: "",
-                inherited: false,
-                statistics: None,
-                options: Value::Null,
-                acl: Value::Null,
+                ..Attribute::new(
+                    relation.oid,
+                    column.name,
+                    &column.ty,
+                    i16::try_from(place + 1).unwrap_or(i16::MAX),
+                )
             };
             attribute.row()
         };
@@ -448,20 +468,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
     let composites = composite_types(catalog, keys, "attrelid", None).into_iter().flat_map(|ty| {
         let SqlType::Row(row) = &ty.ty else { return Vec::new() };
         let attribute = |((name, field), number): ((&Arc<str>, &SqlType), i16)| {
-            let attribute = Attribute {
-                relation: ty.oid,
-                name,
-                ty: field,
-                number,
-                not_null: false,
-                has_default: false,
-                identity: "",
-                generated: "",
-                inherited: false,
-                statistics: None,
-                options: Value::Null,
-                acl: Value::Null,
-            };
+            let attribute = Attribute::new(ty.oid, name, field, number);
             attribute.row()
         };
         row.as_declared().zip(1..).map(attribute).collect()
@@ -471,7 +478,9 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
     let users = users.into_iter().flat_map(move |relation| match &relation {
         Relation::Table(table) => {
             let attribute = |column: &ColumnDef| Attribute::of_column(&catalog, table.oid, column).row();
-            of_every_table(table.oid).chain(table.shown().iter().map(attribute)).collect::<Vec<_>>()
+            let dropped = table.dropped.iter().map(|column| Attribute::of_dropped(table.oid, column));
+            let shown = table.shown().iter().map(attribute);
+            of_every_table(table.oid).chain(shown).chain(dropped).collect::<Vec<_>>()
         }
         Relation::Index(index) => of_index(&catalog, index),
         Relation::Sequence(sequence) => of_sequence(sequence),
@@ -489,20 +498,7 @@ fn of_every_table(table: Oid) -> impl Iterator<Item = Vec<Value>> {
     let xid = || SqlType::System(SystemType::Xid);
     let all = [("ctid", -1, tid), ("xmin", -2, xid()), ("xmax", -4, xid()), ("tableoid", -6, SqlType::Oid)];
     all.into_iter().map(move |(name, number, ty)| {
-        let attribute = Attribute {
-            relation: table,
-            name,
-            ty: &ty,
-            number,
-            not_null: true,
-            has_default: false,
-            identity: "",
-            generated: "",
-            inherited: false,
-            statistics: None,
-            options: Value::Null,
-            acl: Value::Null,
-        };
+        let attribute = Attribute { not_null: true, ..Attribute::new(table, name, &ty, number) };
         attribute.row()
     })
 }
@@ -525,20 +521,7 @@ fn of_index(catalog: &CatalogSnapshot, index: &IndexDef) -> Vec<Vec<Value>> {
         let numbered = (1..).map(|n| format!("{own}{n}"));
         let mut choices = std::iter::once(own.clone()).chain(numbered);
         let name = choices.find(|name| !names.contains(name)).unwrap_or(own.clone());
-        let attribute = Attribute {
-            relation: index.oid,
-            name: &name,
-            ty: &column.ty,
-            number,
-            not_null: false,
-            has_default: false,
-            identity: "",
-            generated: "",
-            inherited: false,
-            statistics: None,
-            options: Value::Null,
-            acl: Value::Null,
-        };
+        let attribute = Attribute::new(index.oid, &name, &column.ty, number);
         rows.push(attribute.row());
         names.push(name);
     }
@@ -549,20 +532,7 @@ fn of_index(catalog: &CatalogSnapshot, index: &IndexDef) -> Vec<Vec<Value>> {
 fn of_sequence(sequence: &SequenceDef) -> Vec<Vec<Value>> {
     let columns = [("last_value", SqlType::Int8), ("log_cnt", SqlType::Int8), ("is_called", SqlType::Bool)];
     let attribute = |((name, ty), number): (&(&str, SqlType), i16)| {
-        let attribute = Attribute {
-            relation: sequence.oid,
-            name,
-            ty,
-            number,
-            not_null: true,
-            has_default: false,
-            identity: "",
-            generated: "",
-            inherited: false,
-            statistics: None,
-            options: Value::Null,
-            acl: Value::Null,
-        };
+        let attribute = Attribute { not_null: true, ..Attribute::new(sequence.oid, name, ty, number) };
         attribute.row()
     };
     columns.iter().zip(1..).map(attribute).collect()

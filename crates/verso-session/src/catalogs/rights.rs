@@ -541,6 +541,10 @@ fn tablespace_right(
 
 /// The number of a column by its name, or as it is given.
 fn column_of(catalog: &CatalogSnapshot, relation: Oid, column: &Value) -> Result<Option<u16>> {
+    // As clients see it, not as its rows are stored.
+    if let Some(system) = SystemRelation::by_oid(relation) {
+        return column_of_system(system, column);
+    }
     let columns = match catalog.relation_by_oid(relation) {
         Some(Relation::Table(table)) => table.columns.as_slice(),
         Some(Relation::View(view)) => view.columns.as_slice(),
@@ -548,6 +552,10 @@ fn column_of(catalog: &CatalogSnapshot, relation: Oid, column: &Value) -> Result
     };
     match column {
         Value::Text(name) => {
+            let has_records = matches!(catalog.relation_by_oid(relation), Some(Relation::Table(_)));
+            if has_records && SYSTEM_COLUMNS.contains(&&**name) {
+                return Ok(Some(0));
+            }
             let found = columns.iter().find(|known| *known.name == **name);
             let missing = || {
                 let of =
@@ -559,6 +567,28 @@ fn column_of(catalog: &CatalogSnapshot, relation: Oid, column: &Value) -> Result
         other => {
             let id = other.as_i64().and_then(|id| u16::try_from(id).ok());
             Ok(id.filter(|id| columns.iter().any(|known| known.id == *id)))
+        }
+    }
+}
+
+/// Columns that every record has: the rights on the whole table count.
+const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
+
+/// The same of a relation of the system's.
+fn column_of_system(relation: &SystemRelation, column: &Value) -> Result<Option<u16>> {
+    let number = |at: usize| u16::try_from(at + 1).ok();
+    match column {
+        Value::Text(name) if relation.kind == 'r' && SYSTEM_COLUMNS.contains(&&**name) => Ok(Some(0)),
+        Value::Text(name) => match relation.column(name) {
+            Some(at) => Ok(number(at)),
+            None => {
+                let text = format!("column \"{name}\" of relation \"{}\" does not exist", relation.name);
+                Err(ExecError::raised("42703", text))
+            }
+        },
+        other => {
+            let known = |id: &u16| (1..=relation.columns.len()).contains(&usize::from(*id));
+            Ok(other.as_i64().and_then(|id| u16::try_from(id).ok()).filter(known))
         }
     }
 }

@@ -77,7 +77,8 @@ pub(super) fn trigger_text(
     };
     let function = function.map(|function| &**function);
     let visible = function.as_ref().is_none_or(visible);
-    Some(shown.sql(&table, function.map(|function| (function, visible)), pretty))
+    let is_found = catalog.relation(None, &table.name).is_some_and(|found| found.oid() == table.oid);
+    Some(shown.sql(&table, function.map(|function| (function, visible)), (!pretty || !is_found, pretty)))
 }
 
 /// The rows of `pg_rewrite`: one for each view.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, Object, Relation, TypeDef};
+use verso_catalog::{CatalogSnapshot, Object, Oid, Relation, SystemRelation, TypeDef};
 use verso_types::{Collation, DomainType, SqlType, Value};
 
 use super::fixed::{TypeFacts, by_oid, default_class, facts_of};
@@ -67,6 +67,8 @@ struct Row<'a> {
     length: i16,
     kind: char,
     category: char,
+    /// Of a row type: the relation.
+    relation: u32,
     element: u32,
     array: u32,
     io: Io,
@@ -90,7 +92,7 @@ impl Row<'_> {
             no(),
             Value::Bool(true),
             letter(','),
-            number(if self.kind == 'c' { self.oid } else { 0 }),
+            number(self.relation),
             number(self.io.subscript),
             number(self.element),
             number(self.array),
@@ -146,7 +148,31 @@ pub(super) fn types(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Ke
         }
         [own, of(array_row(ty), Value::Null)]
     });
-    rows.chain(row_types).filter(|row| keys.fit(row)).collect()
+    let of_system = system_relations(keys).into_iter().flat_map(|relation| {
+        let ty = relation.rows();
+        let own = Row { relation: relation.oid.0, ..own_row(&ty) };
+        [own, array_row(&ty)].map(|row| row.values(namespace(catalog, &ty.schema), Value::Null))
+    });
+    rows.chain(row_types).chain(of_system).filter(|row| keys.fit(row)).collect()
+}
+
+/// The system's relations whose row types, or arrays of them, may have the rows that are asked for.
+fn system_relations(keys: &Keys<'_>) -> Vec<&'static SystemRelation> {
+    let asked = |column: &str| keys.oid(column).filter(|oid| *oid != Oid(0));
+    let has_type = |relation: &&SystemRelation| relation.row_type != Oid(0);
+    if let Some(relation) = asked("typrelid") {
+        return SystemRelation::by_oid(relation).filter(has_type).into_iter().collect();
+    }
+    if let Some(ty) = ["oid", "typelem", "typarray"].into_iter().find_map(asked) {
+        return SystemRelation::of_rows(ty).into_iter().collect();
+    }
+    let name = keys.text("typname");
+    let fits = |relation: &&SystemRelation| {
+        name.is_none_or(|name| {
+            name.strip_prefix('_').unwrap_or(name) == relation.name || name == relation.name
+        })
+    };
+    SystemRelation::all().iter().filter(has_type).filter(fits).collect()
 }
 
 /// The relations of which, and the types that, may have the rows that are asked for.
@@ -185,6 +211,7 @@ fn own_row(ty: &TypeDef) -> Row<'_> {
         length: ty.ty.typlen(),
         kind,
         category,
+        relation: if kind == 'c' { ty.oid.0 } else { 0 },
         element: 0,
         array: ty.array.0,
         io: Io::of(&ty.ty),
@@ -202,6 +229,7 @@ fn array_row(ty: &TypeDef) -> Row<'static> {
         length: -1,
         kind: 'b',
         category: 'A',
+        relation: 0,
         element: ty.oid.0,
         array: 0,
         io: ARRAY,

@@ -29,7 +29,10 @@ pub(crate) struct Results<'s> {
     pub(crate) serialized: Option<Serialized>,
     /// The client has seen something.
     pub(crate) sent: bool,
+    /// What the rows are, where there are any. Rows that go out at once are announced by the first of them: a statement that runs
+    /// again before may yield other ones.
     columns: Option<Arc<[OutputColumn]>>,
+    announced: bool,
     held: Spool,
     memory: Memory<'s>,
 }
@@ -87,6 +90,7 @@ impl<'s> Results<'s> {
             serialized: None,
             sent: false,
             columns: None,
+            announced: false,
             held: Spool::default(),
             memory,
         }
@@ -103,13 +107,18 @@ impl<'s> Results<'s> {
     }
 
     /// The statement yields rows of these columns.
-    pub(crate) fn begin(&mut self, columns: &Arc<[OutputColumn]>) -> Result<(), SqlError> {
-        if self.streams {
-            self.client.with(|sink| sink.begin(columns))
-        } else {
-            self.columns = Some(Arc::clone(columns));
-            Ok(())
+    pub(crate) fn begin(&mut self, columns: &Arc<[OutputColumn]>) {
+        self.columns = Some(Arc::clone(columns));
+        self.announced = false;
+    }
+
+    /// Tells the client which rows are to come, once.
+    #[inline]
+    fn announce(&mut self) -> Result<(), SqlError> {
+        if std::mem::replace(&mut self.announced, true) {
+            return Ok(());
         }
+        self.columns.as_ref().map_or(Ok(()), |columns| self.client.with(|sink| sink.begin(columns)))
     }
 
     /// What the executors' result means: an error of the client's sink comes back as itself.
@@ -122,6 +131,7 @@ impl<'s> Results<'s> {
 
     /// Sends rows that were set aside.
     pub(crate) fn pass(&mut self, batch: &Batch) -> Result<(), SqlError> {
+        self.announce()?;
         self.sent = true;
         self.client.with(|sink| sink.batch(batch))
     }
@@ -146,11 +156,21 @@ impl<'s> Results<'s> {
         drop(self.client.take_error());
     }
 
+    /// The statement has failed for good while it ran: rows that would have gone out at once were announced, as in PostgreSQL.
+    pub(crate) fn fail(&mut self) {
+        if self.streams {
+            // What the client gets is the statement's error.
+            let _ = self.announce();
+        }
+    }
+
     /// Sends what was held.
     pub(crate) fn finish(&mut self) -> Result<(), SqlError> {
-        let Some(columns) = &self.columns else { return Ok(()) };
+        if self.columns.is_none() {
+            return Ok(());
+        }
+        self.announce()?;
         if !self.streams {
-            self.client.with(|sink| sink.begin(columns))?;
             let mut batch = Batch::default();
             while self.held.next(&mut batch)? {
                 self.client.with(|sink| sink.batch(&batch))?;
@@ -170,6 +190,13 @@ impl Sink for Results<'_> {
         }
         if !self.streams {
             return self.held.push(self.memory, RESULT, batch.clone());
+        }
+        if !self.announced {
+            // An error of the sink's stays with the client (`outcome`).
+            self.announced = true;
+            if let Some(columns) = &self.columns {
+                self.client.within(|sink| sink.begin(columns))?;
+            }
         }
         self.sent = true;
         self.client.within(|sink| sink.batch(batch))

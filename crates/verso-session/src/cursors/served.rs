@@ -51,7 +51,7 @@ fn open(frame: &Frame<'_>, cursor: &Cursor, text: &str, given: Given<'_>) -> Res
         let client = Client::new(&mut kept);
         let mut results = Results::aside(&client, services.memory.lend());
         results.streams = true;
-        results.begin(&planned.columns)?;
+        results.begin(&planned.columns);
         frame.execute(&planned.bound, given.params, &mut results)?;
         Ok(results.finish()?)
     })?;

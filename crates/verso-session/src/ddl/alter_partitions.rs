@@ -13,7 +13,9 @@ use verso_storage::TableLockMode;
 use super::Schema;
 use super::index::named;
 use crate::failure::Failure;
-use verso_parser::syntax::{AlterAction, ColumnDefinition, ConstraintClause, QualifiedName, WhichTriggers};
+use verso_parser::syntax::{
+    AlterAction, ColumnDefinition, ConstraintClause, Name, QualifiedName, WhichTriggers,
+};
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
 
@@ -25,6 +27,10 @@ pub(super) fn reaches_partitions(action: &AlterAction) -> bool {
         | AlterAction::ColumnType { .. }
         | AlterAction::NotNull { .. }
         | AlterAction::Default { .. }
+        | AlterAction::Statistics { .. }
+        | AlterAction::AddIdentity { .. }
+        | AlterAction::SetIdentity { .. }
+        | AlterAction::DropIdentity { .. }
         | AlterAction::DropConstraint { .. }
         | AlterAction::RenameColumn { .. }
         | AlterAction::RenameConstraint { .. }
@@ -78,6 +84,10 @@ impl Schema<'_> {
             AlterAction::DropColumn { column, if_exists, .. } => {
                 *if_exists && table.column(&column.text).is_none()
             }
+            AlterAction::DropIdentity { column, if_exists } => {
+                let at = table.column(&column.text);
+                *if_exists && at.is_none_or(|at| table.columns[at].identity.is_none())
+            }
             _ => false,
         };
         if skipped {
@@ -115,6 +125,26 @@ impl Schema<'_> {
             }
             AlterAction::NotNull { not_null: true, .. } | AlterAction::AddConstraint(_) => {
                 self.take_constraints(name, whole)
+            }
+            AlterAction::AddIdentity { column, .. } => {
+                if let Some(own) = part.column(&column.text).map(|at| &part.columns[at]) {
+                    let of = format!("column \"{}\" of relation \"{}\"", own.name, part.name);
+                    let text = match (own.identity, &own.default) {
+                        (Some(_), _) => format!("{of} is already an identity column"),
+                        (None, Some(_)) => format!("{of} already has a default value"),
+                        (None, None) => return self.take_identity(name, &binder.table(whole)?, column),
+                    };
+                    return Err(SqlError::new("55000", text).into());
+                }
+                Ok(())
+            }
+            AlterAction::SetIdentity { column, .. } => {
+                self.take_identity(name, &binder.table(whole)?, column)
+            }
+            AlterAction::DropIdentity { column, .. }
+                if part.column(&column.text).is_some_and(|at| part.columns[at].identity.is_none()) =>
+            {
+                Ok(())
             }
             AlterAction::DropConstraint { name: constraint, .. }
             | AlterAction::RenameConstraint { name: constraint, .. }
@@ -163,6 +193,15 @@ impl Schema<'_> {
         }
     }
 
+    /// Lets a partition take its numbers from the sequence of the whole table's identity column.
+    fn take_identity(&self, name: &QualifiedName, whole: &TableDef, column: &Name) -> Result<(), Failure> {
+        let of = whole.column(&column.text).map(|at| &whole.columns[at]);
+        let taken = of.and_then(|of| Some((of.identity?, Arc::clone(of.default.as_ref()?))));
+        let Some((identity, default)) = taken else { return Ok(()) };
+        let column = column.text.as_str().into();
+        self.alter(name, &TableChange::TakeIdentity { column, identity, default })
+    }
+
     /// Gives a partition the CHECK and NOT NULL constraints that the whole table has and it lacks; its rows are checked.
     fn take_constraints(&self, name: &QualifiedName, whole: &QualifiedName) -> Result<(), Failure> {
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
@@ -207,7 +246,13 @@ impl Schema<'_> {
                     let Some(at) = whole.column_with_id(*column) else { continue };
                     let column = &whole.columns[at].name;
                     let own = part.column(column);
-                    if own.is_some_and(|own| part.columns[own].not_null) {
+                    if let Some(own) = own.filter(|own| part.columns[*own].not_null) {
+                        let known = part.not_null_of(part.columns[own].id).filter(|own| !own.validated);
+                        if let Some(known) = known.filter(|_| constraint.validated) {
+                            self.refuse_nulls_there(&part, std::slice::from_ref(column))?;
+                            let change = TableChange::Validated(Arc::clone(&known.name));
+                            self.frame.inside_now(|frame| Schema { frame }.alter(name, &change))?;
+                        }
                         continue;
                     }
                     if constraint.validated {

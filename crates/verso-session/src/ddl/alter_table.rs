@@ -18,11 +18,12 @@ use verso_types::{CastKind, SqlType, Value};
 use super::alter_partitions::reaches_partitions;
 use super::alter_passes;
 use super::composite::refuse_system_name;
-use super::create_table::{identity_column, refuse_identity_of};
+use super::create_table::{default_text, identity_column, refuse_identity_of};
 use super::drop::kind_of;
 use super::index::{like_index, named};
 use super::partition::{
-    check_key, check_not_null, refuse_moves, refuse_of_partitions, refuse_period, refuse_without_parts,
+    check_key, check_not_null, refuse_identity_alone, refuse_moves, refuse_of_partitions, refuse_period,
+    refuse_without_parts,
 };
 use super::row_types::refuse_held;
 use super::sequence::change_of_sequence;
@@ -231,6 +232,9 @@ impl Schema<'_> {
         let table = if materialized { binder.table(name)? } else { binder.target(name)? };
         refuse_of_partitions(self.frame.catalog, &table, action)?;
         let has_parts = table.partitioned.as_ref().is_some_and(|whole| !whole.partitions.is_empty());
+        if *only && table.partitioned.is_some() {
+            refuse_identity_alone(action)?;
+        }
         if *only && has_parts {
             refuse_without_parts(self.frame.catalog, &table, action)?;
             return match action {
@@ -348,9 +352,8 @@ impl Schema<'_> {
                 let at = table.column(&column.text);
                 let default = match (default, at) {
                     (Some((expr, text)), Some(at)) => {
-                        let ty = &table.columns[at].ty;
-                        let bind = |binder: &Binder<'_>| binder.default_value(expr, &column.text, ty);
-                        Some(binder.kept_text(expr, text, bind)?.0.into())
+                        let ty = table.columns[at].declared();
+                        default_text(&binder, (expr, text.as_str()), &column.text, ty)?
                     }
                     (default, _) => default.as_ref().map(|(_, text)| text.as_str().into()),
                 };
@@ -916,15 +919,15 @@ impl Schema<'_> {
     ) -> Result<(), Failure> {
         let of = |table: &TableDef| {
             let id = table.columns[table.column(column)?].id;
-            table.not_null_of(id).map(|constraint| Arc::clone(&constraint.name))
+            table.not_null_of(id).cloned()
         };
         let (None, Some(constraint)) = (of(table), of(whole)) else { return Ok(()) };
         let change = TableChange::AddConstraint(NewConstraint {
-            name: Some(constraint),
+            name: Some(Arc::clone(&constraint.name)),
             kind: NewConstraintKind::NotNull { column: Arc::clone(column) },
             deferrable: false,
             initially_deferred: false,
-            validated: true,
+            validated: constraint.validated,
             enforced: true,
             part_of: None,
             no_inherit: false,

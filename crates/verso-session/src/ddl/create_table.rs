@@ -15,8 +15,8 @@ use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
 use verso_parser::syntax::{
-    ColumnDefinition, ConstraintClause, ConstraintDefinition, CreateSequence, CreateTable, Name,
-    QualifiedName, TableElement,
+    ColumnDefinition, ConstraintClause, ConstraintDefinition, CreateSequence, CreateTable, Expr, ExprKind,
+    Literal, Name, QualifiedName, TableElement,
 };
 use verso_planner::bind::{Binder, columns_of};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -159,8 +159,9 @@ impl Schema<'_> {
         }
         column.not_null |= options.not_null;
         let own = ColumnDefinition { ty: column.ty.clone(), not_null: false, ..options.clone() };
-        if let Some(default) = self.new_column(binder, &table, &own)?.default {
-            column.default = Some(default);
+        let default = self.new_column(binder, &table, &own)?.default;
+        if options.default.is_some() {
+            column.default = default;
         }
         Ok(())
     }
@@ -235,9 +236,7 @@ impl Schema<'_> {
                 let text = format!("multiple {both} specified for column \"{}\"", column.name.text);
                 return Err(SqlError::syntax(text).at(expr.at.start).into());
             }
-            let bind = |binder: &Binder<'_>| binder.default_value(expr, &column.name.text, &ty.erased());
-            let (text, _) = binder.kept_text(expr, text, bind)?;
-            new.default = Some(text.into());
+            new.default = default_text(binder, (expr, text.as_str()), &column.name.text, &ty)?;
         }
         if let Some((identity, sequence)) = &column.identity {
             let identity = identity_column(&column.name, ty, *identity, sequence)?;
@@ -363,4 +362,24 @@ pub(super) fn identity_column(
     let given = &sequence.name.name.text;
     new.sequence_name = (!given.is_empty()).then(|| given.as_str().into());
     Ok(new)
+}
+
+/// The text that is kept of a column's default; none of a plain NULL, which is what there is without one. A NULL of a domain is
+/// kept, which may have a default of its own, and one that is cast.
+pub(super) fn default_text(
+    binder: &Binder<'_>,
+    (expr, source): (&Expr, &str),
+    column: &str,
+    ty: &SqlType,
+) -> Result<Option<Arc<str>>, SqlError> {
+    let own = ty.erased();
+    let bind = |binder: &Binder<'_>| binder.default_value(expr, column, &own);
+    let (kept, _) = binder.kept_text(expr, source, bind)?;
+    let is_null = |expr: &Expr| matches!(expr.kind, ExprKind::Literal(Literal::Null));
+    let is_plain = match &expr.kind {
+        ExprKind::Cast { arg, ty: to, .. } => is_null(arg) && binder.data_type(to)? == own,
+        _ => is_null(expr),
+    };
+    let is_open = !matches!(ty, SqlType::Domain(_)) && own == own.without_modifiers();
+    Ok((!is_plain || !is_open).then(|| kept.into()))
 }

@@ -115,6 +115,16 @@ fn check_index_of_whole(
     super::partition::check_key(table, partitioned, &columns.collect::<Vec<_>>(), false)
 }
 
+/// The access method that has a storage parameter which says nothing here.
+fn method_of_parameter(name: &str) -> Option<&'static str> {
+    match name {
+        "deduplicate_items" => Some("btree"),
+        "fastupdate" | "gin_pending_list_limit" => Some("gin"),
+        "pages_per_range" | "autosummarize" => Some("brin"),
+        _ => None,
+    }
+}
+
 impl Schema<'_> {
     /// CREATE INDEX.
     pub(super) fn create_index(&self, create: &CreateIndex) -> Result<CommandTag, Failure> {
@@ -150,6 +160,7 @@ impl Schema<'_> {
         if let Some(method) = create.method.as_deref().filter(|method| *method != INVERTED) {
             self.skip(format!("access method \"{method}\" is stood in for by a B+tree"));
         }
+        self.skip_parameters(&create.options);
         let mut copy = None;
         let taken = create.name.as_ref().is_some_and(|name| self.is_taken(&home, &name.text));
         match self.frame.catalog.relation(Some(&home), &create.table.name.text) {
@@ -376,6 +387,13 @@ impl Schema<'_> {
         Ok(tag("ALTER INDEX"))
     }
 
+    /// Says which storage parameters are kept and change nothing.
+    fn skip_parameters(&self, options: &[(String, String)]) {
+        for (name, _) in options.iter().filter(|(name, _)| method_of_parameter(name).is_some()) {
+            self.skip(format!("storage parameter \"{name}\" has no effect"));
+        }
+    }
+
     /// ALTER INDEX SET, RESET.
     fn index_options(
         &self,
@@ -384,6 +402,16 @@ impl Schema<'_> {
         reset: &[String],
     ) -> Result<(), Failure> {
         let home = self.home(name);
+        if let Some(Relation::Index(index)) = self.frame.catalog.relation(Some(&home), &name.name.text) {
+            let is_other = |(name, _): &&(String, String)| {
+                method_of_parameter(name).is_some_and(|method| method != index.method())
+            };
+            if let Some((name, _)) = set.iter().find(is_other) {
+                let text = format!("unrecognized parameter \"{name}\"");
+                return Err(SqlError::new("22023", text).into());
+            }
+            self.skip_parameters(set);
+        }
         let reset: Vec<Arc<str>> = reset.iter().map(|name| Arc::from(&**name)).collect();
         let (catalog, txn) = (&self.frame.services.instance.catalog, &mut self.frame.txn.borrow_mut());
         catalog.set_index_options(txn, Some(&home), &name.name.text, &options(set), &reset)?;

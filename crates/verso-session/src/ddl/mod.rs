@@ -6,11 +6,14 @@
 //! | [`alter_table`] | ALTER TABLE, renaming |
 //! | [`rewrite`] | its changes of columns, which copy the rows |
 //! | [`reservable`] | what tables with RESERVABLE columns have to be |
+//! | [`in_use`] | which tables they leave as they are |
 //! | [`existing_rows`] | its constraints, which the rows that are there have to keep |
 //! | [`index`] | CREATE INDEX, REINDEX |
 //! | [`schema`] | schemas, and in which one a name is |
 //! | [`sequence`], [`function`], [`role`] | the same of sequences, functions and roles |
-//! | [`rights`] | GRANT, REVOKE, owners; what statements of the schema take |
+//! | [`rights`] | what statements of the schema take |
+//! | [`grant`], [`memberships`], [`default_rights`] | GRANT, REVOKE: of rights, of roles, of rights on what will be made |
+//! | [`owners`], [`owned`] | ALTER … OWNER TO; REASSIGN OWNED, DROP OWNED |
 //! | [`policy`] | policies |
 //! | [`trigger`] | CREATE, ALTER, DROP TRIGGER |
 //! | [`drop`] | DROP |
@@ -31,18 +34,24 @@ mod collations;
 mod comment;
 mod composite;
 mod create_table;
+mod default_rights;
 mod domains;
 mod drop;
 mod exclusion;
 mod existing_rows;
 mod extensions;
 mod function;
+mod grant;
+mod in_use;
 mod index;
 mod like;
 mod lock_table;
 mod materialized;
+mod memberships;
 mod online;
 mod operators;
+mod owned;
+mod owners;
 mod partition;
 mod policy;
 mod range_type;
@@ -88,6 +97,7 @@ pub(crate) fn define(
     binder: &Binder<'_>,
     statement: &Statement,
 ) -> Result<CommandTag, Failure> {
+    in_use::refuse_used(frame, statement)?;
     // What the sorting of an index holds.
     let mut held = frame.services.memory.lend().account.reserve("CREATE INDEX", u64::MAX);
     let gauge = move |bytes| {
@@ -132,7 +142,9 @@ pub(crate) fn create_table_as(
     params: &[Value],
 ) -> Result<CommandTag, Failure> {
     let schema = Schema { frame };
-    if create.temporary.is_some() && schema.make_temporary_schema()? {
+    if (create.temporary.is_some() || schema.is_in_temporary(&create.name))
+        && schema.make_temporary_schema()?
+    {
         return frame.inside(|frame| {
             let types: Vec<_> = params.iter().map(verso_types::text::type_of).collect();
             let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &types);
@@ -150,7 +162,9 @@ pub(crate) fn fill_table_as(
     params: &[Value],
 ) -> Result<CommandTag, Failure> {
     let schema = Schema { frame };
-    if create.temporary.is_some() && schema.make_temporary_schema()? {
+    if (create.temporary.is_some() || schema.is_in_temporary(&create.name))
+        && schema.make_temporary_schema()?
+    {
         return frame.inside(|frame| Schema { frame }.create_table_as(Source::Bound(query), create, params));
     }
     schema.create_table_as(Source::Bound(query), create, params)

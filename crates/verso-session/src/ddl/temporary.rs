@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Object, Oid, Rights, is_temporary};
+use verso_catalog::{Object, Oid, PG_TEMP, Rights, is_temporary};
 
 use super::Schema;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use verso_parser::syntax::{CreateTable, CreateTableAs, OnCommit, QualifiedName, Statement, ViewStatement};
+use verso_parser::syntax::{
+    CollationStatement, CreateTable, CreateTableAs, OnCommit, OperatorStatement, QualifiedName, Statement,
+    TypeStatement, ViewStatement,
+};
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
 
@@ -15,10 +18,22 @@ impl Schema<'_> {
     /// The session's schema for temporary tables, made where a statement needs it. Whether it was made now: the statement
     /// then goes on in a frame that sees it.
     pub(super) fn prepare_temporary(&self, statement: &Statement) -> Result<bool, Failure> {
-        if !is_for_temporary(statement) {
+        let in_temporary = target_of(statement).is_some_and(|name| self.is_in_temporary(name));
+        if !in_temporary && !is_temporary_statement(statement) {
             return Ok(false);
         }
         self.make_temporary_schema()
+    }
+
+    /// Whether what is made of this name belongs into the session's temporary schema, which may not be there yet.
+    pub(super) fn is_in_temporary(&self, name: &QualifiedName) -> bool {
+        match name.schema_text() {
+            Some(schema) => schema == PG_TEMP,
+            None => {
+                let first = |path: &[Arc<str>]| path.first().is_some_and(|schema| **schema == *PG_TEMP);
+                first(&self.frame.services.settings.search_path)
+            }
+        }
     }
 
     pub(super) fn make_temporary_schema(&self) -> Result<bool, Failure> {
@@ -41,7 +56,7 @@ impl Schema<'_> {
             return Err(SqlError { message, ..error });
         }
         match &name.schema {
-            Some(schema) if schema.text != "pg_temp" && *schema.text != *own => {
+            Some(schema) if schema.text != PG_TEMP && *schema.text != *own => {
                 let text = "cannot create temporary relation in non-temporary schema";
                 Err(SqlError::new("42P16", text).at(name.at().start))
             }
@@ -76,18 +91,37 @@ impl Schema<'_> {
     }
 }
 
-/// Whether a statement makes something temporary.
-fn is_for_temporary(statement: &Statement) -> bool {
-    let in_temporary = |name: &QualifiedName| name.schema_text() == Some("pg_temp");
+/// Whether a statement says that what it makes is temporary.
+fn is_temporary_statement(statement: &Statement) -> bool {
     match statement {
-        Statement::CreateTable(CreateTable { temporary, name, .. })
-        | Statement::CreateTableAs(CreateTableAs { temporary, name, .. }) => {
-            temporary.is_some() || in_temporary(name)
-        }
-        Statement::CreateSequence(create) => create.temporary || in_temporary(&create.name),
-        Statement::View(ViewStatement::Create(create)) => create.temporary || in_temporary(&create.name),
+        Statement::CreateTable(CreateTable { temporary, .. })
+        | Statement::CreateTableAs(CreateTableAs { temporary, .. }) => temporary.is_some(),
+        Statement::CreateSequence(create) => create.temporary,
+        Statement::View(ViewStatement::Create(create)) => create.temporary,
         _ => false,
     }
+}
+
+/// The name of what a statement makes, where that is in a schema of the statement's choice.
+fn target_of(statement: &Statement) -> Option<&QualifiedName> {
+    Some(match statement {
+        Statement::CreateTable(create) => &create.name,
+        Statement::CreateTableAs(create) => &create.name,
+        Statement::CreateSequence(create) => &create.name,
+        Statement::CreateFunction(create) => &create.name,
+        Statement::CreateAggregate(create) => &create.name,
+        Statement::View(ViewStatement::Create(create)) => &create.name,
+        Statement::View(ViewStatement::CreateMaterialized(create)) => &create.name,
+        Statement::Type(
+            TypeStatement::CreateEnum { name, .. }
+            | TypeStatement::CreateComposite { name, .. }
+            | TypeStatement::CreateRange { name, .. }
+            | TypeStatement::Collation(CollationStatement::Create { name, .. })
+            | TypeStatement::Operator(OperatorStatement::Create { name, .. }),
+        ) => name,
+        Statement::Type(TypeStatement::CreateDomain(create)) => &create.name,
+        _ => return None,
+    })
 }
 
 /// Notes that the transaction has changed or dropped something temporary, as its locks tell.

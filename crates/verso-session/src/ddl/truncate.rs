@@ -16,12 +16,25 @@ use verso_planner::errors::{SqlError, sqlstate};
 impl Schema<'_> {
     /// Empties tables at once. Those that refer to them have to be among them, or go along with CASCADE.
     pub(super) fn truncate(&self, binder: &Binder<'_>, truncate: &Truncate) -> Result<CommandTag, Failure> {
-        let mut tables = Vec::new();
-        for name in &truncate.tables {
+        let mut tables: Vec<Arc<TableDef>> = Vec::new();
+        for (name, only) in &truncate.tables {
             let table = binder.target(name)?;
+            if tables.iter().any(|known| known.oid == table.oid) {
+                continue;
+            }
             self.needs(Object::Relation(table.oid), Rights::TRUNCATE, "table", &table.name)?;
             self.refuse_reserved(&table)?;
-            tables.extend(table.with_partitions());
+            if *only && table.partitioned.is_some() {
+                let text = "cannot truncate only a partitioned table";
+                let hint =
+                    "Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly.";
+                return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).with_hint(hint).into());
+            }
+            for table in table.with_partitions() {
+                if tables.iter().all(|known| known.oid != table.oid) {
+                    tables.push(table);
+                }
+            }
         }
         let mut next = 0;
         while let Some(table) = tables.get(next).cloned() {

@@ -8,6 +8,7 @@ use verso_catalog::{
 use verso_types::SqlType;
 
 use super::composite::refuse_pseudo;
+use super::create_table::default_text;
 use super::{Schema, options, text};
 use crate::client::CommandTag;
 use crate::client::tag;
@@ -68,8 +69,7 @@ impl Schema<'_> {
         let known = view.columns.iter().find(|known| *known.name == *column.text);
         let kept: Option<Arc<str>> = match (default, known) {
             (Some((expr, text)), Some(known)) => {
-                let bind = |binder: &Binder<'_>| binder.default_value(expr, &column.text, &known.ty);
-                Some(binder.kept_text(expr, text, bind)?.0.into())
+                default_text(binder, (expr, text), &column.text, known.declared())?
             }
             _ => None,
         };

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use verso_catalog::{
     BuiltInTrigger, CatalogSnapshot, ColumnDef, FunctionDef, FunctionLanguage, TableDef, TriggerDef,
@@ -39,6 +40,18 @@ impl Services {
         }
     }
 
+    /// A cancel is called what it was: of a timeout, or somebody's wish.
+    pub(crate) fn tell_reason(&self, error: &mut SqlError) {
+        // A COPY that its client breaks off, and a RAISE, have the same code, and words of their own.
+        if error.sqlstate == sqlstate::QUERY_CANCELED
+            && error.message == "canceling statement due to user request"
+            && self.info.cancel_flag().load(Ordering::Relaxed)
+        {
+            let reason = self.info.reason().error();
+            (error.sqlstate, error.message) = (reason.sqlstate, reason.message);
+        }
+    }
+
     /// What `plpgsql.variable_conflict` says, where that is not the usual.
     fn variable_conflict(&self) -> Option<PlConflict> {
         match self.settings.show_asked("plpgsql.variable_conflict")?.as_str() {
@@ -51,6 +64,7 @@ impl Services {
     /// A body, parsed, with what the settings say of it.
     pub(crate) fn body(&self, name: &str, text: &str) -> Result<PlBlock, SqlError> {
         let block = parse_function_body(name, text)?;
+        SqlError::check_databases(&block.databases, self.database())?;
         Ok(PlBlock { conflict: block.conflict.or_else(|| self.variable_conflict()), ..block })
     }
 
@@ -69,6 +83,10 @@ impl Services {
                 let line = || format!("SQL function \"{}\" during inlining", function.name);
                 let statements =
                     function_statements(function).map_err(|error| error.with_context(&line()))?;
+                for statement in &statements {
+                    SqlError::check_databases(&statement.databases, self.database())
+                        .map_err(|error| error.with_context(&line()))?;
+                }
                 return bind_sql_function(function, &statements, catalog, &style);
             }
             let block = self.body(&function.name, &function.body)?;
@@ -144,7 +162,8 @@ impl Binding for Services {
     }
 
     fn describe_error(&self, error: &ExecError) -> Described {
-        let error = SqlError::from(error.clone());
+        let mut error = SqlError::from(error.clone());
+        self.tell_reason(&mut error);
         let subject = error.subject.map(|subject| *subject).unwrap_or_default();
         Described {
             sqlstate: error.sqlstate.into(),
@@ -181,6 +200,7 @@ impl Binding for Services {
         let style = self.style();
         let bind = || {
             let Some(parsed) = parse_script(&text[part.clone()])?.pop() else { return Ok(None) };
+            SqlError::check_databases(&parsed.databases, self.database())?;
             let mut parsed = parsed.statement;
             if let Statement::Query(query) = &mut parsed {
                 query.places = places;

@@ -117,15 +117,20 @@ pub(crate) struct Services {
     pub(crate) owed: OwedWait,
     /// The owner of the function that runs with its owner's rights.
     pub(crate) acting: Cell<Option<Oid>>,
-    /// Statements that defined something within the running one, and whether one of them runs.
+    /// Statements that defined something within the running one, in the transaction that runs.
     pub(crate) defined: Cell<u32>,
+    /// How often the running statement was to go by another catalog behind the end of a transaction in it.
+    pub(crate) renewed: Cell<u32>,
     /// How many settings the running statement has asked for.
     pub(crate) asked: Cell<u32>,
     /// Blocks with handlers that run, by their savepoints.
     blocks: RefCell<Marks<BlockBegin>>,
     /// How many statements of functions have run in the session: a transaction in which none has may change its modes.
     pub(crate) embedded: Cell<u64>,
+    /// Whether a statement that defines something runs within another one.
     pub(crate) defining: Cell<bool>,
+    /// The tables that statements around it use, which it leaves as they are.
+    pub(crate) in_use: RefCell<Vec<Oid>>,
     /// The schema whose CREATE SCHEMA runs the statement: the first of the search path.
     pub(crate) creating: RefCell<Option<Arc<str>>>,
     /// The catalog behind them.
@@ -183,10 +188,12 @@ impl Services {
             owed: OwedWait::default(),
             acting: Cell::new(None),
             defined: Cell::new(0),
+            renewed: Cell::new(0),
             asked: Cell::new(0),
             blocks: RefCell::default(),
             embedded: Cell::new(0),
             defining: Cell::new(false),
+            in_use: RefCell::default(),
             creating: RefCell::default(),
             redefined: RefCell::default(),
             portals: verso_exec::Portals::default(),
@@ -253,7 +260,8 @@ impl Services {
             opened: &self.opened,
             deferred: &self.deferred,
             contended: &self.contended,
-            catalog: (&self.instance.catalog, version),
+            catalog: &self.instance.catalog,
+            version: Cell::new(version),
             colocates: self.instance.colocates.load(Ordering::Relaxed),
             compresses: self.instance.compresses.load(Ordering::Relaxed),
             time_zone: &self.settings.time_zone,

@@ -39,6 +39,14 @@ impl Signals for Services {
         Ok(self.owner.sleep(duration)?)
     }
 
+    fn ends_session(&self) -> bool {
+        self.info.ending().is_some()
+    }
+
+    fn forget_cancel(&self) {
+        self.info.clear();
+    }
+
     fn wait_durable(&self) -> Result<u64, ExecError> {
         let engine = &self.instance.engine;
         let end = engine.logged();

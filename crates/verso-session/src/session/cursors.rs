@@ -9,7 +9,7 @@ use crate::client::{Collect, CommandTag, Nowhere, OutputColumn, StatementSink, t
 use crate::cursors::{Places, SqlCursor, backward, check_query, placed, served, tables_placed};
 use crate::plans::Job;
 use crate::portal::{Portal, PortalEnd};
-use crate::transaction::{Block, Transaction};
+use crate::transaction::Block;
 use verso_parser::syntax::{Cursor, Direction, Fetch, Name};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -23,9 +23,7 @@ impl Session {
     ) -> Result<CommandTag, SqlError> {
         let name = &cursor.name.text;
         check_query(cursor)?;
-        let Transaction { series, autocommit, .. } = self.transaction;
-        let block = series || !autocommit || self.transaction.is_open();
-        if !block && !cursor.hold {
+        if !self.transaction.is_in_block() && !cursor.hold {
             let text = "DECLARE CURSOR can only be used in transaction blocks";
             return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
         }

@@ -206,7 +206,8 @@ impl Session {
         let commit = !matches!(ending, Ending::Rollback);
         self.services.transaction.set(None);
         self.services.info.transaction_started.store(0, Ordering::Relaxed);
-        if self.is_timed {
+        // A procedure may have set the timeout for its next transactions, and failed.
+        if self.is_timed || self.services.has_ended.get() {
             self.services.info.set_transaction_deadline(None);
         }
         let result = if commit { self.prepare_end(&mut active, ending) } else { Ok(()) };

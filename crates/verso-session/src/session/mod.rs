@@ -177,6 +177,10 @@ impl Session {
         let mut places = Places::of(sql);
         let result = (0..=last).try_for_each(|number| {
             let parsed = script.take(number)?;
+            if let Err(error) = SqlError::check_databases(&parsed.databases, self.services.database()) {
+                self.fail_transaction();
+                return Err(error);
+            }
             let job = Job::of(&parsed, sql, params);
             let byte = Some(places.byte_of(job.at.start as usize));
             // The last statement ends the block before the client hears that it is done.

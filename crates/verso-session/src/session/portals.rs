@@ -355,10 +355,11 @@ impl Session {
             frame.services.may_restart.set(false);
             let Some(open) = &mut open else { return Err(SqlError::internal("not open").into()) };
             let Some(max_rows) = max_rows else { return Ok(false) };
-            results.begin(&open.ready.planned.columns)?;
-            let ended = open.send(frame, max_rows, results, &mut count);
+            results.begin(&open.ready.planned.columns);
+            let ended = open.send(frame, max_rows, results, &mut count)?;
+            results.finish()?;
             frame.keep_plan(&open.ready.planned, None);
-            ended
+            Ok(ended)
         };
         let more = loop {
             self.services.may_restart.set(active.state.restarts() && tries < RESTARTS_MAX);

@@ -45,7 +45,7 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<Done, SqlError> {
         // In a transaction of its own a block may end it; of several statements that are one transaction none may.
-        let alone = !self.transaction.is_open() && self.transaction.autocommit && !self.transaction.several;
+        let alone = !self.transaction.is_in_block();
         self.services.may_end.set(alone && matches!(job.statement, Statement::Do(_) | Statement::Call(_)));
         self.services.has_ended.set(false);
         self.ensure_active_for(job.prepared.is_some_and(Prepared::only_reads))?;
@@ -55,11 +55,11 @@ impl Session {
         let state = &mut active.state;
         state.pristine = false;
         let lifted = state.modes.read_only && maintains(job.statement);
-        if state.block == Block::Statement && matches!(job.statement, Statement::LockTable(_)) {
+        if alone && matches!(job.statement, Statement::LockTable(_)) {
             let text = "LOCK TABLE can only be used in transaction blocks";
             return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
         }
-        if state.block == Block::Statement && matches!(job.statement, Statement::SetConstraints(_)) {
+        if alone && matches!(job.statement, Statement::SetConstraints(_)) {
             let text = "SET CONSTRAINTS can only be used in transaction blocks";
             self.services.notices.warn(sqlstate::NO_ACTIVE_TRANSACTION, text);
         }
@@ -160,6 +160,7 @@ impl Session {
             self.services.notify.return_to(said);
             let last = results.sent || self.services.has_ended.get();
             if !conflict || !active.state.restarts() || last || tries > RESTARTS_MAX {
+                results.fail();
                 return Err(error);
             }
             tries += 1;
@@ -222,6 +223,7 @@ impl Session {
         let txn = &active.txn;
         // A frame takes the catalog anew: what functions of an earlier one defined is in it.
         self.services.defined.set(0);
+        self.services.renewed.set(0);
         self.services.asked.set(0);
         self.services.redefined.take();
         self.services.refresh_catalog(&txn.borrow())?;

@@ -102,6 +102,7 @@ impl Session {
     fn prepare_quietly(&mut self, sql: &str, types: &[Option<SqlType>]) -> Option<Prepared> {
         let mut statements = parse_script(sql).ok()?;
         let parsed = statements.pop().filter(|_| statements.is_empty())?;
+        SqlError::check_databases(&parsed.databases, self.services.database()).ok()?;
         if !is_plain(&parsed.statement) {
             return None;
         }

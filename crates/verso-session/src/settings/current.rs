@@ -332,16 +332,20 @@ impl SessionSettings {
     }
 
     /// A transaction ends within the running statement: what the statement has asked for locally is over, and with a
-    /// rollback all that it has asked for since the transaction began (1, 2).
-    pub(crate) fn end_asked(&self, committed: bool) {
-        let Some(Asked { changes, kept, .. }) = self.asked.take() else { return };
+    /// rollback all that it has asked for since the transaction began (1, 2). Whether some of it is over.
+    pub(crate) fn end_asked(&self, committed: bool) -> bool {
+        let Some(Asked { changes, kept, .. }) = self.asked.take() else { return false };
+        let before = changes.len();
         let since = changes.into_iter().enumerate();
         for (_, (change, local)) in since.filter(|(at, (.., local))| *at < kept || committed && !local) {
             self.ask_again(change, local);
         }
-        if let Some(asked) = &mut *self.asked.borrow_mut() {
-            asked.kept = asked.changes.len();
+        let mut asked = self.asked.borrow_mut();
+        let after = asked.as_ref().map_or(0, |asked| asked.changes.len());
+        if let Some(asked) = &mut *asked {
+            asked.kept = after;
         }
+        after != before
     }
 
     /// From which level on messages go to the client, and what the log gets of them, as the running statement has asked

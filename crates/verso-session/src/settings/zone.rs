@@ -1,6 +1,7 @@
-//! Time zones that are a distance from Greenwich: `SET TIME ZONE -7`, `SET TIME ZONE INTERVAL '-08:00'`.
+//! Time zones: by name, and as a distance from Greenwich: `SET TIME ZONE -7`, `SET TIME ZONE INTERVAL '-08:00'`.
 
-use verso_types::datetime::{parse_interval, zone_of_offset};
+use verso_types::TimeZone;
+use verso_types::datetime::{parse_interval, time_zone, zone_of_offset};
 
 /// The name of the zone that a number of hours or an interval means; none for the name of a zone.
 ///
@@ -21,4 +22,12 @@ pub(super) fn fixed(value: &str) -> Result<Option<String>, String> {
     }
     let seconds = i32::try_from(interval.micros / 1_000_000);
     Ok(seconds.ok().map(zone_of_offset))
+}
+
+/// The zone that a name means.
+pub(super) fn of_name(text: &str) -> Option<TimeZone> {
+    if text.eq_ignore_ascii_case("utc") || text.eq_ignore_ascii_case("z") {
+        return Some(TimeZone::UTC);
+    }
+    time_zone(text).ok()
 }

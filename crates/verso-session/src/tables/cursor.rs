@@ -6,10 +6,10 @@ use std::sync::Arc;
 use verso_catalog::packs::{Pack, Unpack, Wanted, stored_ids};
 use verso_catalog::{ColumnDef, IndexDef, Oid, TableDef};
 use verso_exec::error::Result;
-use verso_exec::exec::{ChangeCursor, FoundRecords, Gathering, TableCursor};
+use verso_exec::exec::{ChangeCursor, FoundRecords, Gathering, LockRows, TableCursor};
 use verso_storage::heap::{Condition, Draw, Heap, HeapScan, ScanBatch, ScanSpec};
 use verso_storage::index::{CandidateScan, Index, IndexScan, IndexScanSpec, KeyRange};
-use verso_storage::{RecordId, SnapshotReader, StorageError, Txn};
+use verso_storage::{RecordId, RecordLockMode, SnapshotReader, StorageError, Txn, WaitPolicy};
 use verso_types::{Batch, Physical, SqlType, Value};
 
 use super::EngineTables;
@@ -488,6 +488,12 @@ impl ChangeCursor for Changer<'_> {
         let record = self.row.rows.records[row as usize];
         let index = self.tables.index(&self.heap, index)?;
         Ok(index.is_held(&self.tables.txn.borrow(), &self.heap, key, record)?)
+    }
+
+    fn hold(&mut self, table: &TableDef, rows: &[u32], mode: RecordLockMode) -> Result<Vec<u32>> {
+        let records: Vec<RecordId> = rows.iter().map(|row| self.row.rows.records[*row as usize]).collect();
+        let locked = self.tables.lock_rows(table, &records, mode, WaitPolicy::Block)?;
+        Ok(locked.into_iter().map(|at| rows[at as usize]).collect())
     }
 
     fn reread(&mut self, rows: &[u32]) -> Result<()> {

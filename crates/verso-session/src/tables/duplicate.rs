@@ -30,6 +30,10 @@ impl EngineTables<'_> {
             let shows = self.shows_key(table, &error);
             return excluded(self.engine, &self.txn.borrow(), table, words, error, shows);
         }
+        if let StorageError::IndexRowTooLarge { index, size, limit } = error {
+            let definition = table.indexes.iter().find(|definition| definition.object == index);
+            return definition.map_or_else(|| error.into(), |its| too_long(&its.name, size, limit));
+        }
         let StorageError::Unique { index, record } = error else { return error.into() };
         let definition = table.indexes.iter().find(|definition| definition.object == index);
         let Some(definition) = definition else { return unnamed(self.engine, error) };
@@ -44,7 +48,12 @@ impl EngineTables<'_> {
     /// Names the constraint behind a duplicate that storage found at the end of a statement; other errors are as they were. The
     /// transaction is not borrowed.
     pub(crate) fn explain(&self, error: StorageError) -> ExecError {
-        if !matches!(error, StorageError::Unique { .. } | StorageError::Excluded { .. }) {
+        if !matches!(
+            error,
+            StorageError::Unique { .. }
+                | StorageError::Excluded { .. }
+                | StorageError::IndexRowTooLarge { .. }
+        ) {
             return error.into();
         }
         let txn = self.txn.borrow();
@@ -113,6 +122,12 @@ fn unnamed(engine: &Engine, error: StorageError) -> ExecError {
         }
         None => error.into(),
     }
+}
+
+/// The error of a key that is too long for its index.
+fn too_long(index: &str, size: u64, limit: u64) -> ExecError {
+    let text = format!("index row size {size} exceeds maximum {limit} for index \"{index}\"");
+    ExecError::raised("54000", text)
 }
 
 /// The key that the newest version of a record has.
@@ -210,7 +225,9 @@ pub(crate) fn explain_unique(
     error: StorageError,
 ) -> ExecError {
     let index = match error {
-        StorageError::Unique { index, .. } | StorageError::Excluded { index, .. } => index,
+        StorageError::Unique { index, .. }
+        | StorageError::Excluded { index, .. }
+        | StorageError::IndexRowTooLarge { index, .. } => index,
         error => return error.into(),
     };
     let found = catalog.tables().find_map(|table| {
@@ -218,6 +235,9 @@ pub(crate) fn explain_unique(
         Some((table, definition))
     });
     let Some((table, definition)) = found else { return unnamed(engine, error) };
+    if let StorageError::IndexRowTooLarge { size, limit, .. } = error {
+        return too_long(&definition.name, size, limit);
+    }
     let shows = shows_key(catalog, table, &error);
     let words = Words { catalog: Some(catalog), time_zone };
     let StorageError::Unique { record, .. } = error else {

@@ -27,7 +27,7 @@ mod reference;
 mod reserve;
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use verso_catalog::packs::{Pack, Wanted, stored_ids};
@@ -72,8 +72,10 @@ pub(crate) struct EngineTables<'t> {
     pub deferred: &'t RefCell<Deferred>,
     /// Tables with rows that others have changed since the statement's snapshot, for who runs it again.
     pub contended: &'t RefCell<Vec<ObjectId>>,
-    /// The definitions, and the version of them that the statement was bound with.
-    pub catalog: (&'t Catalog, u64),
+    /// The definitions.
+    pub catalog: &'t Catalog,
+    /// The version of them that the statement was bound with, or its body behind the last end of a transaction in it.
+    pub version: Cell<u64>,
     /// Whether tables without an option of their own place together what one transaction writes.
     pub colocates: bool,
     /// Whether cold pages of tables without an option of their own are packed by themselves.
@@ -178,6 +180,11 @@ impl EngineTables<'_> {
         self.engine.set_packing(heap, self.compresses(table));
     }
 
+    /// What is bound from now on goes by this version of the definitions.
+    pub(crate) fn know(&self, version: u64) {
+        self.version.set(version);
+    }
+
     /// Whether cold pages of the table are packed by themselves.
     fn compresses(&self, table: &TableDef) -> bool {
         match table.options.get("compress") {
@@ -237,8 +244,7 @@ impl EngineTables<'_> {
 
     /// Whether the table, just locked, is still what the statement takes it for.
     pub(crate) fn check_definition(&self, txn: &mut Txn, table: &TableDef) -> Result<()> {
-        let (catalog, version) = self.catalog;
-        if table.is_system() || catalog.is_current(table, version, txn)? {
+        if table.is_system() || self.catalog.is_current(table, self.version.get(), txn)? {
             return Ok(());
         }
         txn.forget_lock(table.heap);
@@ -256,8 +262,7 @@ impl EngineTables<'_> {
             self.services.temporary.note_touched();
         }
         self.engine.lock_table(&mut txn, sequence.object, mode, WaitPolicy::Block)?;
-        let (catalog, version) = self.catalog;
-        if catalog.is_current_sequence(sequence, version, &txn)? {
+        if self.catalog.is_current_sequence(sequence, self.version.get(), &txn)? {
             return Ok(());
         }
         txn.forget_lock(sequence.object);

@@ -31,7 +31,7 @@ impl EngineTables<'_> {
             return Err(ExecError::raised("22023", text));
         }
         let held = self.txn.borrow().past(number).map_err(|error| self.too_old(error))?;
-        if !self.catalog.0.was(table, number)? {
+        if !self.catalog.was(table, number)? {
             let text = format!("the definition of table \"{}\" has changed since then", table.name);
             return Err(TypeError::new("0A000", text)
                 .with_detail("Rows are read only as of states in which the table had the same columns.")

@@ -112,6 +112,12 @@ impl Transaction {
         self.active.is_some()
     }
 
+    /// Whether a statement that begins is part of more than itself: of a transaction that is open or always about to begin, or
+    /// of several statements of one text.
+    pub(crate) fn is_in_block(&self) -> bool {
+        self.is_open() || !self.autocommit || self.several
+    }
+
     /// Takes the open one out, to end it.
     pub(crate) fn take(&mut self) -> Option<Box<Active>> {
         self.active.take()

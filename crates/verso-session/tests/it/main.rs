@@ -6,6 +6,7 @@ mod campaign;
 mod cursors;
 mod definitions;
 mod direct;
+mod ends;
 mod experiment;
 mod flushes;
 mod generated;

@@ -286,6 +286,26 @@ fn statements_around_a_query_take_its_parameters() {
     assert_eq!(types(&mut client, "CREATE TABLE w AS SELECT $2::int"), Err("42P18"));
 }
 
+/// A first statement by the extended protocol is in no block, whatever follows it up to the Sync.
+#[test]
+fn what_wants_a_block_is_refused_outside_of_one() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int)");
+    for sql in ["DECLARE c CURSOR FOR SELECT 1", "LOCK TABLE t"] {
+        assert_eq!(client.prepared(sql, &[]).expect_err(sql).sqlstate, "25P01", "{sql}");
+        client.session.sync().expect("a Sync");
+    }
+    let told = client.prepared("SET CONSTRAINTS ALL DEFERRED", &[]).expect("SET CONSTRAINTS");
+    assert!(told[0].ends_with("SET CONSTRAINTS can only be used in transaction blocks"), "{told:?}");
+    client.prepared("DECLARE h CURSOR WITH HOLD FOR SELECT 1", &[]).expect("DECLARE");
+    client.run("CLOSE h; BEGIN");
+    client.prepared("DECLARE c CURSOR FOR SELECT 1", &[]).expect("DECLARE");
+    client.prepared("LOCK TABLE t", &[]).expect("LOCK TABLE");
+    assert_eq!(client.prepared("SET CONSTRAINTS ALL DEFERRED", &[]).expect("SET CONSTRAINTS").len(), 1);
+    client.run("ROLLBACK");
+}
+
 #[test]
 fn values_as_the_binary_protocol_carries_them() {
     let world = World::new();

@@ -249,6 +249,46 @@ fn idle_and_long_transactions_end_their_session() {
 }
 
 #[test]
+fn each_transaction_of_a_procedure_has_its_own_timeout() {
+    let (world, hand) = Hand::world();
+    let mut client = world.connect();
+    client.run("SET transaction_timeout = '1000000s'");
+    let works = "PERFORM count(*) FROM generate_series(1, 100000)";
+    let commits = format!("DO $$ BEGIN FOR i IN 1..100 LOOP {works}; COMMIT; END LOOP; END $$");
+    let start = hand.nanos.load(Ordering::SeqCst);
+    hand.runs(|| client.run(&commits));
+    let took = hand.nanos.load(Ordering::SeqCst) - start;
+    client.run(&format!("SET transaction_timeout = '{}ms'", took / 1_000_000 / 3));
+    hand.runs(|| client.run(&commits));
+    let long = commits.replace("COMMIT; ", "");
+    assert_eq!(hand.runs(|| client.fails(&long)).0, "25P04");
+}
+
+#[test]
+fn a_handler_that_catches_a_cancel_goes_on() {
+    let (world, hand) = Hand::world();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a text); SET statement_timeout = '1s'");
+    let caught = "DO $$ BEGIN
+        BEGIN LOOP NULL; END LOOP; EXCEPTION WHEN query_canceled THEN INSERT INTO t VALUES (SQLERRM); END;
+        FOR i IN 1..1000 LOOP INSERT INTO t VALUES ('after'); END LOOP;
+    END $$";
+    hand.runs(|| client.run(caught));
+    assert_eq!(client.value("SELECT count(*) FROM t"), "1001");
+    let told = "SELECT a FROM t WHERE a <> 'after'";
+    assert_eq!(client.value(told), "canceling statement due to statement timeout");
+    // What is told again is told as it was.
+    let again = "DO $$ BEGIN LOOP NULL; END LOOP; EXCEPTION WHEN query_canceled THEN RAISE; END $$";
+    let late = ("57014", "canceling statement due to statement timeout".to_string());
+    assert_eq!(hand.runs(|| client.fails(again)), late);
+    // What ends the session is caught by none.
+    client.run("SET statement_timeout = 0; SET transaction_timeout = '1s'");
+    let all = "DO $$ BEGIN LOOP BEGIN LOOP NULL; END LOOP;
+        EXCEPTION WHEN query_canceled OR OTHERS THEN NULL; END; END LOOP; END $$";
+    assert_eq!(hand.runs(|| client.fails(all)).0, "25P04");
+}
+
+#[test]
 fn a_session_that_idles_outside_of_a_transaction_ends() {
     let (world, hand) = Hand::world();
     let mut busy = world.connect();

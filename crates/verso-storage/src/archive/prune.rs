@@ -67,8 +67,10 @@ pub fn prune_archive(
     }
     let needed = plans.iter().map(|plan| plan.manifest.report.end).min().unwrap_or(Lsn::ZERO);
     let mut report = PruneReport { database: one.database(), files: Vec::new(), bytes: 0, first: Lsn::ZERO };
+    let last = one.archived().last().map(|file| file.first);
     for file in one.archived() {
-        if file.last > needed {
+        // The last one stays in any case: an archive without log is taken for one that has lost it.
+        if file.last > needed || Some(file.first) == last {
             report.first = file.first;
             break;
         }

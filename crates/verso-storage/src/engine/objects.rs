@@ -13,7 +13,7 @@ use crate::mini::Mini;
 use crate::page::ObjectId;
 use crate::rules::{Rule, disabled};
 use crate::sequence::{self, Sequence, SequenceSpec};
-use crate::space::ExtentKind;
+use crate::space::{ExtentKind, Growth};
 use crate::txn::frame::Voidable;
 use crate::txn::transaction::{Txn, note_object};
 use crate::unlogged::Load;
@@ -213,6 +213,7 @@ impl Engine {
         if let Some(frame) = txn.frame() {
             frame.voids.push(Voidable { pointer, own_value: None });
         }
+        txn.forbids_nothing(object);
         Ok(())
     }
 
@@ -347,6 +348,11 @@ impl Engine {
         let (spec, _) = Index::read_spec(shared, object, root)?;
         let list = shared.heap(spec.table)?.indexes.list();
         list.iter().find(|index| index.object() == object).cloned().ok_or_else(missing)
+    }
+
+    /// Sets how large extents of a table are from now on.
+    pub fn set_growth(&self, object: ObjectId, growth: Growth) {
+        self.shared().space.set_growth(object, growth);
     }
 }
 

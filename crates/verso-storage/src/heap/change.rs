@@ -1,59 +1,37 @@
 //! Updates and deletes, a page at a time.
 //!
-//! V1. A change writes in place and links one immutable entry with the old values; bulk changes link one entry for
-//!     many records.
-//! V3. A later change by the same transaction to columns its own entries already hold adds nothing; for further columns
-//!     it links a continuation whose prior writer is the transaction itself. A value outside of the page that it replaces
-//!     goes at once; where a savepoint's image still needs it, an entry of its own gets it, to be freed as other old values
-//!     are.
 //! A writer that finds another active writer, or an explicit lock, waits in the record's queue with no latch held; a dead
 //! writer is backed out first; one that committed behind the snapshot's back is a conflict: the transaction fails (first
 //! updater wins), or, at the levels that take a snapshot for each statement, the record is locked as it is now and
-//! handed back to be looked at again.
+//! handed back to be looked at again. What the change itself does, once nothing stands in its way, is in `latched_change`.
 
-use std::borrow::Cow;
 use std::ops::Range;
-use std::slice;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
 use verso_types::Batch;
 
 use super::ahead::{self, Ahead};
-use super::apply::{self, CLEAR_LIVE, EACH, UNIFORM};
+use super::apply;
 use super::changed::RowCounts;
-use super::image::{self, Image};
+use super::image::Image;
 use super::insert::variable;
-use super::layout::{MAX_WRITER, PageLayout};
 use super::link::bytes_of_rows;
-use super::owners::{Link, Owners, rank};
+use super::obstacle::Obstacle;
+use super::owners::Owners;
 use super::read::ScanBatch;
-use super::slice::encode_column;
 use super::slots::Slots;
 use super::table::Heap;
-use super::value_slot::ValueSlot;
-use super::{companion, moved, overflow, undo};
+use super::{overflow, undo};
 use crate::StorageError;
 use crate::index::maintain;
 use crate::lock::{Place, RecordLockMode, Request, WaitPolicy};
-use crate::mini::{Mini, PageHandle};
-use crate::page::bytes::u64_at;
-use crate::page::{Flaw, PageKind, RecordId, TxnId, header};
-use crate::rules::{Rule, disabled};
-use crate::shared::Shared;
-use crate::txn::frame::{ImageRun, OwnValue};
+use crate::page::{PageKind, RecordId, TxnId, header};
+use crate::txn::ReadView;
 use crate::txn::transaction::Txn;
-use crate::txn::{ReadView, TxnState};
-use crate::version::entry::VersionPointer;
-use crate::wal::RecordKind;
-
-/// Most replaced values that go with one change of a page; the room in the log for them is a mini-transaction's usual one.
-/// Values beyond wait for the retirement of an entry.
-const FREED_TOGETHER: usize = 1024;
 
 /// What happens to the records.
 #[derive(Clone, Copy)]
-enum Change<'a> {
+pub(super) enum Change<'a> {
     /// `columns` get row `rows[i]` of `values`.
     Update {
         columns: &'a [u16],
@@ -85,16 +63,6 @@ impl Change<'_> {
         let Change::Update { values, .. } = self else { return 0 };
         values.columns.iter().map(|column| bytes_of_rows(column, rows.clone())).sum()
     }
-}
-
-/// What stands in the way of a change.
-enum Obstacle {
-    /// A writer that has not ended, or (the own transaction, or none) an explicit lock.
-    Occupied { slot: u16, writer: TxnId },
-    /// What a dead writer left.
-    Dead(TxnId),
-    /// The record was changed behind the snapshot's back; whether there still is one.
-    Conflict { slot: u16, by: TxnId, live: bool },
 }
 
 /// The order of the records of a batch that came in another one, as an index gives them.
@@ -470,277 +438,5 @@ impl Heap {
                 }
             }
         }
-    }
-
-    /// Locks those of the transaction's own records whose entries do not say that their key changes, though it does now:
-    /// what the change adds to them may be no entry at all (V3).
-    #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
-    fn lock_hidden(
-        &self,
-        shared: &Shared,
-        txn: &Txn,
-        page: &[u8],
-        layout: &PageLayout,
-        page_index: u32,
-        own: &[u16],
-        passes: bool,
-    ) -> Result<(), StorageError> {
-        let mut hidden: SmallVec<[u16; 8]> = SmallVec::new();
-        for slot in own {
-            let back = VersionPointer(u64_at(page, layout.back + usize::from(*slot) * 8));
-            if self.strength(shared, txn.id, *slot, back)? != RecordLockMode::Update {
-                hidden.push(*slot);
-            }
-        }
-        if !hidden.is_empty() {
-            let mode = RecordLockMode::Update;
-            let denied =
-                shared.locks.lock_slots(&txn.owner, self, page_index, &hidden, mode, passes, |_| true);
-            debug_assert_eq!(denied, None, "nobody stood in the way under the same latch");
-        }
-        Ok(())
-    }
-
-    /// The first that stands in the way.
-    #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
-    fn obstacle(
-        &self,
-        shared: &Shared,
-        txn: &Txn,
-        view: &ReadView,
-        page: &[u8],
-        layout: &PageLayout,
-        page_index: u32,
-        slots: &[u16],
-        owners: &Owners,
-        strength: RecordLockMode,
-    ) -> Option<Obstacle> {
-        let own = txn.id;
-        let undisturbed = TxnId(u64_at(page, MAX_WRITER)) < view.all_below();
-        let live = |slot| apply::is_live(page, layout, slot);
-        let stands = |writer| {
-            !undisturbed && writer != own && !view.visible_committed(writer) && !disabled(Rule::FirstUpdater)
-        };
-        let obstacle = |slot, writer| {
-            Some(match shared.transactions.state(writer) {
-                TxnState::Committed => Obstacle::Conflict { slot, by: writer, live: live(slot) },
-                TxnState::Active if view.sees_logged() && shared.transactions.is_logged(writer) => {
-                    Obstacle::Conflict { slot, by: writer, live: live(slot) }
-                }
-                TxnState::Active | TxnState::Limbo => Obstacle::Occupied { slot, writer },
-                TxnState::Dead => Obstacle::Dead(writer),
-            })
-        };
-        if let Owners::Alike((writer, _)) = owners {
-            let writer = TxnId(*writer);
-            if stands(writer) {
-                return obstacle(slots[0], writer);
-            }
-            if let Some(slot) = apply::first_dead(page, layout, Slots::from_list(slots)) {
-                return Some(Obstacle::Conflict { slot, by: writer, live: false });
-            }
-        } else {
-            let mut last = TxnId::NONE;
-            for (rank, slot) in slots.iter().enumerate() {
-                let writer = TxnId(owners.get(rank).0);
-                if writer != last && stands(writer) {
-                    return obstacle(*slot, writer);
-                }
-                last = writer;
-                if !live(*slot) {
-                    return Some(Obstacle::Conflict { slot: *slot, by: writer, live: false });
-                }
-            }
-        }
-        // R1: the page's latch orders this with those who lock.
-        let (pages, passes) = (self.locks_pages(), view.sees_logged());
-        if self.explicit_locks.load(std::sync::atomic::Ordering::Relaxed) == 0 && !pages {
-            return None;
-        }
-        let is_own = |slot| u64_at(page, layout.writer + usize::from(slot) * 8) == own.0;
-        let slot = if pages {
-            shared.locks.lock_slots(&txn.owner, self, page_index, slots, strength, passes, is_own)?
-        } else {
-            shared.locks.denied(&txn.owner, self.object, page_index, slots, strength, passes, is_own)?
-        };
-        Some(Obstacle::Occupied { slot, writer: if is_own(slot) { own } else { TxnId::NONE } })
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
-    fn change_latched<'e>(
-        &'e self,
-        shared: &'e Shared,
-        txn: &mut Txn,
-        mut mini: Mini<'e>,
-        home: PageHandle,
-        layout: &PageLayout,
-        page_index: u32,
-        slots: &[u16],
-        (own, fresh): (&[u16], &[u16]),
-        mut owners: Owners,
-        image: Option<ImageRun>,
-        change: Change<'_>,
-        (purge, changes_key): (bool, bool),
-        ahead: &mut Ahead,
-    ) -> Result<(), StorageError> {
-        let id = txn.id;
-        let columns: &[u16] = match change {
-            Change::Update { columns, .. } => columns,
-            Change::Delete => &[],
-        };
-        let saved = maintain::saved_columns(self, columns);
-        let corrupt = |flaw: Flaw| StorageError::corrupt(self.root, self.object, flaw);
-        let is_delete = matches!(change, Change::Delete);
-
-        // V1, V3: which columns need an entry, for which records.
-        let mut links: SmallVec<[Link<'_>; 1]> = SmallVec::new();
-        if !fresh.is_empty() {
-            links.push((Cow::Borrowed(fresh), saved.clone()));
-        }
-        if own.is_empty() {
-        } else if is_delete {
-            links.push((Cow::Borrowed(own), SmallVec::new()));
-        } else if disabled(Rule::V3) {
-            links.push((Cow::Borrowed(own), saved.clone()));
-        } else {
-            let mut memo: Option<(u64, SmallVec<[u16; 8]>)> = None;
-            for slot in own {
-                let back = owners.get(rank(slots, *slot)).1;
-                if memo.as_ref().is_none_or(|(pointer, _)| *pointer != back) {
-                    let (missing, whole_run) =
-                        self.missing_columns(shared, id, VersionPointer(back), *slot, &saved)?;
-                    if whole_run && matches!(owners, Owners::Alike(_)) {
-                        // One answer for all.
-                        if !missing.is_empty() {
-                            links.push((Cow::Borrowed(own), missing));
-                        }
-                        break;
-                    }
-                    memo = Some((if whole_run { back } else { u64::MAX }, missing));
-                }
-                let missing = &memo.as_ref().expect("set above").1;
-                if !missing.is_empty() {
-                    match links
-                        .iter_mut()
-                        .skip(usize::from(!fresh.is_empty()))
-                        .find(|(_, set)| set == missing)
-                    {
-                        Some((list, _)) => list.to_mut().push(*slot),
-                        None => links.push((Cow::Owned(vec![*slot]), missing.clone())),
-                    }
-                }
-            }
-        }
-
-        let merged = self.mergeable(shared, page_index, fresh, slots, &owners)?;
-        let own_values = self.own_values(mini.page(home), layout, page_index, own, columns, &links);
-        let (mut kept, mut freed) = (Vec::new(), Vec::new());
-        for value in own_values {
-            let needed = image.as_ref().is_some_and(|image| {
-                let columns = txn.images.columns(image.columns);
-                image.slots.contains(value.record.slot) && columns.contains(&value.column)
-            });
-            // Read now: what is corrupt is to fail before anything is changed.
-            let pool = &shared.core().pool;
-            let goes = freed.len() < FREED_TOGETHER.min(pool.capacity() / 8) && !needed;
-            match ValueSlot::decode(value.raw) {
-                Some(ValueSlot::Overflow { page, incarnation }) if goes => {
-                    overflow::look(pool, self.object, page, incarnation)?;
-                    freed.push(value.raw);
-                }
-                Some(ValueSlot::Companion { page, item }) if goes => {
-                    companion::read(pool, self.object, page, item, &mut Vec::new())?;
-                    freed.push(value.raw);
-                }
-                _ => kept.push(value),
-            }
-        }
-
-        // Before the entries: the object's root is latched before the space map, as everywhere.
-        let references = match change {
-            Change::Update { values, first_row, .. } => {
-                self.make_room(shared, &mut mini, home, layout, slots, columns, values, first_row, ahead)?
-            }
-            Change::Delete => Vec::new(),
-        };
-        if !references.is_empty() {
-            mini.use_reserve();
-        }
-        self.merge(shared, txn, &mut mini, page_index, merged, slots, &mut owners)?;
-        let mut voids = Vec::new();
-        let linked = links.iter().map(|(group, saved)| (&**group, &**saved, purge, None));
-        let kept_alone = kept.iter().map(|value: &OwnValue| {
-            (slice::from_ref(&value.record.slot), slice::from_ref(&value.column), false, Some(*value))
-        });
-        for (group, saved, purge, own_value) in linked.chain(kept_alone) {
-            self.link(
-                shared,
-                txn,
-                &mut mini,
-                home,
-                layout,
-                page_index,
-                group,
-                saved,
-                is_delete,
-                purge,
-                columns,
-                slots,
-                &mut owners,
-                &mut voids,
-                own_value,
-                changes_key,
-            )?;
-        }
-        let stays = links.is_empty() && kept.is_empty();
-        let changed = if stays { SmallVec::new() } else { owners.of_group(slots, slots) };
-        let write = |out: &mut Vec<u8>| {
-            let form = match changed.len() {
-                0 => 0,
-                1 => UNIFORM,
-                _ => EACH,
-            };
-            out.push(form | if is_delete { CLEAR_LIVE } else { 0 });
-            Slots::from_list(slots).encode(out);
-            for (writer, back) in &changed {
-                out.extend_from_slice(&writer.to_le_bytes());
-                out.extend_from_slice(&back.to_le_bytes());
-            }
-            out.extend_from_slice(&(columns.len() as u16).to_le_bytes());
-            if let Change::Update { values, first_row, .. } = change {
-                for (index, (column_id, column)) in columns.iter().zip(&values.columns).enumerate() {
-                    let moved =
-                        references.get(index).filter(|list: &&Vec<u64>| !list.is_empty()).map(Vec::as_slice);
-                    encode_column(out, *column_id, column, first_row..first_row + slots.len(), moved);
-                }
-            }
-        };
-        let redo = |page: &mut [u8], payload: &[u8]| apply::update(page, layout, payload);
-        mini.apply_known(home, RecordKind::DATA_UPDATE, write, redo).map_err(|error| match error {
-            StorageError::Corrupt { flaw, .. } => corrupt(flaw),
-            other => other,
-        })?;
-        for raw in freed {
-            moved::free_or_leave(&mut mini, self, raw)?;
-        }
-        let lsns = mini.commit()?;
-        ahead.taken_over();
-        txn.wrote(lsns);
-        // F1: bits and images of the innermost frame.
-        let written = match txn.frames.is_empty() || is_delete || shared.core().unlogged.contains(self.object)
-        {
-            true => None,
-            false => image::written(&mut txn.images, slots, columns, lsns),
-        };
-        if let Some(frame) = txn.frame() {
-            frame.voids.extend(voids);
-            let undo = frame.page(self.object, page_index);
-            undo.images.extend(image);
-            undo.written = written;
-            if !fresh.is_empty() && !disabled(Rule::F1Bits) {
-                frame.records += undo.bits.extend(Slots::from_list(fresh)) as u64;
-            }
-        }
-        Ok(())
     }
 }

@@ -105,7 +105,7 @@ impl Heap {
                 rows.columns.iter().filter(|column| column.data.bytes().is_some() && !column.is_null(row));
             lengths.map(|column| column.bytes_at(row).len()).filter(|length| *length <= quarter).sum()
         };
-        // A row whose values together exceed half a page has its values moved out, largest columns first.
+        // A row whose values together exceed half a page has its long values moved out, and so many others that the rest fits.
         let crowded = |row: usize| inline(row) > page_size / 2;
         if value_bytes > 0 {
             overflow::reserve(mini, value_bytes - ahead.bytes())?;
@@ -117,6 +117,7 @@ impl Heap {
         let mut room = apply::free_bytes(mini.page(home), &layout);
         // A new page has room for values of the length seen so far; longer ones go elsewhere, all of them.
         let tight = !crowded(first) && inline(first) > room;
+        let alone = crowded(first) || tight;
         let mut slots = Vec::new();
         {
             let page = mini.page(home);
@@ -125,10 +126,10 @@ impl Heap {
                 .filter(|slot| u64_at(page, layout.writer + slot * 8) == 0)
                 .chain(high..layout.capacity);
             for (row, slot) in (first..).zip(unused) {
-                if row >= first + most || ((crowded(row) || tight) && row > first) {
+                if row >= first + most || (row > first && (alone || crowded(row))) {
                     break;
                 }
-                let need = if crowded(row) || tight { 0 } else { inline(row) };
+                let need = if alone { 0 } else { inline(row) };
                 if need > room {
                     break;
                 }
@@ -139,14 +140,16 @@ impl Heap {
         let count = slots.len();
         assert!(count > 0, "the target page has room for a record");
         let taken = first..first + count;
-        let longest = if tight {
-            0
-        } else if crowded(first) {
-            64
+        // What stays has to fit before the first value is moved: a page cannot be left half changed.
+        let moved = if crowded(first) {
+            outgrown(rows, first, quarter.min(64), room)
+        } else if tight {
+            // Where a page is one record's, what fits it may stay there.
+            outgrown(rows, first, quarter, if layout.capacity == 1 { room } else { 0 })
         } else {
-            quarter
+            longer_than(rows, taken.clone(), quarter)
         };
-        let references = self.move_out(shared, mini, rows, taken.clone(), longest, ahead)?;
+        let references = self.move_out(shared, mini, rows, &moved, ahead)?;
         self.note(shared, txn, mini, page_index, &slots)?;
         mini.apply_with(home, RecordKind::DATA_INSERT, |out| {
             out.extend_from_slice(&id.0.to_le_bytes());
@@ -255,35 +258,28 @@ impl Heap {
         }
     }
 
-    /// Moves values longer than `longest` elsewhere; per column the references by row, or nothing.
+    /// Moves values, each a column and a row, elsewhere; per column the references by row, or nothing.
     fn move_out<'e>(
         &'e self,
         shared: &'e Shared,
         mini: &mut Mini<'e>,
         rows: &Batch,
-        taken: std::ops::Range<usize>,
-        longest: usize,
+        moved: &[(usize, usize)],
         ahead: &Ahead,
     ) -> Result<Vec<Vec<u64>>, StorageError> {
         let mut references: Vec<Vec<u64>> = vec![Vec::new(); rows.columns.len()];
-        for (index, column) in
-            rows.columns.iter().enumerate().filter(|(_, column)| column.data.bytes().is_some())
-        {
-            for row in taken.clone() {
-                let value = if column.is_null(row) { &[][..] } else { column.bytes_at(row) };
-                if value.len() > longest {
-                    mini.use_reserve();
-                    let root = mini.write(self.root)?;
-                    let raw = match ahead.take_over(mini, root, index, value)? {
-                        Some(raw) => raw,
-                        None => moved::put(mini, shared, self, root, value)?,
-                    };
-                    if references[index].is_empty() {
-                        references[index] = vec![0; rows.rows];
-                    }
-                    references[index][row] = raw;
-                }
+        for (column, row) in moved.iter().copied() {
+            let value = rows.columns[column].bytes_at(row);
+            mini.use_reserve();
+            let root = mini.write(self.root)?;
+            let raw = match ahead.take_over(mini, root, column, value)? {
+                Some(raw) => raw,
+                None => moved::put(mini, shared, self, root, value)?,
+            };
+            if references[column].is_empty() {
+                references[column] = vec![0; rows.rows];
             }
+            references[column][row] = raw;
         }
         Ok(references)
     }
@@ -332,6 +328,35 @@ pub(super) fn variable(rows: &Batch, row: usize) -> Vec<(usize, &[u8])> {
     let columns = rows.columns.iter().enumerate();
     let variable = columns.filter(|(_, column)| column.data.bytes().is_some() && !column.is_null(row));
     variable.map(|(index, column)| (index, column.bytes_at(row))).collect()
+}
+
+/// The values of some rows that are longer than `longest`, each a column and a row.
+fn longer_than(rows: &Batch, taken: std::ops::Range<usize>, longest: usize) -> Vec<(usize, usize)> {
+    let variable = rows.columns.iter().enumerate().filter(|(_, column)| column.data.bytes().is_some());
+    variable
+        .flat_map(|(index, column)| taken.clone().map(move |row| (index, column, row)))
+        .filter(|(_, column, row)| !column.is_null(*row) && column.bytes_at(*row).len() > longest)
+        .map(|(index, _, row)| (index, row))
+        .collect()
+}
+
+/// The values of a row that are longer than `longest`, and the longest of the others until the rest takes at most `room`
+/// bytes; each a column and the row.
+fn outgrown(rows: &Batch, row: usize, longest: usize, room: usize) -> Vec<(usize, usize)> {
+    let mut values: Vec<(usize, usize)> =
+        variable(rows, row).into_iter().map(|(column, value)| (column, value.len())).collect();
+    values.sort_unstable_by_key(|(column, length)| (std::cmp::Reverse(*length), *column));
+    let mut rest: usize = values.iter().map(|(_, length)| length).sum();
+    let mut moved = Vec::new();
+    for (column, length) in values {
+        if length <= longest && rest <= room {
+            break;
+        }
+        rest -= length;
+        moved.push((column, row));
+    }
+    moved.sort_unstable();
+    moved
 }
 
 /// How many rows from `first` on are inserted together at most, and the bytes of their variable values.

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use verso_types::{Batch, BytesColumn, Column};
 
 use super::layout::PageLayout;
-use super::read::Copier;
+use super::copier::Copier;
 use super::slice::{ColumnSlice, Variable};
 use super::slots::Slots;
 use super::table::Heap;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use verso_types::{Batch, Column, ColumnData, Physical};
 
 use super::layout::{ColumnPlace, PageLayout};
-use super::read::Copier;
+use super::copier::Copier;
 use super::slice::bit;
 use super::slots::Slots;
 use super::value_slot::ValueSlot;

@@ -16,6 +16,10 @@ use crate::progress::Steps;
 use crate::shared::Shared;
 use crate::txn::TxnState;
 
+/// Entries that are copied together, at most, with what each takes besides its bytes.
+const TOGETHER_BYTES: usize = 8 << 20;
+const ENTRY_BYTES: usize = size_of::<(Vec<u8>, PageId)>();
+
 /// Tests the index while others work: structure (N1 to N3, I1), every version that somebody may see has its entry, and
 /// (when nothing waits for purge or back-out) no entry is without a version (I3, I4).
 pub(crate) fn check(
@@ -160,50 +164,73 @@ impl Checker<'_, '_> {
         Ok(())
     }
 
-    /// The entries that no version has, with their leaves.
+    /// The entries that no version has, with their leaves. Of many leaves together each record is visited once, for its versions may
+    /// have as many keys as the index.
     fn entries(&mut self) -> Result<Vec<(Vec<u8>, PageId)>, StorageError> {
-        let (shared, heap, index) = (self.shared, self.heap, self.index);
-        let mut stale = Vec::new();
-        let (mut from, mut keys, mut image) = (Vec::new(), Keys::default(), Image::default());
+        let index = self.index;
+        let (mut stale, mut gathered, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let mut from = Vec::new();
         loop {
             self.steps.advance(1)?;
             // Copied: no leaf is latched while the heap is visited.
-            let (entries, high, id) = {
-                let leaf = index.read_leaf(shared, &from)?;
+            let high = {
+                let leaf = index.read_leaf(self.shared, &from)?;
                 let node = index.node(leaf.id(), &leaf)?;
-                let entries: Vec<Vec<u8>> = (0..node.count()).map(|at| node.string(at)).collect();
-                (entries, node.high().map(<[u8]>::to_vec), leaf.id())
-            };
-            for entry in entries {
-                let record = record_of(&entry);
-                let key = &entry[..entry.len().saturating_sub(RECORD)];
-                let held = match heap.home(&shared.core().pool, record.page_index, true)? {
-                    None => false,
-                    Some(home) => {
-                        let page = home.bytes(heap, &mut image, Some(&index.columns()))?;
-                        let layout = PageLayout::of(page)
-                            .map_err(|flaw| StorageError::corrupt(home.id(), heap.object, flaw))?;
-                        let _walking = shared.versions.walk();
-                        let horizon = shared.transactions.horizon();
-                        let (page_index, slot) = (record.page_index, record.slot);
-                        keys.clear();
-                        keys.push_with(|out| {
-                            out.extend_from_slice(key);
-                            Ok::<_, StorageError>(())
-                        })?;
-                        Versions::home(shared, heap, index, page, &layout, page_index, slot)
-                            .keep_unheld(&mut keys, horizon)?;
-                        keys.is_empty()
-                    }
-                };
-                if !held {
-                    stale.push((entry, id));
+                for at in 0..node.count() {
+                    let entry = node.string(at);
+                    bytes += entry.len() + ENTRY_BYTES;
+                    gathered.push((entry, leaf.id()));
                 }
+                node.high().map(<[u8]>::to_vec)
+            };
+            if high.is_none() || bytes > TOGETHER_BYTES {
+                self.unheld(std::mem::take(&mut gathered), &mut stale)?;
+                bytes = 0;
             }
             match high {
                 Some(high) => from = high,
                 None => return Ok(stale),
             }
         }
+    }
+
+    /// Those among entries in the order of the tree that no version has.
+    fn unheld(
+        &self,
+        mut entries: Vec<(Vec<u8>, PageId)>,
+        stale: &mut Vec<(Vec<u8>, PageId)>,
+    ) -> Result<(), StorageError> {
+        let (shared, heap, index) = (self.shared, self.heap, self.index);
+        // Stable: the keys of each record stay in order.
+        entries.sort_by_key(|(entry, _)| record_of(entry));
+        let (mut keys, mut image) = (Keys::default(), Image::default());
+        for its in entries.chunk_by(|(a, _), (b, _)| record_of(a) == record_of(b)) {
+            let record = record_of(&its[0].0);
+            let key_of = |entry: &[u8]| entry.len().saturating_sub(RECORD);
+            keys.clear();
+            for (entry, _) in its {
+                keys.push_with(|out| {
+                    out.extend_from_slice(&entry[..key_of(entry)]);
+                    Ok::<_, StorageError>(())
+                })?;
+            }
+            if let Some(home) = heap.home(&shared.core().pool, record.page_index, true)? {
+                let page = home.bytes(heap, &mut image, Some(&index.columns()))?;
+                let layout = PageLayout::of(page)
+                    .map_err(|flaw| StorageError::corrupt(home.id(), heap.object, flaw))?;
+                let _walking = shared.versions.walk();
+                let horizon = shared.transactions.horizon();
+                let (page_index, slot) = (record.page_index, record.slot);
+                Versions::home(shared, heap, index, page, &layout, page_index, slot)
+                    .keep_unheld(&mut keys, horizon)?;
+            }
+            let mut left = keys.iter().peekable();
+            for (entry, page) in its {
+                if left.next_if(|key| **key == entry[..key_of(entry)]).is_some() {
+                    stale.push((entry.clone(), *page));
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -141,6 +141,9 @@ fn add_among(
     let _one = index.arrivals.one.lock();
     let written = index.add(&shared, txn.id, entries, false, &mut Vec::new())?;
     txn.wrote(written.lsns());
+    if txn.unique.is_dropped(index.object()) {
+        return Ok(met);
+    }
     for item in 0..entries.len() {
         let (key, record) = (entries.key(item), entries.record(item));
         let found = look(txn, heap, index, key, record, pending)?;

@@ -240,7 +240,7 @@ fn an_index_row_has_a_greatest_size() {
     with_index(|shared, index| {
         let entries = list(&[entry(&[7; 700], 0)]);
         let error = index.add(shared, TxnId::NONE, &entries, false, &mut Vec::new()).unwrap_err();
-        assert!(matches!(error, crate::StorageError::TooLarge { size: 709, .. }), "{error}");
+        assert!(matches!(error, crate::StorageError::IndexRowTooLarge { size: 709, .. }), "{error}");
     });
 }
 

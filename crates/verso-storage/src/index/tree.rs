@@ -74,8 +74,7 @@ impl Index {
     }
 
     pub(super) fn too_large(&self, size: usize, limit: usize) -> StorageError {
-        let what = format!("an index row of {}", self.object());
-        StorageError::TooLarge { what, size: size as u64, limit: limit as u64 }
+        StorageError::IndexRowTooLarge { index: self.object(), size: size as u64, limit: limit as u64 }
     }
 
     pub(super) fn node<'p>(&self, id: PageId, page: &'p [u8]) -> Result<Node<'p>, StorageError> {

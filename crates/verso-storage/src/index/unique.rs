@@ -6,6 +6,9 @@
 //!
 //! INSERT checks at once, UPDATE when its statement ends (so `SET id = id + 1` passes), both when a deferred constraint
 //! is due. What is due later is noted: the record and the key for which there were others.
+//!
+//! I5. An index that the transaction itself has dropped gets keys as before, for the drop may be undone, and forbids none.
+//!     Nobody else is let go by it: until the commit the index is there for them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -42,6 +45,8 @@ pub struct UniqueChecks {
     due: Vec<Due>,
     /// Of indexes of exclusion constraints: which of the due records are not settled.
     pending: HashMap<ObjectId, Pending>,
+    /// Objects that the transaction has dropped, each with how many frames were open (I5).
+    dropped: Vec<(ObjectId, usize)>,
 }
 
 impl UniqueChecks {
@@ -50,6 +55,28 @@ impl UniqueChecks {
         self.deferred.clear();
         self.due.clear();
         self.pending.clear();
+        self.dropped.clear();
+    }
+
+    /// The transaction drops an object, within so many frames.
+    pub(crate) fn note_drop(&mut self, object: ObjectId, frames: usize) {
+        self.dropped.push((object, frames));
+    }
+
+    /// Whether the transaction has dropped an object, so that an index forbids nothing any more (I5).
+    #[inline]
+    pub(crate) fn is_dropped(&self, object: ObjectId) -> bool {
+        self.dropped.iter().any(|(dropped, _)| *dropped == object)
+    }
+
+    /// All frames but the outer `frames` were undone.
+    pub(crate) fn frames_undone(&mut self, frames: usize) {
+        self.dropped.retain(|(_, within)| *within <= frames);
+    }
+
+    /// All frames but the outer `frames` were merged into the last of these.
+    pub(crate) fn frames_released(&mut self, frames: usize) {
+        self.dropped.iter_mut().for_each(|(_, within)| *within = (*within).min(frames));
     }
 
     /// Whether keys of `index` are checked at the end of the transaction.
@@ -303,6 +330,12 @@ pub(crate) fn check_due(txn: &mut Txn, depth: Option<usize>, checked: Checked) -
         .into_iter()
         .partition(|due| depth.is_none() || due.depth == depth);
     txn.unique.due = later;
+    let (dropped, due): (Vec<Due>, Vec<Due>) =
+        due.into_iter().partition(|due| txn.unique.is_dropped(due.index.object()));
+    if checked == Checked::SoFar {
+        // The drop may be undone.
+        txn.unique.due.extend(dropped.into_iter().filter(|due| due.depth.is_none()));
+    }
     let (excluding, due): (Vec<Due>, Vec<Due>) = due.into_iter().partition(|due| due.unsettled.is_some());
     let mut failed = None;
     for check in &due {

@@ -5,7 +5,7 @@
 //!     writer and locker cannot pass each other. A table that has none says so by a counter.
 //! R2. A writer in a record's home that has not ended holds it as `NoKeyUpdate`, or as `Update` once it deleted the
 //!     record or gave a column of a unique key another value; which, its own version entries say. Where they cannot,
-//!     because the entry with the key's columns was there before, the writer takes an explicit lock (`heap/change.rs`).
+//!     because the entry with the key's columns was there before, the writer takes an explicit lock (`heap/obstacle.rs`).
 //! R3. Who waits for a record keeps a place in its queue until it has it, so nobody overtakes.
 
 use std::sync::Arc;

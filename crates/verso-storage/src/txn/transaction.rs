@@ -548,6 +548,12 @@ impl Txn {
         self.unique.defer(index, deferred);
     }
 
+    /// The transaction has dropped an object; an index forbids nothing from now on, unless that is undone.
+    pub(crate) fn forbids_nothing(&mut self, object: ObjectId) {
+        let frames = self.frames.len();
+        self.unique.note_drop(object, frames);
+    }
+
     /// Checks the keys that deferred constraints have left unchecked.
     ///
     /// # Errors

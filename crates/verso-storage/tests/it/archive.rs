@@ -821,6 +821,28 @@ fn what_no_backup_needs_is_removed_and_nothing_else() {
     });
 }
 
+/// An archive that has lost its log is refused, so the last segment is not removed, though no backup needs it.
+#[test]
+fn an_archive_of_which_no_backup_needs_anything_keeps_its_last_segment() {
+    World::new(4).run(|env| {
+        let (engine, heap, object) = create(env);
+        for step in ["one", "two", "three"] {
+            change(&engine, &heap, step);
+            engine.archive_log().unwrap();
+        }
+        back_up(&engine, "base").unwrap();
+        let rows = now(&engine, &heap);
+        let before = archived(env).len();
+        let report = prune_archive(&*env.vfs, &at("archive"), &[at("base")], true).unwrap();
+        assert_eq!((report.files.len(), archived(env).len()), (before - 1, 1));
+        assert!(report.first > Lsn::ZERO);
+        restore(env, "base", RestoreTarget::End, "r.verso").unwrap();
+        assert_eq!(holds(env, "r.verso", object), rows);
+        verify(env, Some(&at("base"))).unwrap();
+        engine.close().unwrap();
+    });
+}
+
 #[test]
 fn pruning_beside_a_restore_and_a_backup_leaves_no_wrong_database() {
     let (mut restored, mut refused) = (0, 0);

@@ -27,3 +27,4 @@ mod tables;
 mod threads;
 mod unlogged;
 mod versions;
+mod wide_rows;

@@ -32,6 +32,7 @@ mod slt;
 mod specs;
 mod statements;
 mod unlogged;
+mod wide;
 
 use tempfile::TempDir;
 use versodb::{Database, Options};

@@ -1,12 +1,13 @@
 //! UPDATE and DELETE where BEFORE ROW triggers may replace or skip rows: each row is changed before the next is looked at.
 //!
 //! The rows come from a query that has found all of them before ([`Scan`]'s `joined`), so that nothing a trigger does
-//! brings further ones. The assignments cover all columns: those that the statement does not name keep their values until a
-//! trigger sets them.
+//! brings further ones; they are locked since (`held.rs`). The assignments cover all columns: those that the statement does not
+//! name keep their values until a trigger sets them.
 
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
+use verso_storage::RecordLockMode;
 use verso_types::{Batch, Value};
 
 use super::{ChangeCursor, DeleteStatement, Sink, TriggerEvent, UpdateStatement, whole};
@@ -21,6 +22,21 @@ fn stays(cursor: &mut dyn ChangeCursor, table: &TableDef, place: u32, old: &[Val
     shown.all(|(_, (now, old))| now == old)
 }
 
+/// Locks the rows of a batch that triggers are about to see; those that are still there.
+fn hold(
+    cursor: &mut dyn ChangeCursor,
+    table: &TableDef,
+    selection: Option<&[u32]>,
+    mode: Option<RecordLockMode>,
+) -> Result<Option<Vec<u32>>> {
+    let Some(mode) = mode else { return Ok(None) };
+    let all: Vec<u32> = match selection {
+        Some(selection) => selection.to_vec(),
+        None => (0..cursor.batch().rows as u32).collect(),
+    };
+    cursor.hold(table, &all, mode).map(Some)
+}
+
 impl UpdateStatement {
     pub(super) fn run_by_row(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         let Self {
@@ -32,7 +48,13 @@ impl UpdateStatement {
         let (columns, types) = (Arc::clone(&scan.columns), column_types(&table));
         let value_types = values.types().to_vec();
         let mut count = 0;
+        let held = scan.held_by_batch();
         scan.for_each(cx, |cursor, selection, _| {
+            let there = hold(cursor, &table, selection, held)?;
+            let selection = there.as_deref().or(selection);
+            if selection.is_some_and(<[u32]>::is_empty) {
+                return Ok(());
+            }
             let rows = selection
                 .map_or_else(|| cursor.batch().clone(), |selection| cursor.batch().gather(selection));
             values.eval(&cx.eval(), &rows, batch)?;
@@ -95,7 +117,13 @@ impl DeleteStatement {
         let table = Arc::clone(&scan.table);
         let (columns, types) = (Arc::clone(&scan.columns), column_types(&table));
         let mut count = 0;
+        let held = scan.held_by_batch();
         scan.for_each(cx, |cursor, selection, _| {
+            let there = hold(cursor, &table, selection, held)?;
+            let selection = there.as_deref().or(selection);
+            if selection.is_some_and(<[u32]>::is_empty) {
+                return Ok(());
+            }
             let rows = selection
                 .map_or_else(|| cursor.batch().clone(), |selection| cursor.batch().gather(selection));
             let olds = Batch { rows: rows.rows, columns: whole(&table, &rows, &columns) };

@@ -396,7 +396,9 @@ fn runs(
     let found: Box<dyn Iterator<Item = Result<FoundRows>>> = match (scan.given.take(), &mut scan.joined) {
         (Some(found), _) => Box::new(std::iter::once(Ok(found))),
         (None, _) if let Some(found) = scan.gathered.take() => Box::new(found),
-        (None, Some((operator, types))) => Box::new(Gathered::of(cx, &mut **operator, types, &scan.table)?),
+        (None, Some((operator, types))) => {
+            Box::new(Gathered::of(cx, &mut **operator, types, &scan.table, scan.held.as_deref())?)
+        }
         (None, None) => return Err(malformed()),
     };
     // The table is locked, and looked at once more behind the lock.

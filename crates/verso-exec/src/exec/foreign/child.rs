@@ -144,6 +144,14 @@ impl Child {
         )
     }
 
+    /// Whether a row with the key was committed behind the snapshot of the transaction, so that what goes along has not met it. Rows
+    /// that the snapshot has, which triggers have kept, do not count.
+    pub(super) fn was_missed(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
+        let count = self.columns.len();
+        Ok(!self.any_seen(cx, key, count, &mut |_| Ok(true))?
+            && self.any_beyond(cx, key, count, &mut |_| Ok(true))?)
+    }
+
     /// Whether a row has the key.
     pub(super) fn exists(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
         self.any(cx, key, self.columns.len(), &mut |_| Ok(true))
@@ -162,6 +170,17 @@ impl Child {
 
     /// Whether a row that has the first `count` columns of the key fulfils a condition on all of them.
     fn any(
+        &self,
+        cx: &ExecContext<'_>,
+        key: &[Value],
+        count: usize,
+        wanted: &mut dyn FnMut(&[Value]) -> Result<bool>,
+    ) -> Result<bool> {
+        Ok(self.any_seen(cx, key, count, wanted)? || self.any_beyond(cx, key, count, wanted)?)
+    }
+
+    /// The same of the rows that the statement sees.
+    fn any_seen(
         &self,
         cx: &ExecContext<'_>,
         key: &[Value],
@@ -197,9 +216,19 @@ impl Child {
             }
         }
         operator.close();
-        if found? {
-            return Ok(true);
-        }
+        found
+    }
+
+    /// The same of the newest rows, where the transaction has a snapshot.
+    fn any_beyond(
+        &self,
+        cx: &ExecContext<'_>,
+        key: &[Value],
+        count: usize,
+        wanted: &mut dyn FnMut(&[Value]) -> Result<bool>,
+    ) -> Result<bool> {
+        let cx = cx.with_params(&key[..count]);
+        let types: Vec<SqlType> = self.columns.iter().map(|at| self.table.columns[*at].ty.clone()).collect();
         let mut predicate = Predicate::compile(&self.filter(&self.columns, count), cx.executor);
         let mut access = self.access(count).map(|access| Access::compile(&self.table, &access));
         let range = match &mut access {

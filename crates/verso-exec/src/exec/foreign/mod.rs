@@ -9,7 +9,8 @@
 //!    reference each other; those of a deferred constraint are looked at again at commit.
 //! 2. What goes along are statements of their own with the key as parameters. They note keys in turn; a queue, not
 //!    recursion, works through them, so a chain of rows may be as long as it likes.
-//! 3. Whether a row is referenced, or there to be referenced, is asked of the newest state, not of the snapshot.
+//! 3. Whether a row is referenced, or there to be referenced, is asked of the newest state, not of the snapshot. What goes
+//!    along are rows of the snapshot: where others have committed more since, the statement fails (40001).
 //! 4. Keys are charged to the statement. Where many of another table were noted, those that are there already are looked at
 //!    before the end: they stay, and only the others are kept.
 //! 5. Texts under a nondeterministic collation are equal where its keys are; a change of their bytes is looked at as any other.

@@ -74,7 +74,8 @@ impl Incoming {
                 }
                 Ok(())
             };
-            run().map_err(|error| self.within(error, &child, action, update))?;
+            let done = run().and_then(|()| self.check_met(cx, &child));
+            done.map_err(|error| self.within(error, &child, action, update))?;
             let (keys, triggers) = delete.into_parts();
             rounds.push(keys, triggers);
             return Ok(());
@@ -102,9 +103,22 @@ impl Incoming {
             }
             Ok(())
         };
-        run().map_err(|error| self.within(error, &child, action, update))?;
+        let done = run().and_then(|()| self.check_met(cx, &child));
+        done.map_err(|error| self.within(error, &child, action, update))?;
         let (keys, triggers) = statement.into_parts();
         rounds.push(keys, triggers);
+        Ok(())
+    }
+
+    /// Fails where others have committed rows with the keys behind the transaction's snapshot, which therefore did not go along.
+    fn check_met(&self, cx: &ExecContext<'_>, child: &Child) -> Result<()> {
+        for (old, _) in &self.keys {
+            let Some(key) = child.key(cx, old) else { continue };
+            if child.was_missed(cx, &key)? {
+                let text = "could not serialize access due to concurrent update";
+                return Err(ExecError::raised("40001", text));
+            }
+        }
         Ok(())
     }
 

@@ -249,6 +249,12 @@ impl Signals for Elsewhere {
     fn sleep(&self, _: Duration) -> Result<()> {
         refused("sleep")
     }
+    fn ends_session(&self) -> bool {
+        unreachable("cancels")
+    }
+    fn forget_cancel(&self) {
+        unreachable("cancels")
+    }
     fn wait_durable(&self) -> Result<u64> {
         refused("wait for the log")
     }

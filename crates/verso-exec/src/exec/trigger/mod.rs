@@ -142,6 +142,16 @@ pub fn triggers_change_rows(table: &TableDef, event: TriggerEvent) -> bool {
         })
 }
 
+/// Whether triggers see the rows of a change before they are changed: BEFORE ROW, or INSTEAD OF those of a view.
+pub(super) fn fires_before_rows(table: &TableDef, event: TriggerEvent) -> bool {
+    table.triggers.iter().any(|trigger| {
+        trigger.enabled != TriggerEnabled::Disabled
+            && trigger.kind.has(event.mark())
+            && trigger.kind.is_row()
+            && !trigger.kind.is_after()
+    })
+}
+
 /// The triggers that a statement fires.
 pub(crate) struct Triggers {
     table: Arc<TableDef>,

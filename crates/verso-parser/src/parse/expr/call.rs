@@ -3,7 +3,6 @@
 use super::super::cursor::Cursor;
 use super::super::lexer::{Class, Token};
 use super::node;
-use super::operand::qualified_of;
 use crate::error::SyntaxError;
 use crate::syntax::{
     Call, Expr, ExprKind, Frame, FrameBound, FrameExclude, FrameMode, Name, Over, QualifiedName, Span,
@@ -19,8 +18,10 @@ pub(in crate::parse) fn builtin(function: &str, args: Vec<Expr>, at: Span, point
 
 impl Cursor<'_> {
     /// A call; its name was read.
-    pub(super) fn call(&mut self, parts: Vec<Name>) -> Result<Expr, SyntaxError> {
-        let name = qualified_of(parts)?;
+    pub(super) fn call(&mut self, mut parts: Vec<Name>) -> Result<Expr, SyntaxError> {
+        self.without_database(&mut parts, 2, false)?;
+        let name = parts.pop().ok_or_else(|| self.unexpected())?;
+        let name = QualifiedName { schema: parts.pop(), name };
         let start = name.at();
         let call = self.call_of(name)?;
         Ok(node(ExprKind::Call(Box::new(call)), self.since(start), start.start))

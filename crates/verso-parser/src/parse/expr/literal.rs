@@ -64,8 +64,9 @@ impl Cursor<'_> {
     }
 
     /// `s.t '…'`: the name of the type was read.
-    pub(super) fn generic_literal(&mut self, parts: &[Name], start: Span) -> Result<Expr, SyntaxError> {
-        let parts: Vec<String> = parts.iter().map(|part| part.text.clone()).collect();
+    pub(super) fn generic_literal(&mut self, mut parts: Vec<Name>, start: Span) -> Result<Expr, SyntaxError> {
+        self.without_database(&mut parts, 2, false)?;
+        let parts: Vec<String> = parts.into_iter().map(|part| part.text).collect();
         let ty = named_type(&parts, start.start)?;
         self.typed(ty, start)
     }

@@ -247,9 +247,10 @@ impl Cursor<'_> {
         }
         match self.peek() {
             Token::LParen => self.call(parts),
-            Token::String(_) => self.generic_literal(&parts, start),
+            Token::String(_) => self.generic_literal(parts, start),
             _ => {
                 let at = self.since(start);
+                self.without_database(&mut parts, 3, false)?;
                 Ok(node(ExprKind::Column(parts), at, at.start))
             }
         }
@@ -284,15 +285,5 @@ impl Cursor<'_> {
     /// A name of a collation, with its schema or without.
     pub(in crate::parse) fn any_name(&mut self) -> Result<crate::syntax::QualifiedName, SyntaxError> {
         self.qualified()
-    }
-}
-
-/// The name of a table or function from its parts.
-pub(super) fn qualified_of(mut parts: Vec<Name>) -> Result<crate::syntax::QualifiedName, SyntaxError> {
-    let at = parts.first().map_or(0, |part| part.at.start);
-    match (parts.len(), parts.pop()) {
-        (1, Some(name)) => Ok(crate::syntax::QualifiedName { schema: None, name }),
-        (2, Some(name)) => Ok(crate::syntax::QualifiedName { schema: parts.pop(), name }),
-        _ => Err(SyntaxError::unsupported("a reference to another database").at(at)),
     }
 }

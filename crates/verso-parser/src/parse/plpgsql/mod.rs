@@ -62,7 +62,8 @@ fn whole(body: &mut Body<'_>, text: &str) -> Result<PlBlock, SyntaxError> {
     match body.peek() {
         None => {
             let source = Arc::new(PlSource { text: text.to_owned(), parts: body.parts.take() });
-            Ok(PlBlock { conflict, strict_params, source, ..block })
+            let databases = body.source.take_databases();
+            Ok(PlBlock { conflict, strict_params, source, databases, ..block })
         }
         Some(_) => Err(body.unexpected()),
     }
@@ -145,7 +146,16 @@ impl Body<'_> {
         self.expect(&["end"])?;
         self.end_label(label.as_ref())?;
         let source = Arc::default();
-        Ok(PlBlock { label, declarations, body, handlers, conflict: None, strict_params: None, source })
+        Ok(PlBlock {
+            label,
+            declarations,
+            body,
+            handlers,
+            conflict: None,
+            strict_params: None,
+            source,
+            databases: Vec::new(),
+        })
     }
 
     /// The label repeated behind END or END LOOP.

@@ -159,17 +159,14 @@ impl Cursor<'_> {
         if n == 0 || self.peek_at(n) != Token::Mul || goes_on {
             return Ok(None);
         }
-        let first = self.name()?;
-        self.advance();
-        let mut table = QualifiedName { schema: None, name: first };
-        if n > 4 {
-            return Err(self.unsupported("a reference to another database"));
-        }
-        if n == 4 {
-            table = QualifiedName { schema: Some(table.name), name: self.label()? };
-            self.advance();
+        let mut parts = vec![self.name()?];
+        while self.accept_token(&Token::Period) && self.peek() != Token::Mul {
+            parts.push(self.label()?);
         }
         self.advance();
+        self.without_database(&mut parts, 2, false)?;
+        let name = parts.pop().ok_or_else(|| self.unexpected())?;
+        let table = QualifiedName { schema: parts.pop(), name };
         Ok(Some(table))
     }
 }

@@ -7,7 +7,7 @@ use super::super::cursor::Cursor;
 use super::super::ddl::{cascade, if_not_exists, option_of_sequence};
 use super::column::{GeneratedAs, column_definition, expression, generated, generated_when, generation};
 use super::constraint::table_constraint;
-use super::index::index_parameters;
+use super::index::{METHODS, index_parameters};
 use super::place::{named_method, named_tablespace};
 use super::{boolean, check_parameter, parameters, signed_number, storage_parameters};
 use crate::error::SyntaxError;
@@ -96,7 +96,7 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         }
         let is_list = matches!(cursor.peek_at(1), Token::LParen);
         if kind == DropKind::Index && is_list && cursor.accept(&["set"]) {
-            let change = IndexChange::Options(index_parameters(cursor)?);
+            let change = IndexChange::Options(index_parameters(cursor, METHODS)?);
             return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, change }));
         }
         if kind == DropKind::Index && is_list && cursor.accept(&["reset"]) {

@@ -132,7 +132,7 @@ pub(super) fn unique(
         }
     };
     let include = if of_table && cursor.accept(&["include"]) { names(cursor)? } else { Vec::new() };
-    let options = if cursor.accept(&["with"]) { index_parameters(cursor)? } else { Vec::new() };
+    let options = if cursor.accept(&["with"]) { index_parameters(cursor, &["btree"])? } else { Vec::new() };
     index_tablespace(cursor)?;
     let index = None;
     Ok(ConstraintClause::Unique {

@@ -9,7 +9,7 @@ use super::super::operator_definition::symbol;
 use super::column::generation;
 use super::constraint::{names, nulls_are_distinct};
 use super::place::{index_tablespace, named_tablespace, tablespace};
-use super::{signed_number, storage_parameters};
+use super::{boolean, check_parameter, parameters, signed_number};
 use crate::error::SyntaxError;
 use crate::syntax::{
     Analyze, AnalyzeDepth, Cluster, CreateIndex, Exclude, Expr, ExprKind, IndexElement, IndexKey, Name,
@@ -51,7 +51,8 @@ pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     }
     let include = if cursor.accept(&["include"]) { included(cursor, method.as_deref())? } else { Vec::new() };
     let nulls_distinct = nulls_are_distinct(cursor);
-    let mut options = if cursor.accept(&["with"]) { index_parameters(cursor)? } else { Vec::new() };
+    let methods = [method.as_deref().unwrap_or("btree")];
+    let mut options = if cursor.accept(&["with"]) { index_parameters(cursor, &methods)? } else { Vec::new() };
     let workers = options.extract_if(.., |(name, _)| name == "parallel_workers").last();
     let parallel = workers.and_then(|(_, value)| value.parse().ok());
     tablespace(cursor)?;
@@ -73,15 +74,42 @@ pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     }))
 }
 
-/// `(name = value, …)`: storage parameters of an index.
-pub(super) fn index_parameters(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>, SyntaxError> {
-    let at = cursor.here().start;
-    let parameters = storage_parameters(cursor)?;
-    match parameters.iter().find(|(name, _)| !["fillfactor", "parallel_workers"].contains(&&**name)) {
-        None => Ok(parameters),
-        Some((name, _)) => {
-            Err(SyntaxError::new("22023", format!("unrecognized parameter \"{name}\"")).at(at))
+/// The access methods whose parameters ALTER INDEX may set; which one an index has is known later.
+pub(super) const METHODS: &[&str] = &["btree", "gin", "brin"];
+
+/// `(name = value, …)`: storage parameters of an index with one of these access methods.
+pub(super) fn index_parameters(
+    cursor: &mut Cursor<'_>,
+    methods: &[&str],
+) -> Result<Vec<(String, String)>, SyntaxError> {
+    parameters(cursor, |name, value| check_index_parameter(methods, name, value))
+}
+
+/// Refuses parameters that none of the methods has, and values they do not take. Most of them say how PostgreSQL's indexes do
+/// what those here do otherwise; they are kept for tools that compare.
+fn check_index_parameter(methods: &[&str], name: &str, value: &str) -> Result<(), SyntaxError> {
+    let of = |method: &str| methods.contains(&method);
+    let refused = |what: &str| {
+        Err(SyntaxError::new("22023", format!("invalid value for {what} option \"{name}\": {value}")))
+    };
+    let within = |least: i64, most: i64| match value.parse::<i64>() {
+        Ok(number) if (least..=most).contains(&number) => Ok(()),
+        Ok(_) => {
+            let text = format!("value {value} out of bounds for option \"{name}\"");
+            let detail = format!("Valid values are between \"{least}\" and \"{most}\".");
+            Err(SyntaxError::new("22023", text).with_detail(detail))
         }
+        Err(_) => refused("integer"),
+    };
+    let switch = || if boolean(&value.to_ascii_lowercase()).is_some() { Ok(()) } else { refused("boolean") };
+    match name {
+        "fillfactor" | "parallel_workers" => check_parameter(name, value),
+        "deduplicate_items" if of("btree") => switch(),
+        "fastupdate" if of("gin") => switch(),
+        "gin_pending_list_limit" if of("gin") => within(64, 2_147_483_647),
+        "pages_per_range" if of("brin") => within(1, 131_072),
+        "autosummarize" if of("brin") => switch(),
+        _ => Err(SyntaxError::new("22023", format!("unrecognized parameter \"{name}\""))),
     }
 }
 
@@ -148,7 +176,7 @@ pub(super) fn exclude(cursor: &mut Cursor<'_>) -> Result<Exclude, SyntaxError> {
     })?;
     cursor.expect_token(&Token::RParen)?;
     let include = if cursor.accept(&["include"]) { included(cursor, None)? } else { Vec::new() };
-    let options = if cursor.accept(&["with"]) { index_parameters(cursor)? } else { Vec::new() };
+    let options = if cursor.accept(&["with"]) { index_parameters(cursor, &["btree"])? } else { Vec::new() };
     index_tablespace(cursor)?;
     let mut predicate = None;
     if cursor.accept(&["where"]) {

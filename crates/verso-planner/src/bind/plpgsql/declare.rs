@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, Relation};
-use verso_exec::plan::{PlDefault, PlLater, PlReturn, PlStatementKind, PlVariable, TypedExpr};
+use verso_exec::plan::{ExprKind, PlDefault, PlLater, PlReturn, PlStatementKind, PlVariable, TypedExpr};
 use verso_types::{NamedType, RowType, SqlType};
 
 use super::super::scope::{Record, Variable};
@@ -202,7 +202,12 @@ impl Body<'_> {
             true => self.row_assignment(slot, ty, value).map(|kind| PlDefault::Statement(Box::new(kind))),
             false => self.first_value(value, &declaration.name.text, ty).map(PlDefault::Value),
         };
-        if bound.is_ok() || self.refused.get() {
+        // Within a body the catalog may have become another one when a block is reached.
+        let renews = self.depth > 1 && (self.defines || self.ends);
+        let asks =
+            |default: &PlDefault| matches!(default, PlDefault::Value(value) if value.any(&mut queries));
+        let is_late = renews && bound.as_ref().is_ok_and(asks);
+        if self.refused.get() || bound.is_ok() && !is_late {
             return bound;
         }
         // It is bound when it is reached: as an assignment, under a name that no variable has.
@@ -218,9 +223,14 @@ impl Body<'_> {
         let unbound = Box::new(self.waiting(&assignment));
         self.binder.variables.pop();
         self.variables.pop();
-        let later = PlLater { name: "assignment", records: self.open.clone(), unbound };
+        let later = PlLater { name: "assignment", records: self.open.clone(), unbound, bound: None };
         Ok(PlDefault::Statement(Box::new(PlStatementKind::Later(Arc::new(later)))))
     }
+}
+
+/// Whether a part of a value is a query or a call of somebody's function.
+fn queries(part: &TypedExpr) -> bool {
+    matches!(part.kind, ExprKind::Subquery { .. } | ExprKind::UserCall { .. })
 }
 
 fn no_column(column: &Name, relation: &str) -> SqlError {

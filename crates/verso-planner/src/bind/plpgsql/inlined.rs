@@ -21,7 +21,7 @@ pub(crate) fn body_as_query(
     let statements = super::function_statements(function).ok()?;
     let [parsed] = statements.as_slice() else { return None };
     let Statement::Query(query) = &parsed.statement else { return None };
-    if !query.locks.is_empty() {
+    if !query.locks.is_empty() || !parsed.databases.is_empty() {
         return None; // refused, or done, when it is called
     }
     let types: Vec<SqlType> = function.called_with().map(|arg| value_type(&arg.ty)).collect();

@@ -3,12 +3,17 @@
 //! A statement that cannot be bound with its function is put off, with what is in scope where it stands: it may never be
 //! reached, its table may be made before, or it names a field of a RECORD, which has fields when it is assigned. Statements
 //! within it are bound with it, or put off in their turn.
+//!
+//! In a body that may end its transaction the others are put off, too, but with what they are bound to at first: that holds
+//! until a COMMIT or ROLLBACK leaves another catalog, or somebody else changes it.
 
 use std::sync::Arc;
 
 use verso_catalog::CatalogSnapshot;
 use verso_exec::ExecError;
-use verso_exec::plan::{LateBound, PlLater, PlReturn, PlStatementKind, PlTrigger, PlVariable, Unbound};
+use verso_exec::plan::{
+    LateBound, PlLater, PlReturn, PlStatementKind, PlTrigger, PlVariable, PlWithin, Unbound,
+};
 use verso_types::{RowType, SqlType, TimeStyle};
 
 use super::super::Binder;
@@ -39,6 +44,7 @@ pub(super) struct Waiting {
     conflict: PlConflict,
     trigger: Option<PlTrigger>,
     defines: bool,
+    ends: bool,
     line: u32,
     at: (u32, u32),
     parameters: Vec<SqlType>,
@@ -76,7 +82,21 @@ impl Body<'_> {
         (self.block, self.in_handler, self.line) = (block, in_handler, line);
         let unbound = Box::new(self.waiting(statement));
         let (name, records) = (name_of(statement), self.open.clone());
-        Ok(PlStatementKind::Later(Arc::new(PlLater { name, records, unbound })))
+        Ok(PlStatementKind::Later(Arc::new(PlLater { name, records, unbound, bound: None })))
+    }
+
+    /// A statement as it is bound now, which is bound anew where it is reached under another catalog.
+    pub(super) fn renewable(
+        &self,
+        statement: &Syntax,
+        (kind, within, asks): (PlStatementKind, Vec<PlWithin>, bool),
+    ) -> PlStatementKind {
+        let unbound = Box::new(self.waiting(statement));
+        let (name, records) = (name_of(statement), self.open.clone());
+        // What it declares is among the variables of the body.
+        let bound = LateBound { kind, within, asks, variables: Arc::default() };
+        let bound = Some((self.binder.catalog.key(), bound));
+        PlStatementKind::Later(Arc::new(PlLater { name, records, unbound, bound }))
     }
 
     /// What PostgreSQL says of the statements within one that is bound when it is reached, and of what it assigns to: that is
@@ -125,6 +145,7 @@ impl Body<'_> {
             conflict: self.conflict,
             trigger: self.trigger.clone(),
             defines: self.defines,
+            ends: self.ends,
             line: self.line,
             at: self.at,
             parameters: self.binder.parameters.to_vec(),
@@ -187,6 +208,8 @@ impl Unbound for Waiting {
             conflict: self.conflict,
             trigger: self.trigger.clone(),
             defines: self.defines,
+            ends: self.ends,
+            depth: 1,
             line: self.line,
             at: self.at,
             compiles: false,
@@ -259,15 +282,35 @@ pub(super) fn defines(block: &PlBlock) -> bool {
 }
 
 fn defines_within(block: &PlBlock) -> bool {
-    any(&block.body) || block.handlers.iter().any(|handler| any(&handler.body))
+    any_within(block, &|kind| {
+        matches!(kind, Syntax::Define { .. } | Syntax::Inline { .. } | Syntax::Execute { .. })
+    })
 }
 
-fn any(statements: &[PlStatement]) -> bool {
+/// Whether a block may end its transaction: by a statement of its own, or by a procedure that it calls.
+pub(super) fn may_end(block: &PlBlock) -> bool {
+    any_within(block, &|kind| {
+        matches!(
+            kind,
+            Syntax::Commit { .. }
+                | Syntax::Rollback { .. }
+                | Syntax::Call(..)
+                | Syntax::Routine { .. }
+                | Syntax::Inline { .. }
+        )
+    })
+}
+
+fn any_within(block: &PlBlock, is: &dyn Fn(&Syntax) -> bool) -> bool {
+    any(&block.body, is) || block.handlers.iter().any(|handler| any(&handler.body, is))
+}
+
+fn any(statements: &[PlStatement], is: &dyn Fn(&Syntax) -> bool) -> bool {
     statements.iter().any(|statement| match &statement.kind {
-        Syntax::Define { .. } | Syntax::Inline { .. } | Syntax::Execute { .. } => true,
-        Syntax::Block(block) => defines_within(block),
+        kind if is(kind) => true,
+        Syntax::Block(block) => any_within(block, is),
         Syntax::If { branches, otherwise, .. } => {
-            branches.iter().any(|(_, body)| any(body)) || any(otherwise)
+            branches.iter().any(|(_, body)| any(body, is)) || any(otherwise, is)
         }
         Syntax::Loop { body, .. }
         | Syntax::While { body, .. }
@@ -275,13 +318,13 @@ fn any(statements: &[PlStatement]) -> bool {
         | Syntax::ForQuery { body, .. }
         | Syntax::ForCursor { body, .. }
         | Syntax::Foreach { body, .. }
-        | Syntax::ForExecute { body, .. } => any(body),
+        | Syntax::ForExecute { body, .. } => any(body, is),
         _ => false,
     })
 }
 
 /// Whether what a statement itself is bound to, not what stands within it, depends on the catalog.
-fn looks_at_catalog(statement: &Syntax) -> bool {
+pub(super) fn looks_at_catalog(statement: &Syntax) -> bool {
     !matches!(
         statement,
         Syntax::Define { query: None, .. }

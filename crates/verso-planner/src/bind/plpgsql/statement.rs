@@ -13,6 +13,7 @@ use verso_types::{RowType, SqlType, Value};
 
 use super::Body;
 use super::cursor::refuse_change;
+use super::later::looks_at_catalog;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Expr, Name, PlStatementKind as Syntax};
 
@@ -34,9 +35,14 @@ impl Body<'_> {
             let (kind, within, asks) = self.told(&statement.kind, Body::lazily);
             let kind = kind?;
             // One that is bound when it is reached has its own then.
-            let (within, asks) = match kind {
-                PlStatementKind::Later(_) => (Vec::new(), false),
-                _ => (within, asks),
+            let (kind, within, asks) = match kind {
+                PlStatementKind::Later(_) => (kind, Vec::new(), false),
+                kind if self.ends && looks_at_catalog(&statement.kind) => {
+                    self.line = statement.line;
+                    self.at = (statement.start, statement.end);
+                    (self.renewable(&statement.kind, (kind, within, asks)), Vec::new(), false)
+                }
+                kind => (kind, within, asks),
             };
             all.push(PlStatement { line: statement.line, within, asks, kind });
         }
@@ -90,11 +96,13 @@ impl Body<'_> {
                 PlStatementKind::Loop { label: text_of(label), body: self.loop_body(label, body)? }
             }
             Syntax::While { label, condition, body } => match self.condition(condition) {
-                Ok(condition) if !self.defines && !self.reads_records(&condition) => PlStatementKind::While {
-                    label: text_of(label),
-                    condition,
-                    body: self.loop_body(label, body)?,
-                },
+                Ok(condition) if !(self.defines || self.ends || self.reads_records(&condition)) => {
+                    PlStatementKind::While {
+                        label: text_of(label),
+                        condition,
+                        body: self.loop_body(label, body)?,
+                    }
+                }
                 // The condition is bound by itself each time: a record in it may have come to have other fields, or a table
                 // other columns.
                 _ => {

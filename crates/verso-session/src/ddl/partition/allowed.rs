@@ -22,6 +22,9 @@ pub(in crate::ddl) fn refuse_of_partitions(
         AlterAction::AttachPartition { .. } | AlterAction::DetachPartition { .. } => true,
         // Each partition has one of its own.
         AlterAction::ReplicaIdentity(_) => true,
+        AlterAction::Storage { .. } | AlterAction::Compression { .. } => true,
+        // What ANALYZE is told of a column is of one table.
+        AlterAction::ColumnOptions { options, .. } => options.iter().all(|(name, _)| name != "reservable"),
         AlterAction::AddConstraint(constraint) => key(constraint) || reaches_partitions(action),
         _ => reaches_partitions(action),
     };
@@ -67,6 +70,9 @@ pub(in crate::ddl) fn refuse_of_partitions(
         {
             invalid(format!("cannot rename inherited constraint \"{}\"", name.text))
         }
+        AlterAction::AddIdentity { .. } => invalid("cannot add identity to a column of a partition"),
+        AlterAction::SetIdentity { .. } => invalid("cannot change identity column of a partition"),
+        AlterAction::DropIdentity { .. } => invalid("cannot drop identity from a column of a partition"),
         AlterAction::SetExpression { .. } | AlterAction::DropExpression { .. } => {
             SqlError::unsupported("ALTER TABLE of a generated column of a partition")
         }
@@ -84,6 +90,18 @@ pub(in crate::ddl) fn refuse_of_partitions(
         }
         _ => return Ok(()),
     })
+}
+
+/// Refuses changes of identity columns by ALTER TABLE ONLY, whether or not a partitioned table has partitions.
+pub(in crate::ddl) fn refuse_identity_alone(action: &AlterAction) -> Result<(), SqlError> {
+    let what = match action {
+        AlterAction::AddIdentity { .. } => "add identity to a column",
+        AlterAction::SetIdentity { .. } => "change identity column",
+        AlterAction::DropIdentity { .. } => "drop identity from a column",
+        _ => return Ok(()),
+    };
+    let text = format!("cannot {what} of only the partitioned table");
+    Err(invalid(text).with_hint("Do not specify the ONLY keyword."))
 }
 
 /// Refuses what ALTER TABLE ONLY would do to a partitioned table alone, though its partitions have to be like it.

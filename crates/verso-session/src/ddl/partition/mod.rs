@@ -37,7 +37,7 @@ use super::like::{copy_columns, copy_constraints, index_statement};
 use crate::constraints::check_leaving;
 use crate::failure::Failure;
 
-pub(super) use self::allowed::{refuse_of_partitions, refuse_without_parts};
+pub(super) use self::allowed::{refuse_identity_alone, refuse_of_partitions, refuse_without_parts};
 pub(super) use self::foreign::refuse_moves;
 pub(super) use self::key::{check_key, check_not_null, divided_by, of_expressions, refuse_period};
 

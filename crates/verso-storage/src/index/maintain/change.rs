@@ -246,6 +246,9 @@ pub(crate) fn after_change(
         if let Some(reader) = &txn.reader {
             reader.wrote_keys(heap.object, change.index.object(), change.add.iter())?;
         }
+        if txn.unique.is_dropped(change.index.object()) {
+            continue;
+        }
         let depth = txn.statement_depth();
         let mut last = None;
         for item in rivals.iter().map(|rival| rival.item as usize) {

@@ -255,6 +255,9 @@ fn settle_rivals(
     entries: &Entries,
     rivals: &[Rival],
 ) -> Result<(), StorageError> {
+    if txn.unique.is_dropped(index.object()) {
+        return Ok(());
+    }
     let deferred = txn.unique.is_deferred(index.object());
     for rival in rivals {
         let item = rival.item as usize;

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use verso_env::Env;
 
 use super::super::inventory::CHUNK;
-use super::super::snapshot::ReadView;
+use super::super::snapshot::{ReadView, Registration};
 use super::*;
 
 fn fresh() -> Arc<Transactions> {

@@ -104,6 +104,7 @@ impl Txn {
         let parent = around.last_mut().expect("the transaction's own frame");
         Frame::release(inner.iter_mut().map(std::mem::take), parent, &mut self.images);
         self.frames.truncate(at);
+        self.unique.frames_released(at);
     }
 
     /// Undoes and removes the frames from `at` on.
@@ -113,6 +114,7 @@ impl Txn {
         }
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         self.undone += 1;
+        self.unique.frames_undone(at);
         let images_from = frame.images_from;
         let undone = undo::undo_frame(self, frame);
         self.images.truncate(images_from);

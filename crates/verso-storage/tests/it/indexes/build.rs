@@ -131,7 +131,7 @@ fn a_key_too_long_for_a_page_is_refused() {
     let long = |id: i64, length: usize| (id, Some("x".repeat(length)), 0);
     table.insert(&mut txn, &[long(2, 600)]).unwrap();
     let error = table.insert(&mut txn, &[row(3), long(4, 2000)]).unwrap_err();
-    assert!(matches!(error, StorageError::TooLarge { .. }), "{error}");
+    assert!(matches!(error, StorageError::IndexRowTooLarge { .. }), "{error}");
     assert!(table.update(&mut txn, 1, &long(1, 2000), &[2]).is_err());
     txn.commit(CommitMode::Wait).unwrap();
     assert_eq!(table.now(), vec![row(1), long(2, 600)]);

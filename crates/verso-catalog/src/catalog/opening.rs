@@ -1,0 +1,220 @@
+//! The catalog of a database that is made or opened: its system tables, those that came after it, and what has to be put right
+//! before anybody uses it.
+
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
+
+use verso_env::sync::Mutex;
+use verso_storage::{Engine, StorageError};
+
+use super::settled::Settled;
+use super::{Catalog, internal};
+use crate::error::CatalogError;
+use crate::snapshot::PG_CATALOG;
+use crate::store;
+use crate::system::gather;
+use crate::system::initial::TableShape;
+use crate::system::row::{AuthIdRow, ClassRow, NamespaceRow, SystemRow};
+use crate::system::{OID_SEQUENCE, initial};
+use crate::versions::Versions;
+
+impl Catalog {
+    /// Makes the system tables of a new database, in a transaction of its own.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn bootstrap(engine: &Engine) -> Result<Catalog, CatalogError> {
+        Catalog::make(engine, &initial::tables(), &[])?;
+        Catalog::load(engine)
+    }
+
+    /// As [`Catalog::bootstrap`], with settings of the database that are there from its first commit on.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn bootstrap_with(engine: &Engine, settings: &[(&str, &str)]) -> Result<Catalog, CatalogError> {
+        Catalog::make(engine, &initial::tables(), settings)?;
+        Catalog::load(engine)
+    }
+
+    fn make(engine: &Engine, tables: &[TableShape], settings: &[(&str, &str)]) -> Result<(), CatalogError> {
+        let mut txn = engine.begin(internal(false));
+        txn.begin_statement()?;
+        for shape in tables {
+            let columns = crate::packs::stored_columns(&shape.columns, &[], engine.page_size());
+            engine.create_heap_with_id(&mut txn, shape.table.heap, &columns)?;
+        }
+        let oids = engine.create_sequence(&mut txn, crate::ddl::sequence_spec(&initial::oid_bounds()))?;
+        let rows = initial::rows(tables, oids);
+        store::insert(engine, &mut txn, &rows.namespaces)?;
+        store::insert(engine, &mut txn, &rows.classes)?;
+        store::insert(engine, &mut txn, &rows.attributes)?;
+        store::insert(engine, &mut txn, &rows.sequences)?;
+        store::insert(engine, &mut txn, &initial::types())?;
+        store::insert(engine, &mut txn, &initial::languages())?;
+        if tables.iter().any(|shape| shape.table == AuthIdRow::TABLE) {
+            store::insert(engine, &mut txn, &[crate::role::owner()])?;
+        }
+        if !settings.is_empty() {
+            store::insert(engine, &mut txn, &[crate::setting::first(settings)])?;
+        }
+        txn.end_statement()?;
+        txn.commit(verso_storage::CommitMode::Wait)?;
+        Ok(())
+    }
+
+    /// Makes the system tables that a database of an earlier release lacks, in a transaction of its own.
+    fn complete(engine: &Engine) -> Result<(), CatalogError> {
+        let mut missing = Vec::new();
+        for shape in initial::tables() {
+            match engine.heap(shape.table.heap) {
+                Ok(_) => {}
+                Err(StorageError::NoSuchObject(_)) => missing.push(shape),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        // Its first transaction makes all of them. One that did not commit is backed out while this looks.
+        let has_schemas = || -> Result<bool, CatalogError> {
+            let mut txn = engine.begin(internal(true));
+            txn.begin_statement()?;
+            let schemas = store::read::<NamespaceRow>(engine, &txn);
+            txn.end_statement()?;
+            txn.commit(verso_storage::CommitMode::NoWait)?;
+            match schemas {
+                Err(CatalogError::Storage(StorageError::NoSuchObject(_))) => Ok(false),
+                schemas => Ok(!schemas?.is_empty()),
+            }
+        };
+        if missing.iter().any(|shape| shape.table.heap == ClassRow::TABLE.heap) || !has_schemas()? {
+            let what = "it has no catalog: its creation did not end".to_owned();
+            return Err(StorageError::NotADatabase { what }.into());
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let mut txn = engine.begin(internal(false));
+        txn.begin_statement()?;
+        for shape in &missing {
+            let columns = crate::packs::stored_columns(&shape.columns, &[], engine.page_size());
+            engine.create_heap_with_id(&mut txn, shape.table.heap, &columns)?;
+            let (class, attributes) = initial::rows_of(shape);
+            store::insert(engine, &mut txn, &[class])?;
+            store::insert(engine, &mut txn, &attributes)?;
+            if shape.table == AuthIdRow::TABLE {
+                store::insert(engine, &mut txn, &[crate::role::owner()])?;
+            }
+        }
+        txn.end_statement()?;
+        txn.commit(verso_storage::CommitMode::Wait)?;
+        Ok(())
+    }
+
+    /// Takes indexes out of use whose keys a program with other data of collations has made, in a transaction of its own.
+    fn leave_old_keys(engine: &Engine) -> Result<(), CatalogError> {
+        let mut txn = engine.begin(internal(false));
+        txn.begin_statement()?;
+        let retired = Catalog::retire_indexes(engine, &mut txn)?;
+        txn.end_statement()?;
+        if retired == 0 {
+            txn.rollback()?;
+            return Ok(());
+        }
+        tracing::warn!(
+            indexes = retired,
+            version = engine.options().collation_data.version(),
+            "indexes were built with another version of the collations and are not used: REINDEX COLLATIONS builds them anew"
+        );
+        txn.commit(verso_storage::CommitMode::Wait)?;
+        Ok(())
+    }
+
+    /// Reads the catalog of an existing database; makes the system tables that came after it.
+    ///
+    /// # Errors
+    /// `Corrupt` if the system tables contradict each other; those of storage.
+    pub fn load(engine: &Engine) -> Result<Catalog, CatalogError> {
+        Catalog::complete(engine)?;
+        Catalog::leave_old_keys(engine)?;
+        let mut txn = engine.begin(internal(true));
+        txn.begin_statement()?;
+        let versions = Versions::new(engine.prepared().into_iter().map(|prepared| prepared.txn));
+        let catalog = Catalog {
+            engine: engine.clone(),
+            versions: Mutex::new(versions),
+            announced: AtomicU64::new(0),
+            settled: Settled::default(),
+            cache: Mutex::default(),
+            cached_bytes: AtomicU64::default(),
+            oids: OnceLock::new(),
+            places: Mutex::default(),
+            #[cfg(test)]
+            read_whole: AtomicU64::new(0),
+        };
+        let snapshot = gather::all(&catalog, &txn)?.assemble(1, None)?.of_database(engine);
+        let oids = snapshot
+            .sequence(Some(PG_CATALOG), OID_SEQUENCE)
+            .ok_or_else(|| CatalogError::Corrupt { what: format!("there is no sequence {OID_SEQUENCE}") })?;
+        let oids = engine.sequence(oids.object)?;
+        catalog.oids.get_or_init(|| oids);
+        catalog.cache.lock().push_front(snapshot);
+        txn.end_statement()?;
+        txn.commit(verso_storage::CommitMode::Wait)?;
+        catalog.after_a_crash()?;
+        Ok(catalog)
+    }
+
+    /// Empties what a crash has taken: unlogged tables.
+    fn after_a_crash(&self) -> Result<(), CatalogError> {
+        let mut txn = self.engine.begin(internal(false));
+        txn.begin_statement()?;
+        // What a prepared transaction has locked is not waited for.
+        txn.set_lock_timeout(Some(std::time::Duration::ZERO));
+        let emptied = self.empty_lost_tables(&mut txn)?;
+        txn.end_statement()?;
+        txn.commit(verso_storage::CommitMode::Wait)?;
+        if emptied > 0 {
+            tracing::warn!(
+                emptied,
+                "unlogged tables are empty, unlogged sequences begin anew: the database was not closed in order"
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use verso_env::Env;
+    use verso_storage::EngineOptions;
+
+    use super::*;
+
+    #[test]
+    fn a_database_made_before_roles_and_keys_gets_their_tables_when_it_opens() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("old.verso");
+        let engine = Engine::create(Env::real(), &path, EngineOptions::default()).unwrap();
+        let later = ["pg_index", "pg_constraint", "pg_trigger", "pg_authid"];
+        let mut first = initial::tables();
+        first.retain(|shape| !later.contains(&shape.table.name));
+        Catalog::make(&engine, &first, &[]).unwrap();
+        engine.close().unwrap();
+        drop(engine);
+        for _ in 0..2 {
+            let engine = Engine::open(Env::real(), &path, EngineOptions::default()).unwrap();
+            let catalog = Catalog::load(&engine).unwrap();
+            let names: Vec<_> =
+                catalog.committed_roles().unwrap().into_iter().map(|role| role.name).collect();
+            assert_eq!(names, [crate::role::OWNER.into()]);
+            let mut txn = engine.begin(internal(true));
+            txn.begin_statement().unwrap();
+            let classes: Vec<ClassRow> = store::read(&engine, &txn).unwrap();
+            for name in later {
+                assert_eq!(classes.iter().filter(|class| &*class.relname.0 == name).count(), 1, "{name}");
+            }
+            txn.end_statement().unwrap();
+            drop((txn, catalog));
+            engine.close().unwrap();
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! GRANT and REVOKE of roles: who is a member of which, and who may say so.
+
+use verso_catalog::{MembershipChange, Oid};
+
+use super::Schema;
+use crate::client::{CommandTag, tag};
+use crate::failure::Failure;
+use verso_parser::syntax::{GrantRole, RoleName};
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Schema<'_> {
+    /// GRANT, REVOKE of roles.
+    pub(super) fn grant_role(&self, grant: &GrantRole) -> Result<CommandTag, Failure> {
+        for name in &grant.roles {
+            let role = self.role_called(&name.text)?;
+            for member in &grant.to {
+                let member = match member {
+                    RoleName::Named(name) if name.text == "public" => {
+                        return Err(
+                            SqlError::syntax("role specification \"PUBLIC\" is not allowed here").into()
+                        );
+                    }
+                    member => self.role_number(member)?,
+                };
+                self.grant_one_role(grant, role, member)?;
+            }
+        }
+        Ok(tag(if grant.revoke { "REVOKE ROLE" } else { "GRANT ROLE" }))
+    }
+
+    fn grant_one_role(&self, grant: &GrantRole, role: Oid, member: Oid) -> Result<(), Failure> {
+        let (shown, of_member) = (self.role_text(role), self.role_text(member));
+        self.frame.inside(|frame| {
+            let catalog = frame.catalog;
+            self.may_administer(role, if grant.revoke { "revoke" } else { "grant" })?;
+            let grantor = match &grant.by {
+                Some(by) => self.role_number(by)?,
+                // Superusers grant as the first of them.
+                None => self
+                    .limited()
+                    .and_then(|own| catalog.admin_of(own, role))
+                    .unwrap_or(verso_catalog::OWNER_ROLE),
+            };
+            if !grant.revoke
+                && grant.admin == Some(true)
+                && !catalog.is_admin_without(grantor, role, member)
+                && !catalog.is_superuser(grantor)
+            {
+                let text = "ADMIN option cannot be granted back to your own grantor";
+                return Err(SqlError::new("0LP01", text).into());
+            }
+            if !grant.revoke && (role == member || catalog.is_really_member(role, member)) {
+                let text = format!("role \"{shown}\" is a member of role \"{of_member}\"");
+                return Err(SqlError::new("0LP01", text).into());
+            }
+            let change = match grant.revoke {
+                false => MembershipChange::Grant { admin: grant.admin, inherit: grant.inherit, set: grant.set },
+                true => MembershipChange::Revoke {
+                    admin: grant.admin.is_some(),
+                    inherit: grant.inherit.is_some(),
+                    set: grant.set.is_some(),
+                },
+            };
+            let store = &frame.services.instance.catalog;
+            let changed =
+                store.change_membership(&mut frame.txn.borrow_mut(), catalog, (role, member, grantor), change)?;
+            if !changed && grant.revoke {
+                let text = format!(
+                    "role \"{of_member}\" has not been granted membership in role \"{shown}\" by role \"{}\"",
+                    self.role_text(grantor)
+                );
+                frame.services.notices.warn("01000", &text);
+            } else if !changed {
+                let text = format!(
+                    "role \"{of_member}\" has already been granted membership in role \"{shown}\" by role \"{}\"",
+                    self.role_text(grantor)
+                );
+                self.skip(text);
+            }
+            Ok(())
+        })
+    }
+
+    /// Refuses a role that the session's may not grant to others.
+    pub(super) fn may_administer(&self, role: Oid, doing: &str) -> Result<(), SqlError> {
+        let Some(own) = self.limited() else { return Ok(()) };
+        let catalog = self.frame.catalog;
+        let shown = self.role_text(role);
+        let text = format!("permission denied to {doing} role \"{shown}\"");
+        let refused = SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text);
+        if catalog.is_superuser(role) {
+            let detail = format!(
+                "Only roles with the SUPERUSER attribute may {doing} roles with the SUPERUSER attribute."
+            );
+            return Err(refused.with_detail(detail));
+        }
+        if catalog.administers(own, role) {
+            return Ok(());
+        }
+        Err(refused.with_detail(format!(
+            "Only roles with the ADMIN option on role \"{shown}\" may {doing} this role."
+        )))
+    }
+}

@@ -1,0 +1,129 @@
+//! How values of settings are written: booleans, sizes, times.
+
+use verso_planner::errors::{SqlError, sqlstate};
+
+/// A boolean as SHOW prints it.
+pub fn on(value: bool) -> String {
+    if value { "on" } else { "off" }.to_string()
+}
+
+/// A boolean setting.
+pub fn flag(name: &str, value: Option<&str>, default: bool) -> Result<bool, SqlError> {
+    let Some(value) = value else { return Ok(default) };
+    match fold(value).as_str() {
+        "on" | "true" | "yes" | "1" | "t" | "y" => Ok(true),
+        "off" | "false" | "no" | "0" | "f" | "n" => Ok(false),
+        _ => {
+            let text = format!("parameter \"{name}\" requires a Boolean value");
+            Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))
+        }
+    }
+}
+
+fn fold(value: &str) -> String {
+    value.to_ascii_lowercase().replace('-', "")
+}
+
+/// `64kB`, `4MB`, `1GB`; a bare number counts kilobytes, as PostgreSQL's work_mem does.
+pub(crate) fn memory_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().ok()?;
+    let shift = match text[digits..].trim() {
+        "" | "kB" => 10,
+        "MB" => 20,
+        "GB" => 30,
+        _ => return None,
+    };
+    number.checked_mul(1 << shift)
+}
+
+/// A size of the log: a bare number counts megabytes, as in PostgreSQL.
+pub(crate) fn wal_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => text.parse::<u64>().ok()?.checked_mul(1 << 20),
+        false => memory_bytes(text),
+    }
+}
+
+/// Milliseconds of a time for which a bare number counts seconds; how long it may be is said by who asks.
+pub(crate) fn interval_ms(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => any_milliseconds(&format!("{text}s")),
+        false => any_milliseconds(text),
+    }
+}
+
+/// Milliseconds from which on something is logged; -1 is never.
+pub(crate) fn least_duration(text: &str) -> Option<i64> {
+    match text.trim() {
+        "-1" => Some(-1),
+        text => milliseconds(text).and_then(|ms| i64::try_from(ms).ok()),
+    }
+}
+
+/// As SHOW gives it.
+pub(crate) fn least_duration_text(ms: i64) -> String {
+    u64::try_from(ms).map_or_else(|_| "-1".to_string(), duration)
+}
+
+/// A size in the largest unit that leaves no fraction.
+pub(crate) fn size_text(bytes: u64) -> String {
+    let unit = [(30, "GB"), (20, "MB")].into_iter().find(|(shift, _)| bytes.is_multiple_of(1 << shift));
+    let (shift, unit) = unit.unwrap_or((10, "kB"));
+    format!("{}{unit}", bytes >> shift)
+}
+
+/// A limit of memory or files as SHOW prints it; 0 is none.
+pub(crate) fn memory_text(bytes: u64) -> String {
+    if bytes == 0 { "0".to_string() } else { size_text(bytes) }
+}
+
+/// `100`, `1.5s`, `2 min`: in milliseconds, rounded, as PostgreSQL reads timeouts; at most 2147483647.
+pub(super) fn milliseconds(text: &str) -> Option<u64> {
+    any_milliseconds(text).filter(|milliseconds| *milliseconds <= i32::MAX as u64)
+}
+
+/// The same without an end.
+fn any_milliseconds(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..digits].parse().ok()?;
+    let factor = match text[digits..].trim() {
+        "" | "ms" => 1.0,
+        "us" => 0.001,
+        "s" => 1e3,
+        "min" => 60e3,
+        "h" => 3_600e3,
+        "d" => 86_400e3,
+        _ => return None,
+    };
+    Some((number * factor).round_ties_even() as u64)
+}
+
+/// In the largest unit that leaves no fraction.
+pub(crate) fn duration(milliseconds: u64) -> String {
+    if milliseconds == 0 {
+        return "0".to_string();
+    }
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
+    let unit = units.iter().find(|(size, _)| milliseconds.is_multiple_of(*size));
+    unit.map_or_else(|| format!("{milliseconds}ms"), |(size, name)| format!("{}{name}", milliseconds / size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_of_a_month_are_read() {
+        for (given, ms) in
+            [("31d", 2_678_400_000), ("2678400", 2_678_400_000), ("90", 90_000), ("10min", 600_000)]
+        {
+            assert_eq!(interval_ms(given), Some(ms), "{given}");
+        }
+        assert_eq!(interval_ms("a month"), None);
+    }
+}

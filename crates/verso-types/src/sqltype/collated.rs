@@ -1,0 +1,67 @@
+//! The collation that values of a type have.
+
+use std::sync::Arc;
+
+use super::SqlType;
+use crate::collation::{CollatedType, Collation, Derivation};
+
+impl SqlType {
+    /// Do its values have a collation: is it a type of texts, or an array of one?
+    pub fn is_collatable(&self) -> bool {
+        match self {
+            SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Collated(_) => true,
+            SqlType::Array(element) => element.is_collatable(),
+            SqlType::Domain(domain) => domain.base.is_collatable(),
+            _ => false,
+        }
+    }
+
+    /// The collation that a column of it was declared with: its own, or that of the domain that it is.
+    pub fn collation(&self) -> Option<Arc<Collation>> {
+        match self {
+            SqlType::Collated(collated) => Some(Arc::clone(&collated.collation)),
+            SqlType::Domain(domain) => domain.base.collation(),
+            SqlType::Array(element) => element.collation(),
+            _ => None,
+        }
+    }
+
+    /// The type of the values of a column that was declared as it, with their collation.
+    #[must_use]
+    pub fn seen(&self) -> SqlType {
+        match self.collation() {
+            Some(collation) => self.erased().collated(&Derivation::Implicit(collation)),
+            None => self.erased(),
+        }
+    }
+
+    /// The type without its collation.
+    pub fn uncollated(&self) -> &SqlType {
+        match self {
+            SqlType::Collated(collated) => &collated.base,
+            other => other,
+        }
+    }
+
+    /// The type alone, and the collation of a column that was declared with it.
+    pub fn split_collation(self) -> (SqlType, Derivation) {
+        match self {
+            SqlType::Collated(collated) => {
+                (collated.base.clone(), Derivation::Implicit(Arc::clone(&collated.collation)))
+            }
+            other => (other, Derivation::Default),
+        }
+    }
+
+    /// The type of a column of it whose values have this collation.
+    #[must_use]
+    pub fn collated(self, derivation: &Derivation) -> SqlType {
+        match derivation.collation() {
+            Some(collation) if self.is_collatable() && !matches!(self, SqlType::Collated(_)) => {
+                let collation = Arc::clone(collation);
+                SqlType::Collated(Arc::new(CollatedType { base: self, collation }))
+            }
+            _ => self,
+        }
+    }
+}
