@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     Acl, CatalogError, CollationChange, MembershipChange, Object, ObjectKind, Oid, PolicyDef, Relation,
-    Rights, RightsOf, TableDef,
+    Rights, RightsOf, StatisticsChange, TableDef,
 };
 
 use super::{Schema, text};
@@ -755,6 +755,15 @@ impl Schema<'_> {
                 store.alter_collation(&mut self.frame.txn.borrow_mut(), &collation, &change)?;
                 return Ok(tag("ALTER COLLATION"));
             }
+            Owned::Statistics(name) => {
+                let statistics = self.statistics_called(name)?;
+                self.own_statistics(&statistics)?;
+                self.may_hand_over(owner, Some(&statistics.schema))?;
+                let store = &self.frame.services.instance.catalog;
+                let change = StatisticsChange::Owner(owner);
+                store.alter_statistics(&mut self.frame.txn.borrow_mut(), &statistics, &change)?;
+                return Ok(tag("ALTER STATISTICS"));
+            }
             Owned::Database(name) => {
                 let database = self.frame.services.database();
                 if let Some(name) = name {
@@ -830,6 +839,10 @@ impl Schema<'_> {
         }
         for collation in self.frame.catalog.collations().iter().filter(|one| from.contains(&one.owner)) {
             store.alter_collation(txn, collation, &CollationChange::Owner(to))?;
+        }
+        let statistics = self.frame.catalog.tables().flat_map(|table| &table.extended);
+        for one in statistics.filter(|one| from.contains(&one.owner)) {
+            store.alter_statistics(txn, one, &StatisticsChange::Owner(to))?;
         }
         Ok(tag("REASSIGN OWNED"))
     }
@@ -913,6 +926,10 @@ impl Schema<'_> {
             for collation in frame.catalog.collations().iter().filter(|one| roles.contains(&one.owner)) {
                 store.drop_collation(txn, collation)?;
             }
+            let statistics = frame.catalog.tables().flat_map(|table| &table.extended);
+            for one in statistics.filter(|one| roles.contains(&one.owner)) {
+                store.drop_statistics(txn, one)?;
+            }
             Ok(())
         })?;
         Ok(tag("DROP OWNED"))
@@ -964,6 +981,10 @@ impl Schema<'_> {
         }
         for one in catalog.collations().iter().filter(|one| one.owner == role) {
             lines.push((0, format!("owner of collation {}", one.collation.name)));
+        }
+        let statistics = catalog.tables().flat_map(|table| &table.extended);
+        for one in statistics.filter(|one| one.owner == role) {
+            lines.push((0, format!("owner of statistics object {}", one.name)));
         }
         for operator in catalog.operators().iter().filter(|operator| operator.owner == role) {
             lines.push((0, format!("owner of {}", super::operators::operator_name(catalog, operator))));

@@ -21,7 +21,7 @@ pub(in crate::ddl) fn refuse_of_partitions(
         AlterAction::Rename(_) | AlterAction::RowSecurity { .. } | AlterAction::Triggers { .. } => true,
         AlterAction::AttachPartition { .. } | AlterAction::DetachPartition { .. } => true,
         // Each partition has one of its own.
-        AlterAction::ReplicaIdentity(_) => true,
+        AlterAction::ReplicaIdentity(_) | AlterAction::OfType(_) => true,
         AlterAction::AddConstraint(constraint) => key(constraint) || reaches_partitions(action),
         _ => reaches_partitions(action),
     };
