@@ -1011,7 +1011,7 @@ impl Schema<'_> {
             let changed = verso_parser::rename_table(text, &table.name, &to.text, is_column);
             (changed != **text).then(|| changed.into())
         };
-        let check = |constraint: &ConstraintDef| match &constraint.kind {
+        let check = |constraint: &Arc<ConstraintDef>| match &constraint.kind {
             ConstraintKind::Check { expression } => Some((constraint.oid, renamed(expression)?)),
             _ => None,
         };
