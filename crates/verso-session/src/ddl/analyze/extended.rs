@@ -6,9 +6,11 @@
 //!
 //! 1. Of a row only the numbers of its values are looked at, so that rows are compared without a look at values.
 //! 2. What is kept of rows is charged to the statement's memory, by whoever adds them.
+//! 3. A cancel ends the look at choices of columns, of which eight have hundreds; whoever asked throws the rest away.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use verso_catalog::{CommonValues, ExtendedStatistics, Oid, StatisticsDef, StatisticsKind, TableDef};
 use verso_exec::exec::Computed;
@@ -144,7 +146,7 @@ impl Together {
     }
 
     /// What the rows tell about a table with so many rows.
-    pub fn statistics(self, rows_of_table: f64) -> HashMap<Oid, ExtendedStatistics> {
+    pub fn statistics(self, rows_of_table: f64, cancel: &AtomicBool) -> HashMap<Oid, ExtendedStatistics> {
         let Together { wanted, kept, values, .. } = self;
         let rows = kept.rows.max(values.rows);
         let column = |item: &Item| match item.is_expression {
@@ -167,10 +169,10 @@ impl Together {
                     one.items.iter().map(|item| Numbered::of(column(item), &item.ty, rows)).collect();
                 let names = one.definition.items();
                 if one.definition.has(StatisticsKind::Distinct) {
-                    known.distinct = distinct(&numbered, &names, rows_of_table);
+                    known.distinct = distinct(&numbered, &names, rows_of_table, cancel);
                 }
                 if one.definition.has(StatisticsKind::Dependencies) {
-                    known.dependencies = dependencies(&numbered, &names);
+                    known.dependencies = dependencies(&numbered, &names, cancel);
                 }
                 if one.definition.has(StatisticsKind::Common) {
                     known.common = common(&numbered, one.target, rows_of_table);
@@ -237,10 +239,13 @@ fn choices(all: usize, count: usize) -> Vec<Vec<usize>> {
 }
 
 /// How many different values each choice of several has (estimator Duj1 of Haas and Stokes, 1998).
-fn distinct(of: &[Numbered], names: &[i16], rows_of_table: f64) -> Vec<(Vec<i16>, f64)> {
+fn distinct(of: &[Numbered], names: &[i16], rows_of_table: f64, cancel: &AtomicBool) -> Vec<(Vec<i16>, f64)> {
     let mut found = Vec::new();
     for count in 2..=of.len() {
         for choice in choices(of.len(), count) {
+            if cancel.load(Ordering::Relaxed) {
+                return found;
+            }
             let chosen: Vec<&Numbered> = choice.iter().map(|at| &of[*at]).collect();
             let groups = groups(&chosen);
             let rows = chosen[0].of_rows.len() as f64;
@@ -256,10 +261,13 @@ fn distinct(of: &[Numbered], names: &[i16], rows_of_table: f64) -> Vec<(Vec<i16>
 }
 
 /// In which part of the rows the values of some say the value of another one.
-fn dependencies(of: &[Numbered], names: &[i16]) -> Vec<(Vec<i16>, f64)> {
+fn dependencies(of: &[Numbered], names: &[i16], cancel: &AtomicBool) -> Vec<(Vec<i16>, f64)> {
     let mut found = Vec::new();
     for count in 1..of.len() {
         for choice in choices(of.len(), count) {
+            if cancel.load(Ordering::Relaxed) {
+                return found;
+            }
             let determining: Vec<&Numbered> = choice.iter().map(|at| &of[*at]).collect();
             for implied in (0..of.len()).filter(|at| !choice.contains(at)) {
                 let all: Vec<&Numbered> = determining.iter().copied().chain([&of[implied]]).collect();
@@ -330,8 +338,9 @@ mod tests {
     #[test]
     fn a_column_that_another_one_tells_is_told() {
         let of = [numbered((0..1000).map(|n| n % 20)), numbered((0..1000).map(|n| n % 20 / 2))];
-        assert_eq!(distinct(&of, &[1, 2], 1000.0), [(vec![1, 2], 20.0)]);
-        assert_eq!(dependencies(&of, &[1, 2]), [(vec![1, 2], 1.0)]);
+        let cancel = AtomicBool::new(false);
+        assert_eq!(distinct(&of, &[1, 2], 1000.0, &cancel), [(vec![1, 2], 20.0)]);
+        assert_eq!(dependencies(&of, &[1, 2], &cancel), [(vec![1, 2], 1.0)]);
         let common = common(&of, 100, 1000.0);
         assert_eq!((common.len(), common[0].frequency), (20, 0.05));
         assert!((common[0].base - 0.005).abs() < 1e-9);
@@ -341,7 +350,8 @@ mod tests {
     #[test]
     fn rows_met_once_tell_of_others() {
         let of = [numbered(0..1000), numbered((0..1000).map(|n| n / 2))];
-        assert_eq!(distinct(&of, &[1, 2], 100_000.0), [(vec![1, 2], 100_000.0)]);
+        let cancel = AtomicBool::new(false);
+        assert_eq!(distinct(&of, &[1, 2], 100_000.0, &cancel), [(vec![1, 2], 100_000.0)]);
         assert!(common(&of, 100, 100_000.0).is_empty());
     }
 }

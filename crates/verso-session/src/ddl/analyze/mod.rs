@@ -182,8 +182,11 @@ impl Schema<'_> {
             rows: sample.rows_of_table,
             pages: f64::from(sample.pages),
             columns: found,
-            extended: together.statistics(sample.rows_of_table),
+            extended: together.statistics(sample.rows_of_table, self.frame.cancel),
         };
+        if self.frame.cancel.load(Ordering::Relaxed) {
+            return Err(SqlError::from(ExecError::Cancelled).into());
+        }
         instance.catalog.set_statistics(&mut self.frame.txn.borrow_mut(), table, &known)?;
         if all {
             changed.analyzed(total);
