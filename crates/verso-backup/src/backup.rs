@@ -13,7 +13,8 @@ use verso_catalog::{CatalogSnapshot, TableDef};
 use verso_env::sync::Mutex;
 use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
 use verso_storage::{CommitMode, Engine, Isolation, TableLockMode, Txn, TxnOptions, WaitPolicy};
-use verso_types::{Batch, SqlType, SystemType};
+use verso_types::names::{self, ObjectNames};
+use verso_types::{Batch, SqlType};
 use versodb::{Connection, Database};
 
 use crate::archive::columns;
@@ -23,6 +24,7 @@ use crate::archive::writer::{ArchiveWriter, Packed};
 use crate::error::BackupError;
 use crate::files::write_whole;
 use crate::job::{Event, Job, Unit};
+use crate::references::{names_objects, to_texts};
 use crate::schema::{Dialect, Selection, Source, definitions};
 use crate::workers::{self, Team};
 
@@ -114,6 +116,8 @@ pub(crate) struct Snapshot {
     name: String,
     txn: Txn,
     pub catalog: Arc<CatalogSnapshot>,
+    /// The names of all objects as the leader's session writes them: with their schema.
+    pub names: Option<Arc<dyn ObjectNames>>,
 }
 
 impl Snapshot {
@@ -125,10 +129,11 @@ impl Snapshot {
         let exported = connection.prepare("SELECT pg_export_snapshot()")?;
         let name: Option<String> = exported.query_row(&[], |row| row.get(0))?;
         let name = name.unwrap_or_default();
+        let names = names::lent();
         let engine = database.engine().clone();
         let txn = import(&engine, &name)?;
         let catalog = database.instance().catalog.snapshot(&txn)?;
-        Ok(Snapshot { engine, database: database.clone(), connection, name, txn, catalog })
+        Ok(Snapshot { engine, database: database.clone(), connection, name, txn, catalog, names })
     }
 
     /// The definitions of what was chosen, and its tables; these are locked against being changed in their definition.
@@ -152,16 +157,6 @@ impl Snapshot {
         };
         let (definitions, tables) = definitions(&mut source, options.schema, options.data)?;
         for table in tables.iter().filter(|_| options.data) {
-            for column in table.shown() {
-                if let SqlType::System(ty) = element(&column.ty)
-                    && !is_kept(*ty)
-                {
-                    let (table, column, ty) = (&table.name, &column.name, ty.name());
-                    let text =
-                        format!("column {column} of table {table}: values of type {ty} cannot be saved");
-                    return Err(BackupError::Refused(text));
-                }
-            }
             let mode = TableLockMode::AccessShare;
             self.engine.lock_table(&mut self.txn, table.heap, mode, WaitPolicy::Block)?;
         }
@@ -191,21 +186,6 @@ impl Snapshot {
     }
 }
 
-/// The type of the elements of an array, or the type itself.
-fn element(ty: &SqlType) -> &SqlType {
-    if let SqlType::Array(of) = ty { element(of) } else { ty }
-}
-
-/// Whether values of a type mean the same in another database; the number of an object does not.
-fn is_kept(ty: SystemType) -> bool {
-    use SystemType as S;
-    ty.opaque().is_some()
-        || matches!(
-            ty,
-            S::Char | S::Xid | S::Xid8 | S::PgSnapshot | S::TxidSnapshot | S::Refcursor | S::AclItem
-        )
-}
-
 /// A transaction that sees what the snapshot of this name shows.
 pub(crate) fn import(engine: &Engine, name: &str) -> Result<Txn, BackupError> {
     let options = TxnOptions { isolation: Isolation::Snapshot, savepoints: false, read_only: true };
@@ -222,6 +202,8 @@ struct PagesOf {
     heap: Arc<Heap>,
     wanted: Wanted,
     pages: u32,
+    /// The columns whose values name objects.
+    named: Vec<(usize, SqlType)>,
 }
 
 /// Ranges of pages that nobody has taken yet.
@@ -268,6 +250,7 @@ fn write_archive(
                 number,
                 name: format!("{}.{}", table.schema, table.name),
                 wanted: Wanted::of(&heap, table.shown().iter()),
+                named: named(table),
                 pages: heap.page_count(),
                 heap,
             }));
@@ -278,7 +261,11 @@ fn write_archive(
         let range = (RANGE_BYTES / definitions.page_bytes.max(1)).max(1);
         let queue = Mutex::new(Queue { tables: sources, table: 0, page: 0, range });
         let (writer, engine, name) = (Arc::clone(&shared), snapshot.engine.clone(), snapshot.name.clone());
+        let names = snapshot.names.clone();
         workers::run(snapshot.engine.env(), job, options.workers, move |team| {
+            if let Some(names) = &names {
+                names::lend(names);
+            }
             let mut txn = import(&engine, &name)?;
             loop {
                 let Some((table, pages)) = queue.lock().next() else { break };
@@ -308,6 +295,15 @@ fn write_archive(
     Ok(BackupReport { tables: tables.len() as u64, rows, bytes })
 }
 
+/// The columns of a table whose values name objects.
+fn named(table: &TableDef) -> Vec<(usize, SqlType)> {
+    let columns = table.shown().iter().enumerate();
+    columns
+        .filter(|(_, column)| names_objects(&column.ty))
+        .map(|(at, column)| (at, column.ty.clone()))
+        .collect()
+}
+
 fn pack(table: u32, batch: &Batch, compression: Compression) -> Result<Packed, BackupError> {
     let mut raw = Vec::with_capacity(batch.heap_bytes() + 64);
     columns::encode(table, batch, &mut raw);
@@ -327,6 +323,9 @@ fn read_range(
     let mut chunk: Option<Batch> = None;
     while scan.next(&mut rows)? {
         table.wanted.finish(&mut rows.batch)?;
+        for (at, ty) in &table.named {
+            rows.batch.columns[*at] = to_texts(&rows.batch.columns[*at], ty)?;
+        }
         team.check()?;
         let so_far = match &mut chunk {
             Some(chunk) => {

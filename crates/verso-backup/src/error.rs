@@ -5,6 +5,7 @@ use std::io;
 
 use verso_catalog::CatalogError;
 use verso_storage::StorageError;
+use verso_types::TypeError;
 use versodb::Error;
 
 /// A part of an archive, for messages.
@@ -95,6 +96,12 @@ impl From<StorageError> for BackupError {
             StorageError::Cancelled => BackupError::Cancelled,
             error => Error::from(error).into(),
         }
+    }
+}
+
+impl From<TypeError> for BackupError {
+    fn from(error: TypeError) -> BackupError {
+        Error::from(error).into()
     }
 }
 

@@ -32,6 +32,7 @@ mod export;
 mod files;
 mod job;
 mod parquet;
+mod references;
 mod restore;
 mod schema;
 mod script;

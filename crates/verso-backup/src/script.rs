@@ -135,6 +135,9 @@ impl<W: Write> Script<W> {
         let types: Vec<SqlType> = own().map(|column| column.ty.clone()).collect();
         let layout = Layout::of(&CopyOptions::default(), &names, false)?;
         let time_zone = TimeStyle::UTC;
+        if let Some(names) = &snapshot.names {
+            verso_types::names::lend(names);
+        }
         let mut writer = Writer::new(&layout, &types, &time_zone);
         let mut txn = snapshot.txn()?;
         let heap = snapshot.heap(table)?;

@@ -565,7 +565,7 @@ const PUBLIC_SCHEMA: Oid = crate::system::PUBLIC_OID;
 
 /// The system's relations that everybody may read.
 fn is_readable_catalog(oid: Oid) -> bool {
-    /// `pg_authid`, `pg_statistic`, `pg_user_mapping`, `pg_largeobject`, `pg_subscription`.
-    const SECRET: [u32; 5] = [1260, 2619, 1418, 2613, 6100];
+    /// `pg_authid`, `pg_statistic`, `pg_statistic_ext_data`, `pg_user_mapping`, `pg_largeobject`, `pg_subscription`.
+    const SECRET: [u32; 6] = [1260, 2619, 3429, 1418, 2613, 6100];
     oid.is_system() && !SECRET.contains(&oid.0)
 }

@@ -11,6 +11,7 @@ use verso_storage::page::ObjectId;
 use verso_types::{Collation, Exclusion, SqlType, SystemType};
 pub use verso_types::{Identity, ReferentialAction};
 
+use crate::extended::StatisticsDef;
 use crate::key_class::KeyClass;
 use crate::needs::Need;
 use crate::partition::{PartitionOf, Partitioned};
@@ -100,6 +101,8 @@ pub struct TableDef {
     pub referenced_by: Vec<Arc<ConstraintDef>>,
     /// Its triggers, by name, as they fire.
     pub triggers: Vec<Arc<TriggerDef>>,
+    /// What CREATE STATISTICS has made for it.
+    pub extended: Vec<Arc<StatisticsDef>>,
     /// Storage parameters.
     pub options: TableOptions,
     /// It is a materialized view: its rows are those that a query had when it was refreshed.
@@ -169,6 +172,7 @@ impl TableDef {
             constraints: Vec::new(),
             referenced_by: Vec::new(),
             triggers: Vec::new(),
+            extended: Vec::new(),
             options: TableOptions::default(),
             materialized: None,
             unlogged: false,
@@ -376,8 +380,9 @@ impl TableOptions {
 
     /// Those that users have given.
     pub fn shown(&self) -> impl Iterator<Item = &(Arc<str>, Arc<str>)> {
-        let is_hidden =
-            |name: &str| [STOOD_IN_FOR, REPLICA_IDENTITY].contains(&name) || name.starts_with(OF_COLUMN);
+        let is_hidden = |name: &str| {
+            [STOOD_IN_FOR, REPLICA_IDENTITY, OF_TYPE].contains(&name) || name.starts_with(OF_COLUMN)
+        };
         self.given.iter().filter(move |(name, _)| !is_hidden(name))
     }
 
@@ -401,6 +406,9 @@ pub const STOOD_IN_FOR: &str = "access_method";
 /// The parameter of a table that holds its replica identity: the letter that `pg_class.relreplident` shows. No statement sets it
 /// by name.
 const REPLICA_IDENTITY: &str = "replica_identity";
+
+/// The parameter of a table that holds the number of the composite type that its columns are of. No statement sets it by name.
+const OF_TYPE: &str = "of_type";
 
 /// What the names of parameters begin with that are those of a column: `column.3.n_distinct`. No statement sets them by name.
 const OF_COLUMN: &str = "column.";
@@ -442,6 +450,11 @@ impl TableDef {
         }
     }
 
+    /// The composite type that its columns are of, where it is a typed table.
+    pub fn of_type(&self) -> Option<Oid> {
+        self.options.of_type()
+    }
+
     /// What `ALTER COLUMN … SET (…)` has said of a column, by its number.
     pub fn column_options(&self, id: u16) -> impl Iterator<Item = (&str, &str)> {
         self.options.given.iter().filter_map(move |(name, value)| {
@@ -458,6 +471,16 @@ impl TableDef {
 }
 
 impl TableOptions {
+    /// The composite type that the columns of a table are of.
+    pub fn of_type(&self) -> Option<Oid> {
+        self.get(OF_TYPE)?.parse().ok().map(Oid)
+    }
+
+    /// Says of which composite type they are; of none.
+    pub fn set_of_type(&mut self, ty: Option<Oid>) {
+        self.set(OF_TYPE, ty.map(|ty| ty.to_string()).as_deref());
+    }
+
     /// Says what the replica identity of a table is.
     pub(crate) fn set_replica_identity(&mut self, identity: ReplicaIdentity) {
         let letter = identity.letter().to_string();

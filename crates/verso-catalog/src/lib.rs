@@ -36,6 +36,7 @@ pub mod collation;
 mod ddl;
 pub mod definition;
 pub mod error;
+mod extended;
 pub mod kept;
 mod key_class;
 mod needs;
@@ -71,7 +72,8 @@ pub use catalog::Catalog;
 pub use collation::CollationDef;
 pub use ddl::{
     CollationChange, CollationUse, CommentOn, DomainChange, MembershipChange, NewCollation, OnlineCopy,
-    PreparedIndex, Rewrite, TypeUses, collation_uses, is_shared, label_holders, next_value,
+    PreparedIndex, Rewrite, StatisticsChange, TypeUses, collation_uses, free_name, is_shared, label_holders,
+    next_value,
 };
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, Excluding, ExtensionDef, ForeignKey,
@@ -80,6 +82,7 @@ pub use definition::{
     TableOptions, TypeDef, ViewDef, Volatility, guard_text,
 };
 pub use error::{CatalogError, ObjectKind};
+pub use extended::{CommonValues, ExtendedStatistics, StatisticsDef, StatisticsKind};
 pub use key_class::KeyClass;
 pub use needs::Need;
 pub use operator::{CastContext, CastDef, OperatorDef};
@@ -89,8 +92,9 @@ pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use planning::{ParallelSafety, Planning};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{
-    NewColumn, NewComposite, NewConstraint, NewConstraintKind, NewDomain, NewEnum, NewFunction, NewIndex,
-    NewIndexPart, NewKeyPart, NewRange, NewSequence, NewTable, NewView, PolicyTexts, TableChange, TriggersOf,
+    KeyPartOf, NewColumn, NewComposite, NewConstraint, NewConstraintKind, NewDomain, NewEnum, NewFunction,
+    NewIndex, NewIndexPart, NewKeyPart, NewRange, NewSequence, NewTable, NewView, PolicyTexts, RenamedTexts,
+    TableChange, TriggersOf,
 };
 pub use rights::{Acl, AclItem, Object, Rights, RightsOf};
 pub use role::{OWNER, OWNER_ROLE, Role, RoleChange};

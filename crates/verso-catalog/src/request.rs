@@ -8,7 +8,7 @@ use crate::definition::{
     ColumnDef, FunctionArg, FunctionLanguage, FunctionReturn, Identity, Oid, ReferentialAction,
     ReplicaIdentity, TableOptions, Volatility,
 };
-use crate::partition::{PartitionOf, Strategy};
+use crate::partition::{PartOrder, PartitionOf, Strategy};
 use crate::planning::Planning;
 use crate::sequence::SequenceBounds;
 use crate::stored::StoredQuery;
@@ -56,7 +56,16 @@ impl NewTable {
 
 /// A part of the key by which a new table is divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NewKeyPart {
+pub struct NewKeyPart {
+    /// What it is.
+    pub of: KeyPartOf,
+    /// How its values are ordered.
+    pub order: PartOrder,
+}
+
+/// What a part of such a key is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyPartOf {
     /// A column.
     Column(Arc<str>),
     /// An expression: its type and its text. The table gets a hidden column for it.
@@ -66,9 +75,9 @@ pub enum NewKeyPart {
 impl NewKeyPart {
     /// The column, where it is one.
     pub fn column(&self) -> Option<&str> {
-        match self {
-            NewKeyPart::Column(name) => Some(name),
-            NewKeyPart::Expression(..) => None,
+        match &self.of {
+            KeyPartOf::Column(name) => Some(name),
+            KeyPartOf::Expression(..) => None,
         }
     }
 }
@@ -343,22 +352,23 @@ pub enum TableChange {
         /// `[NO] INHERIT`.
         no_inherit: Option<bool>,
     },
+    /// OF a composite type, NOT OF.
+    OfType(Option<Oid>),
     /// RENAME TO.
-    Rename(Arc<str>),
+    Rename {
+        /// The new name.
+        to: Arc<str>,
+        /// What names the table.
+        texts: RenamedTexts,
+    },
     /// RENAME COLUMN.
     RenameColumn {
         /// Which.
         column: Arc<str>,
         /// Its new name.
         to: Arc<str>,
-        /// The conditions of CHECK constraints with the new name, by the constraint's number.
-        checks: Vec<(crate::definition::Oid, Arc<str>)>,
-        /// The same of the conditions of triggers.
-        triggers: Vec<(Oid, Arc<str>)>,
-        /// The same of the expressions of generated columns, by the column's number.
-        generated: Vec<(u16, Arc<str>)>,
-        /// The same of policies: USING and WITH CHECK, by the policy's number.
-        policies: Vec<PolicyTexts>,
+        /// What names it.
+        texts: RenamedTexts,
     },
     /// RENAME CONSTRAINT.
     RenameConstraint {
@@ -378,6 +388,21 @@ pub enum TableChange {
     ResetOptions(Vec<Arc<str>>),
     /// SET (…).
     Options(TableOptions),
+}
+
+/// Texts of a table with the new name of what they name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RenamedTexts {
+    /// The conditions of CHECK constraints, by the constraint's number.
+    pub checks: Vec<(Oid, Arc<str>)>,
+    /// The same of the conditions of triggers.
+    pub triggers: Vec<(Oid, Arc<str>)>,
+    /// The same of the expressions of generated columns, by the column's number.
+    pub generated: Vec<(u16, Arc<str>)>,
+    /// The same of policies: USING and WITH CHECK, by the policy's number.
+    pub policies: Vec<PolicyTexts>,
+    /// The same of the expressions of statistics, by the number of these.
+    pub statistics: Vec<(Oid, Vec<Arc<str>>)>,
 }
 
 /// A policy by its number, and its USING and WITH CHECK.

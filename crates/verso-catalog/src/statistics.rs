@@ -17,8 +17,10 @@ use verso_types::text::{format_text, parse_text};
 use verso_types::{SqlType, TimeStyle, Value};
 
 use crate::catalog::Catalog;
-use crate::definition::TableDef;
+use crate::ddl::number_of_data;
+use crate::definition::{Oid, TableDef};
 use crate::error::CatalogError;
+use crate::extended::ExtendedStatistics;
 use crate::system::field::Bytes;
 use crate::system::row::StatisticRow;
 
@@ -34,6 +36,8 @@ pub struct TableStatistics {
     pub pages: f64,
     /// By column id.
     pub columns: HashMap<u16, ColumnStatistics>,
+    /// By the number of what CREATE STATISTICS has made.
+    pub extended: HashMap<Oid, ExtendedStatistics>,
 }
 
 /// What is known of a column's values.
@@ -169,7 +173,14 @@ impl Kept {
                 columns.insert(column.id, statistics);
             }
         }
-        Some(Arc::new(TableStatistics { rows, pages, columns }))
+        let mut extended = HashMap::new();
+        for one in &table.extended {
+            let number = number_of_data(one.oid);
+            let row = self.rows.iter().find(|row| row.staattnum == number);
+            let known = row.and_then(|row| ExtendedStatistics::decode(&row.stadata.0));
+            extended.extend(known.map(|known| (one.oid, known)));
+        }
+        Some(Arc::new(TableStatistics { rows, pages, columns, extended }))
     }
 }
 
@@ -197,6 +208,7 @@ impl Catalog {
                 rows.push(row(i32::from(column.id), known.encode(&column.ty)));
             }
         }
+        rows.extend(statistics.extended.iter().map(|(oid, known)| row(number_of_data(*oid), known.encode())));
         self.change(txn, |txn| {
             self.delete_rows(txn, table.oid, |row: &StatisticRow| {
                 row.starelid == table.oid && rows.iter().any(|new| new.staattnum == row.staattnum)

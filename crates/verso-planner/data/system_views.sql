@@ -77,8 +77,10 @@ SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema
             WHEN c.relkind = 'v' THEN 'VIEW' WHEN c.relkind = 'f' THEN 'FOREIGN' END AS table_type,
        CASE WHEN pg_catalog.pg_relation_is_updatable(c.oid::pg_catalog.regclass, false) & 8 = 8 THEN 'YES' ELSE 'NO' END
          AS is_insertable_into,
-       'NO' AS is_typed
+       CASE WHEN t.typname IS NOT NULL THEN pg_catalog.current_database() END AS user_defined_type_catalog, nt.nspname AS user_defined_type_schema,
+       t.typname AS user_defined_type_name, CASE WHEN t.typname IS NOT NULL THEN 'YES' ELSE 'NO' END AS is_typed
 FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_class c ON n.oid = c.relnamespace
+  LEFT JOIN (pg_catalog.pg_type t JOIN pg_catalog.pg_namespace nt ON t.typnamespace = nt.oid) ON c.reloftype = t.oid AND c.reloftype <> 0
 WHERE c.relkind IN ('r', 'v', 'f', 'p')
   AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)
   AND (pg_catalog.pg_has_role(c.relowner, 'USAGE')

@@ -254,6 +254,7 @@ impl Estimate<'_> {
             access.index.guard.map_or(1.0, |guard| known(guard).map_or(SOME, |its| its.range(None, None)));
         let rows = self.table(table) * guarded;
         let mut part = CONTAINS.powi(access.searched.len() as i32);
+        let mut keys = Vec::new();
         for (found, key) in access.equals.iter().zip(&access.index.parts) {
             let values = match table.column_with_id(key.column) {
                 Some(column) => self.column(table, column),
@@ -261,7 +262,7 @@ impl Estimate<'_> {
             };
             let collated = key.collation.as_ref().is_some_and(|collation| collation.collator.is_some());
             let sought = |value: &TypedExpr| sought(value, collated);
-            part *= match (found, known(key.column)) {
+            let one = match (found, known(key.column)) {
                 (KeyMatch::Equal(value), Some(known)) => known.equals(sought(value).as_ref()),
                 (KeyMatch::In(list), Some(known)) => {
                     list.iter().map(|value| known.equals(sought(value).as_ref())).sum::<f64>().min(1.0)
@@ -270,7 +271,14 @@ impl Estimate<'_> {
                 (KeyMatch::Equal(_) | KeyMatch::Null, _) => 1.0 / values,
                 (KeyMatch::In(list), None) => (list.len() as f64 / values).min(1.0),
             };
+            match found {
+                KeyMatch::Equal(value) => keys.push((key.column, vec![sought(value)], one)),
+                KeyMatch::In(list) => keys.push((key.column, list.iter().map(sought).collect(), one)),
+                _ => part *= one,
+            }
         }
+        let alone: f64 = keys.iter().map(|(.., one)| one).product();
+        part *= self.keys_together(table, &keys).unwrap_or(alone);
         let next = access.index.parts.get(access.equals.len()).and_then(|part| known(part.column));
         let by_keys = access.index.parts.get(access.equals.len()).is_some_and(|part| {
             part.collation.as_ref().is_some_and(|collation| collation.collator.is_some())
@@ -377,7 +385,17 @@ impl Estimate<'_> {
 
     /// How many groups these keys make of a plan's rows, if there are rows enough.
     pub fn groups(&self, keys: &[TypedExpr], plan: &Plan) -> f64 {
-        keys.iter().map(|key| self.values(key, plan)).product()
+        let mut left: Vec<&TypedExpr> = keys.iter().collect();
+        let mut groups = 1.0;
+        while let Some((taken, together)) = self.groups_together(&left, plan) {
+            groups *= together;
+            let mut at = 0;
+            left.retain(|_| {
+                at += 1;
+                !taken.contains(&(at - 1))
+            });
+        }
+        left.into_iter().map(|key| self.values(key, plan)).product::<f64>() * groups
     }
 
     /// How many values an expression over a plan's columns has.
@@ -385,7 +403,10 @@ impl Estimate<'_> {
         match &expr.kind {
             K::Column(column) => self.distinct(plan, *column, 0),
             K::Cast { arg, .. } => self.values(arg, plan),
-            _ => DISTINCT,
+            _ => {
+                let known = self.known_expression(expr, plan).and_then(|known| known.values());
+                known.unwrap_or(DISTINCT)
+            }
         }
     }
 

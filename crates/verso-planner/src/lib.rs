@@ -23,6 +23,7 @@ mod depth;
 pub mod errors;
 pub mod estimate;
 pub mod explain;
+mod extended;
 mod hints;
 mod implied;
 mod json_text;

@@ -7,11 +7,11 @@
 //!
 //! A value is among the common ones, or one of the others, which are taken to be equally frequent. A range has the common
 //! values within it, and its share of the histogram. Two sides of a range of one column are one range. Other conditions
-//! count as independent of each other.
+//! count as independent of each other, unless statistics of several columns say more ([`crate::extended`]).
 
 use std::sync::Arc;
 
-use verso_catalog::{ColumnStatistics, TableDef, TableStatistics};
+use verso_catalog::{ColumnStatistics, Oid, TableDef, TableStatistics};
 use verso_exec::plan::{ExprKind as K, Plan, TypedExpr};
 use verso_types::{Value, cmp_sql};
 
@@ -24,12 +24,20 @@ const LIKE: f64 = 0.05;
 /// What comes behind the beginning of a LIKE is true for this part.
 const BEHIND_PREFIX: f64 = 0.5;
 
-/// A column of a table with what is known of it.
+/// A column of a table, or an expression over its columns, with what is known of it.
 pub(crate) struct KnownColumn {
     table: Arc<TableStatistics>,
-    id: u16,
+    of: Known,
     /// Rows of the table.
     rows: f64,
+}
+
+/// Of what something is known.
+enum Known {
+    /// A column, by its number.
+    Column(u16),
+    /// An expression: the number of the statistics that have it, and its place there.
+    Expression(Oid, usize),
 }
 
 /// One side of a range.
@@ -40,8 +48,21 @@ enum Side {
 }
 
 impl KnownColumn {
+    /// An expression of statistics, by their number and its place.
+    pub fn of_expression(table: Arc<TableStatistics>, (oid, place): (Oid, usize), rows: f64) -> KnownColumn {
+        KnownColumn { table, of: Known::Expression(oid, place), rows }
+    }
+
     fn column(&self) -> Option<&ColumnStatistics> {
-        self.table.columns.get(&self.id)
+        match self.of {
+            Known::Column(id) => self.table.columns.get(&id),
+            Known::Expression(oid, place) => self.table.extended.get(&oid)?.expressions.get(place),
+        }
+    }
+
+    /// How many different values it has.
+    pub fn values(&self) -> Option<f64> {
+        self.column()?.values(self.rows)
     }
 
     /// The part of the rows with one value; `None` stands for a value that is not known yet.
@@ -162,7 +183,7 @@ fn scalar(value: &Value) -> Option<f64> {
 }
 
 /// The order of two values, if they are of one kind.
-fn order(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
+pub(crate) fn order(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
     if std::mem::discriminant(a) == std::mem::discriminant(b) {
         return Some(cmp_sql(a, b));
     }
@@ -171,7 +192,7 @@ fn order(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
 }
 
 /// The value of an expression that is one whatever the row; `None` where it is not known before the statement runs.
-fn constant(expr: &TypedExpr) -> Option<Value> {
+pub(crate) fn constant(expr: &TypedExpr) -> Option<Value> {
     match &expr.kind {
         K::Literal(value) => Some(value.clone()),
         K::Cast { arg, .. } => constant(arg),
@@ -250,6 +271,40 @@ impl Comparison {
         Some(Comparison { column, operator, value: constant(other) })
     }
 
+    /// The same of an expression that is no column, which comes beside it.
+    fn of_expression(condition: &TypedExpr) -> Option<(&TypedExpr, Comparison)> {
+        let K::Call { function, args } = &condition.kind else { return None };
+        let [a, b] = args.as_slice() else { return None };
+        let (expr, other, is_turned) = match (columns_of(a).is_empty(), columns_of(b).is_empty()) {
+            (false, true) => (a, b, false),
+            (true, false) => (b, a, true),
+            _ => return None,
+        };
+        let operator = match (function.operator?, is_turned) {
+            (operator @ ("=" | "<>" | "<" | "<=" | ">" | ">="), false) => operator,
+            (operator @ ("=" | "<>"), true) => operator,
+            ("<", true) => ">",
+            ("<=", true) => ">=",
+            (">", true) => "<",
+            (">=", true) => "<=",
+            _ => return None,
+        };
+        Some((expr, Comparison { column: usize::MAX, operator, value: constant(other) }))
+    }
+
+    /// The part of the rows for which it is true.
+    fn part(&self, known: &KnownColumn) -> f64 {
+        let value = self.value.as_ref();
+        match self.operator {
+            "=" => known.equals(value),
+            "<>" => {
+                let nulls = known.column().map_or(0.0, |column| column.null_fraction);
+                (1.0 - nulls - known.equals(value)).max(0.0)
+            }
+            _ => range(known, &[self]),
+        }
+    }
+
     /// Its side of a range.
     fn side(&self) -> Option<(bool, bool)> {
         Some(match self.operator {
@@ -283,13 +338,17 @@ impl Estimate<'_> {
         let known = self.catalog?.statistics(table)?;
         let id = table.columns.get(at)?.id;
         known.columns.get(&id)?;
-        Some(KnownColumn { table: Arc::clone(known), id, rows: self.table(table) })
+        Some(KnownColumn { table: Arc::clone(known), of: Known::Column(id), rows: self.table(table) })
     }
 
     /// The part of a plan's rows for which a condition over its columns is true.
     pub fn selectivity(&self, condition: &TypedExpr, plan: &Plan) -> f64 {
         let one = |part: &TypedExpr| self.selectivity(part, plan);
         let known = |column: usize| self.known_column(plan, column);
+        let known_of = |arg: &TypedExpr| match column(arg) {
+            Some(column) => known(column),
+            None => self.known_expression(arg, plan),
+        };
         let values = |arg: &TypedExpr| if columns_of(arg).is_empty() { 1.0 } else { self.values(arg, plan) };
         let same = |a: &TypedExpr, b: &TypedExpr| 1.0 / values(a).max(values(b)).max(1.0);
         match &condition.kind {
@@ -300,8 +359,7 @@ impl Estimate<'_> {
             K::Not(arg) => 1.0 - one(arg),
             K::Column(column) => known(*column).map_or(SOME, |known| known.equals(Some(&Value::Bool(true)))),
             K::IsNull { arg, negated } => {
-                let nulls = column(arg)
-                    .and_then(known)
+                let nulls = known_of(arg)
                     .and_then(|known| known.column().map(|column| column.null_fraction))
                     .unwrap_or(0.01);
                 if *negated { 1.0 - nulls } else { nulls }
@@ -310,15 +368,12 @@ impl Estimate<'_> {
                 if let Some(comparison) = Comparison::of(condition)
                     && let Some(known) = known(comparison.column)
                 {
-                    let value = comparison.value.as_ref();
-                    return match comparison.operator {
-                        "=" => known.equals(value),
-                        "<>" => {
-                            let nulls = known.column().map_or(0.0, |column| column.null_fraction);
-                            (1.0 - nulls - known.equals(value)).max(0.0)
-                        }
-                        _ => range(&known, &[&comparison]),
-                    };
+                    return comparison.part(&known);
+                }
+                if let Some((expr, comparison)) = Comparison::of_expression(condition)
+                    && let Some(known) = self.known_expression(expr, plan)
+                {
+                    return comparison.part(&known);
                 }
                 match (function.operator, args.as_slice()) {
                     (Some("="), [a, b]) => same(a, b),
@@ -331,7 +386,7 @@ impl Estimate<'_> {
                 if *negated { same } else { 1.0 - same }
             }
             K::InList { arg, list, negated } => {
-                let found = match column(arg).and_then(known) {
+                let found = match known_of(arg) {
                     Some(known) => list.iter().map(|item| known.equals(constant(item).as_ref())).sum(),
                     None => list.len() as f64 / self.values(arg, plan),
                 };
@@ -339,7 +394,7 @@ impl Estimate<'_> {
                 if *negated { 1.0 - found } else { found }
             }
             K::Like { arg, pattern, negated, case_insensitive, escape } => {
-                let found = match (column(arg).and_then(known), constant(pattern)) {
+                let found = match (known_of(arg), constant(pattern)) {
                     (Some(known), Some(Value::Text(pattern))) if !case_insensitive && escape.is_none() => {
                         like(&known, &pattern)
                     }
@@ -357,6 +412,15 @@ impl Estimate<'_> {
         conjuncts(condition, &mut parts);
         let mut ranges: Vec<(usize, Vec<Comparison>)> = Vec::new();
         let mut part = 1.0;
+        // What is known of several columns together goes first.
+        while let Some((taken, together)) = self.together(&parts, plan) {
+            part *= together;
+            let mut at = 0;
+            parts.retain(|_| {
+                at += 1;
+                !taken.contains(&(at - 1))
+            });
+        }
         for conjunct in parts {
             match Comparison::of(conjunct).filter(|comparison| comparison.side().is_some()) {
                 Some(comparison) if self.known_column(plan, comparison.column).is_some() => {
@@ -428,14 +492,22 @@ fn like(known: &KnownColumn, pattern: &str) -> f64 {
 
 /// The table that a column of a plan comes from, unchanged, and its place there.
 pub(crate) fn source(plan: &Plan, column: usize, depth: usize) -> Option<(&Arc<TableDef>, usize)> {
+    match scan_of(plan, column, depth)? {
+        (Plan::TableScan { table, columns, .. } | Plan::IndexScan { table, columns, .. }, column) => {
+            columns.get(column).map(|at| (&**table, *at))
+        }
+        _ => None,
+    }
+}
+
+/// The scan of a table that a column of a plan comes from, unchanged, and its place among what that yields.
+pub(crate) fn scan_of(plan: &Plan, column: usize, depth: usize) -> Option<(&Plan, usize)> {
     if depth > DEPTH_MAX {
         return None;
     }
-    let below = |input, column| source(input, column, depth + 1);
+    let below = |input, column| scan_of(input, column, depth + 1);
     match plan {
-        Plan::TableScan { table, columns, .. } | Plan::IndexScan { table, columns, .. } => {
-            columns.get(column).map(|at| (&**table, *at))
-        }
+        Plan::TableScan { .. } | Plan::IndexScan { .. } => Some((plan, column)),
         Plan::Project { input, exprs, .. } => match exprs.get(column)?.kind {
             K::Column(inner) => below(input, inner),
             _ => None,

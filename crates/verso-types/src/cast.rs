@@ -107,6 +107,8 @@ fn cast_whole(
             Ok(Value::Int4(i32::from(byte_of_char(text).cast_signed())))
         }
         (Value::Int4(v), SqlType::System(SystemType::Char)) => char_of(*v),
+        // the lower 32 bits
+        (Value::Xid8(v), SqlType::System(SystemType::Xid)) => Ok(Value::Int8((*v as u32).into())),
         // the integer of the same 32 bits
         (Value::Int8(v), SqlType::Int4) if is_oid(from) => Ok(Value::Int4((*v as u32).cast_signed())),
         (Value::Int8(v), to) if *from == SqlType::Int8 && is_oid(to) && *v < 0 => {

@@ -92,6 +92,9 @@ pub enum KeyType {
     Lexemes = 21,
     /// Transaction numbers of 64 bits, without sign.
     U64 = 22,
+    /// Arrays and rows that have such numbers within. Their keys are those of [`Nested`](KeyType::Nested), the number says that
+    /// the index was not made by a version to which these numbers had a sign.
+    NestedU64 = 23,
 }
 
 impl KeyType {
@@ -123,6 +126,7 @@ impl KeyType {
             KeyType::Nested => KeyType::NESTED,
             KeyType::Lexemes => KeyType::LEXEMES,
             KeyType::U64 => KeyType::UNSIGNED,
+            KeyType::NestedU64 => KeyType::NESTED_UNSIGNED,
             other => (1..).zip(KeyType::ALL).find(|(_, ty)| *ty == other).map_or(0, |(code, _)| code),
         }
     }
@@ -132,6 +136,7 @@ impl KeyType {
     const NESTED: u8 = 20;
     const LEXEMES: u8 = 21;
     const UNSIGNED: u8 = 22;
+    const NESTED_UNSIGNED: u8 = 23;
 
     /// The type with this number on disk, [`KeyType::COLLATED`] without.
     pub fn from_code(code: u8) -> Option<KeyType> {
@@ -139,6 +144,7 @@ impl KeyType {
             KeyType::NESTED => Some(KeyType::Nested),
             KeyType::LEXEMES => Some(KeyType::Lexemes),
             KeyType::UNSIGNED => Some(KeyType::U64),
+            KeyType::NESTED_UNSIGNED => Some(KeyType::NestedU64),
             code => KeyType::ALL.get(usize::from(code).checked_sub(1)?).copied(),
         }
     }
@@ -152,10 +158,10 @@ impl KeyType {
             SqlType::Char(_) => KeyType::PaddedBytes,
             SqlType::Jsonb => KeyType::Jsonb,
             SqlType::Range(_) | SqlType::Multirange(_) => KeyType::Range,
-            SqlType::Array(element) => return nested::is_ordered(element).then_some(KeyType::Nested),
+            SqlType::Array(element) => return nested::is_ordered(element).then(|| nested::key_type(ty)),
             SqlType::Row(row) => {
                 let ordered = row.fields.iter().all(|(_, ty)| nested::is_ordered(ty));
-                return ordered.then_some(KeyType::Nested);
+                return ordered.then(|| nested::key_type(ty));
             }
             SqlType::Void | SqlType::Unknown | SqlType::Record => return None,
             SqlType::Json | SqlType::Named(_) => return None,
@@ -176,6 +182,15 @@ impl KeyType {
                 Physical::Bytes => KeyType::Bytes,
             },
         })
+    }
+
+    /// What earlier versions had as the key of such values, in another order.
+    pub fn signed(self) -> Option<KeyType> {
+        match self {
+            KeyType::U64 => Some(KeyType::I64),
+            KeyType::NestedU64 => Some(KeyType::Nested),
+            _ => None,
+        }
     }
 
     /// The same in the order of a collation; `None` for what is no text.
@@ -208,6 +223,7 @@ impl KeyType {
             | KeyType::Jsonb
             | KeyType::Range
             | KeyType::Nested
+            | KeyType::NestedU64
             | KeyType::Collated(_) => Physical::Bytes,
         }
     }
@@ -238,6 +254,7 @@ impl KeyType {
                     | KeyType::Jsonb
                     | KeyType::Range
                     | KeyType::Nested
+                    | KeyType::NestedU64
                     | KeyType::Collated(_)
             )
     }
@@ -334,7 +351,7 @@ impl KeyOrder {
                 Value::Multirange(v) => range::encode_multirange_key(&v, out)?,
                 _ => return Err(corrupt()),
             },
-            KeyType::Nested => match row::decode_value(raw)? {
+            KeyType::Nested | KeyType::NestedU64 => match row::decode_value(raw)? {
                 value @ (Value::Array(_) | Value::Record(_)) => encode_nested(&value, out)?,
                 _ => return Err(corrupt()),
             },

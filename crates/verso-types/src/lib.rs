@@ -62,6 +62,7 @@ pub mod system_type;
 pub mod text;
 pub mod text_search;
 pub mod time_style;
+mod unsigned;
 pub mod value;
 pub mod wire;
 

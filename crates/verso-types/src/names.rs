@@ -44,7 +44,8 @@ pub fn lend(names: &Arc<dyn ObjectNames>) {
     });
 }
 
-fn current() -> Option<Arc<dyn ObjectNames>> {
+/// The names that the thread reads and writes.
+pub fn lent() -> Option<Arc<dyn ObjectNames>> {
     NAMES.with(|cell| cell.borrow().as_ref()?.upgrade())
 }
 
@@ -71,7 +72,7 @@ pub fn find_reference(ty: SystemType, text: &str) -> Result<Option<i64>, TypeErr
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return crate::text::parse_oid(trimmed, "oid").map(Some);
     }
-    match current() {
+    match lent() {
         Some(names) => Ok(names.find(ty, trimmed)?.map(i64::from)),
         None => Ok(None),
     }
@@ -79,7 +80,7 @@ pub fn find_reference(ty: SystemType, text: &str) -> Result<Option<i64>, TypeErr
 
 /// A type's name as the session writes it; none where no names are lent, or no such type is known.
 pub fn type_name(oid: u32) -> Option<String> {
-    current()?.name(SystemType::Regtype, oid)
+    lent()?.name(SystemType::Regtype, oid)
 }
 
 /// A name as it is looked up: without quotes, and in small letters where it has none.
@@ -138,7 +139,7 @@ pub fn format_reference(ty: SystemType, oid: i64, out: &mut String) {
     }
     let name = |oid: u32| match (ty, SqlType::from_pg_oid(oid, -1)) {
         (SystemType::Regtype, Some(known)) => Some(known.regtype_name()),
-        _ => current()?.name(ty, oid),
+        _ => lent()?.name(ty, oid),
     };
     let name = u32::try_from(oid).ok().and_then(name);
     match name {

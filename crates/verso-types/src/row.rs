@@ -5,7 +5,7 @@
 //! | tag | payload |
 //! |---|---|
 //! | 1 null, 2 false, 3 true | none |
-//! | 4 smallint, 5 integer, 6 bigint, 11 date, 12 time, 13 timestamp, 14 timestamptz | zigzag varint |
+//! | 4 smallint, 5 integer, 6 bigint (and xid8 of earlier versions), 11 date, 12 time, 13 timestamp, 14 timestamptz | zigzag varint |
 //! | 7 real, 8 double | 4, 8 bytes little-endian |
 //! | 9 numeric | length byte, [`Decimal::to_bytes`] |
 //! | 10 text, 15 bytea | length varint, bytes |
@@ -16,6 +16,7 @@
 //! | 24 range | kind byte, flags byte ([`range`](crate::range)), the values of the bounds that there are |
 //! | 25 multirange | kind byte, count varint, of each range its flags and values |
 //! | 23 opaque | kind byte, length varint, bytes ([`opaque`](crate::opaque)) |
+//! | 26 xid8 | varint |
 //!
 //! Decoding trusts nothing: broken bytes are XX001, nesting stops at 64 levels, no allocation exceeds what the bytes hold.
 
@@ -68,6 +69,10 @@ pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
         Value::Time(v) => tagged(12, *v),
         Value::Timestamp(v) => tagged(13, *v),
         Value::Timestamptz(v) => tagged(14, *v),
+        Value::Xid8(v) => {
+            out.push(26);
+            put_varint(*v, out);
+        }
         Value::Null => out.push(1),
         Value::Bool(v) => out.push(2 + u8::from(*v)),
         Value::Float4(v) => put_tagged(7, &v.to_le_bytes(), out),
@@ -290,6 +295,7 @@ impl<'a> Reader<'a> {
                 let ranges = (0..count).map(|_| self.range(kind, depth)).collect::<Result<Vec<_>, _>>()?;
                 Multirange::of(kind, ranges).into_value()
             }
+            26 => Value::Xid8(self.varint()?),
             _ => return Err(TypeError::corrupt("tag in a row")),
         })
     }
@@ -307,6 +313,7 @@ mod tests {
             any::<i16>().prop_map(Value::Int2),
             any::<i32>().prop_map(Value::Int4),
             any::<i64>().prop_map(Value::Int8),
+            any::<u64>().prop_map(Value::Xid8),
             (-1e30f32..1e30).prop_map(Value::Float4),
             (-1e300..1e300).prop_map(Value::Float8),
             (any::<i64>(), 0u8..=38).prop_map(|(v, s)| Value::Numeric(Decimal::from_scaled_i64(v, s))),

@@ -118,6 +118,8 @@ pub enum Value {
     Range(Arc<Range>),
     /// A multirange
     Multirange(Arc<Multirange>),
+    /// `xid8`, which has no sign
+    Xid8(u64),
 }
 
 impl Value {
@@ -174,9 +176,10 @@ impl Value {
     }
 
     /// The exact number of an integer or numeric.
-    fn as_decimal(&self) -> Option<Decimal> {
+    pub(crate) fn as_decimal(&self) -> Option<Decimal> {
         match *self {
             Value::Numeric(v) => Some(v),
+            Value::Xid8(v) => Decimal::new(v.into(), 0).ok(),
             _ => self.as_i64().map(Decimal::from),
         }
     }
@@ -185,7 +188,7 @@ impl Value {
     fn rank(&self) -> u8 {
         match self {
             Value::Bool(_) => 1,
-            Value::Int2(_) | Value::Int4(_) | Value::Int8(_) => 2,
+            Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::Xid8(_) => 2,
             Value::Float4(_) | Value::Float8(_) | Value::Numeric(_) | Value::Big(_) => 2,
             Value::Text(_) => 3,
             Value::Bytes(_) => 4,
@@ -231,6 +234,7 @@ pub fn cmp_sql(a: &Value, b: &Value) -> Ordering {
         (Value::Int4(a), Value::Int4(b)) => a.cmp(b),
         (Value::Int8(a), Value::Int8(b)) => a.cmp(b),
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        (Value::Xid8(a), Value::Xid8(b)) => a.cmp(b),
         (Value::Float4(a), Value::Float4(b)) => cmp_f32(*a, *b),
         (Value::Float8(a), Value::Float8(b)) => cmp_f64(*a, *b),
         (Value::Text(a), Value::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
@@ -287,7 +291,7 @@ pub fn hash_sql<H: Hasher>(value: &Value, state: &mut H) {
     match value {
         Value::Null => state.write_u8(0),
         Value::Bool(v) => v.hash(state),
-        Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::Numeric(_) => {
+        Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::Numeric(_) | Value::Xid8(_) => {
             value.as_decimal().expect("an exact number").hash_number(state);
         }
         Value::Big(v) => v.hash_number(state),

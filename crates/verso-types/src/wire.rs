@@ -54,6 +54,7 @@ pub fn format_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
         Value::Int8(v) | Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => {
             out.extend_from_slice(&v.to_be_bytes());
         }
+        Value::Xid8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::Numeric(v) => put_numeric(v, out),
@@ -371,7 +372,7 @@ impl<'b> Reader<'b> {
         Ok(match ty {
             SystemType::VectorInt2 => Value::Int2(self.u16()?.cast_signed()),
             ty if ty.is_four_bytes() => Value::Int8(self.i32()?.cast_unsigned().into()),
-            SystemType::Xid8 => Value::Int8(self.i64()?),
+            SystemType::Xid8 => Value::Xid8(self.i64()?.cast_unsigned()),
             SystemType::Char => {
                 let [byte] = self.array()?;
                 Value::text(char_of_byte(byte))

@@ -88,6 +88,9 @@ pub(crate) struct ColumnOf {
     pub not_null: bool,
     /// Nothing but its expression sets it.
     pub generated: bool,
+    /// Do its values name objects? They are the texts of their names.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub named: bool,
     /// The labels of its enum type, and what its values hold for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<LabelOf>,

@@ -12,6 +12,7 @@ use crate::archive::contents::{Kind, Step, TableOf};
 use crate::archive::reader::ArchiveReader;
 use crate::error::{BackupError, Part};
 use crate::job::{Event, Job, Unit};
+use crate::references::{References, names_objects};
 use crate::schema::labels_of;
 
 /// Rows sent at a time.
@@ -66,13 +67,15 @@ fn fill(
         let open = plan.data && plan.wants(table);
         targets.push(if open { Some(Target::open(connection, table)?) } else { None });
     }
+    let references = references(connection)?;
     let mut count = 0;
     while let Some(stored) = reader.next()? {
         job.check()?;
         let part = Part::Chunk(stored.number());
-        let rows = stored.rows()?;
+        let mut rows = stored.rows()?;
         let table = plan.check(&rows, part)?;
         if let Some(target) = &targets[rows.table as usize] {
+            references.read(&mut rows.batch.columns, table, &target.types, part)?;
             check_texts(&rows, &target.types, part)?;
             for first in (0..rows.batch.rows).step_by(ROWS) {
                 job.check()?;
@@ -100,6 +103,17 @@ fn fill(
         index_s: seconds(start),
         resumed: 0,
     })
+}
+
+/// What names with their schema mean to the transaction.
+fn references(connection: &mut Connection) -> Result<References, BackupError> {
+    let path = connection.query("SELECT current_setting('search_path')")?.into_rows();
+    let path: String = path.first().map_or(Ok(String::new()), |row| row.get(0))?;
+    connection.execute("SET LOCAL search_path = ''")?;
+    connection.query("SELECT 1")?;
+    let references = References::lent(false);
+    connection.query(&format!("SELECT set_config('search_path', '{}', true)", path.replace('\'', "''")))?;
+    Ok(references)
 }
 
 struct Target {
@@ -132,7 +146,9 @@ impl Target {
             shown.columns().unwrap_or_default().iter().map(|column| column.ty.clone()).collect();
         let fits = types.iter().zip(&table.columns).all(|(ty, column)| {
             let labels = labels_of(ty);
-            ty.physical() as u8 == column.layout && column.labels.iter().all(|label| labels.contains(label))
+            let layout = if column.named { SqlType::Text.physical() } else { ty.physical() };
+            let same = layout as u8 == column.layout && names_objects(ty) == column.named;
+            same && column.labels.iter().all(|label| labels.contains(label))
         });
         if !fits {
             let text = format!("table {place} has columns of other types than the archive");

@@ -24,6 +24,7 @@ use crate::archive::contents::{Kind, Step, TableOf};
 use crate::archive::reader::ArchiveReader;
 use crate::error::{BackupError, Part};
 use crate::job::{Event, Job, Unit};
+use crate::references::{References, names_objects};
 use crate::schema::labels_of;
 use crate::workers;
 
@@ -65,7 +66,10 @@ pub(super) fn restore(
         None => None,
         Some(database) => {
             // Archives of versions that gave them no number cannot be told from each other.
-            let has_id = !plan.definitions.id.is_empty();
+            // Numbers that stand for names until their objects are there are known while the restore runs only.
+            let names =
+                plan.definitions.tables.iter().flat_map(|table| &table.columns).any(|column| column.named);
+            let has_id = !plan.definitions.id.is_empty() && !names;
             let marks = connect(&database, options, None, job)
                 .and_then(|mut session| Marks::read(&database, &mut session, &id));
             match marks {
@@ -178,16 +182,23 @@ impl Fill<'_> {
         // Behind the rows tables may have got hidden columns; all rows are there then.
         let is_behind = marks.is_behind_rows();
         let targets = if plan.data && !is_behind { targets(database, plan)? } else { Vec::new() };
+        let references = Arc::new(self.references()?);
         let tables = plan.definitions.tables.iter().filter(|table| plan.wants(table)).count() as u64;
         job.tell(Event::Phase { name: "data", total: 0, unit: Unit::Bytes });
         let (engine, data) = (database.engine().clone(), plan.data);
         let there = marks.chunks();
         let resumed = there.len() as u64;
         let noted = Arc::clone(&marks);
+        let (meant, plan_of) = (Arc::clone(&references), Arc::clone(plan));
         let (rows, bytes) = chunks(env, reader, plan, options.workers, job, there, move |rows, part| {
             let target = targets.get(rows.table as usize).and_then(Option::as_ref);
             match target.filter(|_| data) {
-                Some(target) => target.insert(&engine, rows, part, &noted),
+                Some(target) => {
+                    let mut rows = rows;
+                    let table = &plan_of.definitions.tables[rows.table as usize];
+                    meant.read(&mut rows.batch.columns, table, &target.types, part)?;
+                    target.insert(&engine, rows, part, &noted)
+                }
                 None if data && is_behind => {
                     let flaw = "the restore that was cut off had not put it in";
                     Err(BackupError::damaged(part, flaw))
@@ -202,6 +213,7 @@ impl Fill<'_> {
             after.iter().filter(|(_, step)| kinds.contains(&step.kind)).copied().collect()
         };
         self.build(&mut connection, &marks, &of(&[Kind::Key, Kind::Index]))?;
+        references.settle(&mut connection, false)?;
         // Those of materialized views are built with them.
         database.instance().builds_later.store(false, Ordering::Relaxed);
         let index_s = seconds(start);
@@ -212,6 +224,9 @@ impl Fill<'_> {
             (&[Kind::Rights], "rights"),
         ] {
             self.phase(&mut connection, &marks, &of(kinds), name, Mark::After)?;
+            if name == "views" {
+                references.settle(&mut connection, true)?;
+            }
         }
         // The notes stay until all pages are written, which takes long: who is cut off before goes on from here.
         job.tell(Event::Phase { name: "writing pages", total: 0, unit: Unit::Statements });
@@ -225,6 +240,13 @@ impl Fill<'_> {
         job.check()?;
         database.finish()?;
         Ok(RestoreReport { tables, rows: if data { rows } else { 0 }, bytes, data_s, index_s, resumed })
+    }
+
+    /// What names with their schema mean when the tables are there.
+    fn references(&self) -> Result<References, BackupError> {
+        let mut connection = connect(self.database, self.options, Some("''"), self.job)?;
+        connection.query("SELECT 1")?;
+        Ok(References::lent(true))
     }
 
     /// Runs the statements that are wanted, one after the other, each with its note in one transaction.
@@ -367,7 +389,8 @@ impl Target {
         let same = shown.len() == table.columns.len()
             && shown.iter().zip(&table.columns).all(|(found, column)| {
                 *found.name == *column.name
-                    && found.ty.physical() as u8 == column.layout
+                    && (found.ty.physical() as u8 == column.layout || column.named)
+                    && names_objects(&found.ty) == column.named
                     && labels_of(&found.ty) == column.labels
             });
         if !same {

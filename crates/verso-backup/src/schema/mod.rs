@@ -31,10 +31,12 @@ use verso_catalog::{
     Role, SequenceDef, TableDef, TriggerEnabled, is_temporary, kept,
 };
 use verso_storage::Engine;
+use verso_types::SqlType;
 use versodb::{Connection, Error, params};
 
 use crate::archive::contents::{ColumnOf, Definitions, Kind, Step, TableOf};
 use crate::error::BackupError;
+use crate::references::names_objects;
 use needs::Finder;
 use objects::Object;
 use parts::{Chosen, comments, literal, name, qualified, role_steps, setting_steps, setting_value};
@@ -145,7 +147,8 @@ fn table_of(table: &TableDef) -> TableOf {
     let column = |column: &ColumnDef| ColumnOf {
         name: column.name.to_string(),
         ty: type_text(column.declared()),
-        layout: column.ty.physical() as u8,
+        layout: if names_objects(&column.ty) { SqlType::Text.physical() } else { column.ty.physical() } as u8,
+        named: names_objects(&column.ty),
         // A virtual column has no values in the archive.
         not_null: !column.is_virtual
             && table.column_with_id(column.id).is_some_and(|at| table.is_never_null(at)),
@@ -252,7 +255,9 @@ impl<'m, 's> Maker<'m, 's> {
         let used = |oid: u32| {
             let columns = tables.iter().flat_map(|table| &table.columns);
             let parts = tables.iter().flat_map(|table| table.all_indexes()).flat_map(|index| &index.parts);
+            let mut keys = tables.iter().flat_map(|table| &table.partitioned).flat_map(|own| &own.orders);
             columns.filter_map(|column| column.declared().collation()).any(|one| one.oid == oid)
+                || keys.any(|order| order.collation.as_ref().is_some_and(|one| one.oid == oid))
                 || parts.filter_map(|part| part.collation.as_ref()).any(|one| one.oid == oid)
         };
         for one in catalog.collations() {
@@ -309,6 +314,21 @@ impl<'m, 's> Maker<'m, 's> {
         steps.into_iter().for_each(|sql| self.add(Kind::Schema, None, sql));
     }
 
+    /// What CREATE STATISTICS has made for a table; what ANALYZE found is found again.
+    fn extended(&mut self, table: &TableDef, of: Option<&Arc<TableDef>>) -> Result<(), BackupError> {
+        let all = self.source.selection.is_all();
+        for one in table.extended.iter().filter(|one| all || one.schema == table.schema) {
+            let sql = self.ask("pg_get_statisticsobjdef", one.oid)?;
+            self.add(Kind::View, of, sql);
+            if let Some(target) = one.target {
+                let place = qualified(&one.schema, &one.name);
+                let sql = format!("ALTER STATISTICS {place} SET STATISTICS {target}");
+                self.add(Kind::View, of, sql);
+            }
+        }
+        Ok(())
+    }
+
     /// What ANALYZE and CLUSTER are told of a table.
     fn upkeep(&mut self, table: &Arc<TableDef>) {
         let place = qualified(&table.schema, &table.name);
@@ -331,6 +351,11 @@ impl<'m, 's> Maker<'m, 's> {
                 let sql = format!("ALTER TABLE ONLY {place} ALTER COLUMN {column} SET ({options})");
                 self.add(Kind::View, Some(table), sql);
             }
+        }
+        let of = table.of_type().filter(|_| self.source.selection.is_all());
+        if let Some(ty) = of.and_then(|ty| self.source.catalog.user_type(ty)) {
+            let sql = format!("ALTER TABLE ONLY {place} OF {}", qualified(&ty.schema, &ty.name));
+            self.add(Kind::View, Some(table), sql);
         }
         let identity = match table.replica_identity() {
             ReplicaIdentity::Default => None,
@@ -389,6 +414,7 @@ impl<'m, 's> Maker<'m, 's> {
         }
         for table in tables {
             self.upkeep(table);
+            self.extended(table, Some(table))?;
         }
         if all {
             self.is_behind = true;

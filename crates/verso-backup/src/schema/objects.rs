@@ -462,7 +462,10 @@ impl Maker<'_, '_> {
             let sql = self.ask("pg_get_indexdef", index.oid)?;
             self.add(Kind::View, None, sql);
         }
-        Ok(())
+        match &table {
+            Some(table) => self.extended(table, None),
+            None => Ok(()),
+        }
     }
 }
 

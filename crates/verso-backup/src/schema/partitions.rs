@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use verso_catalog::partition::PartOrder;
 use verso_catalog::{ConstraintKind, IndexDef, Oid, TableDef};
 
 use super::needs::Finder;
@@ -16,14 +17,19 @@ use crate::error::BackupError;
 /// ` PARTITION BY …` of a table that is divided.
 pub(super) fn divided_by(finder: &Finder, table: &TableDef) -> String {
     let Some(partitioned) = &table.partitioned else { return String::new() };
-    let column = |id: &u16| {
+    let column = |(id, order): (&u16, &PartOrder)| {
         let column = &table.columns[table.column_with_id(*id)?];
-        Some(match column.default.as_deref().filter(|_| column.is_hidden()) {
+        let mut text = match column.default.as_deref().filter(|_| column.is_hidden()) {
             Some(expression) => format!("({})", finder.text(expression)),
             None => name(&column.name),
-        })
+        };
+        if let Some(one) = &order.collation {
+            text.push_str(&format!(" COLLATE {}", qualified(&one.schema, &one.name)));
+        }
+        Some(text + &order.class.suffix())
     };
-    let columns: Vec<String> = partitioned.columns.iter().filter_map(column).collect();
+    let columns: Vec<String> =
+        partitioned.columns.iter().zip(&partitioned.orders).filter_map(column).collect();
     format!(" PARTITION BY {} ({})", partitioned.strategy.word(), columns.join(", "))
 }
 

@@ -80,7 +80,8 @@ pub(super) fn check_text(finder: &Finder, constraint: &ConstraintDef, expression
 /// ` WITH (…)`, where there is something to say.
 pub(super) fn options_text(table: &TableDef, dialect: Dialect) -> String {
     let known = |option: &str| {
-        dialect == Dialect::Verso || option == "fillfactor" || option.starts_with("autovacuum")
+        let of_postgres = ["fillfactor", "parallel_workers", "toast_tuple_target"];
+        dialect == Dialect::Verso || of_postgres.contains(&option) || option.starts_with("autovacuum")
     };
     let options: Vec<String> = table
         .options
@@ -234,6 +235,15 @@ fn commented(
     let is = |relation: &str| RelationId::find(PG_CATALOG, relation).is_some_and(|it| it.get().oid == class);
     let of_table = |table: Oid| only.is_none_or(|only| only.tables.contains(&table));
     let is_made = |oid: Oid| only.is_none_or(|only| only.made.contains(&oid));
+    if is("pg_class")
+        && let Some(ty) = catalog.types().find(|ty| ty.oid == object)
+    {
+        let SqlType::Row(row) = &ty.ty else { return None };
+        let field = usize::try_from(column).ok().and_then(|column| row.fields.get(column.checked_sub(1)?));
+        let shown = is_made(ty.oid) && !is_temporary(&ty.schema);
+        let (field, _) = field.filter(|_| shown)?;
+        return Some(format!("COLUMN {}.{}", qualified(&ty.schema, &ty.name), name(field)));
+    }
     if is("pg_class") {
         let relation = catalog.relation_by_oid(object)?;
         if is_temporary(relation.schema()) {
@@ -268,6 +278,12 @@ fn commented(
             let place = qualified(&table.schema, &table.name);
             Some(format!("CONSTRAINT {} ON {place}", name(&constraint.name)))
         });
+    }
+    if is("pg_statistic_ext") {
+        let one = catalog.statistics_by_oid(object).filter(|one| of_table(one.table))?;
+        let table = catalog.table_by_oid(one.table).filter(|_| !is_temporary(&one.schema))?;
+        let shown = only.is_none() || table.schema == one.schema;
+        return shown.then(|| format!("STATISTICS {}", qualified(&one.schema, &one.name)));
     }
     if is("pg_trigger") {
         let mut relations = catalog.relations().filter(|relation| of_table(relation.oid()));

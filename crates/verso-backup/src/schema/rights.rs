@@ -122,6 +122,14 @@ impl Maker<'_> {
             let owner = self.role(one.owner).filter(|_| one.owner != OWNER_ROLE);
             texts.extend(owner.map(|owner| format!("ALTER COLLATION {place} OWNER TO {owner}")));
         }
+        let statistics = self.catalog.tables().flat_map(|table| &table.extended);
+        let mut statistics: Vec<_> = statistics.filter(|one| !is_temporary(&one.schema)).collect();
+        statistics.sort_by_key(|one| (&one.schema, &one.name));
+        for one in statistics {
+            let place = qualified(&one.schema, &one.name);
+            let owner = self.role(one.owner).filter(|_| one.owner != OWNER_ROLE);
+            texts.extend(owner.map(|owner| format!("ALTER STATISTICS {place} OWNER TO {owner}")));
+        }
         for one in self.catalog.operators().iter().filter(|one| !is_temporary(&one.schema)) {
             let owner = self.role(one.owner).filter(|_| one.owner != OWNER_ROLE);
             let named = owner.zip(super::made::operator_name(self.catalog, one));

@@ -8,5 +8,6 @@ mod moving;
 mod parquet;
 mod part;
 mod paths;
+mod references;
 mod round_trip;
 mod world;

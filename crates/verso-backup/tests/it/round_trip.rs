@@ -238,3 +238,54 @@ fn partitioned_tables_come_back() {
     }
     original.close().unwrap();
 }
+
+#[test]
+fn statistics_typed_tables_and_orders_of_keys_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let definitions = "CREATE SCHEMA s; CREATE ROLE clerk;
+        CREATE TYPE s.pair AS (a int, b text);
+        COMMENT ON COLUMN s.pair.b IS 'a field';
+        CREATE TABLE typed OF s.pair (a WITH OPTIONS PRIMARY KEY);
+        INSERT INTO typed VALUES (1, 'x');
+        CREATE TABLE t (a int, b int, c text) WITH (toast_tuple_target = 4000);
+        INSERT INTO t SELECT n % 20, n % 20 / 2, 'c' || n % 3 FROM generate_series(1, 1000) AS s(n);
+        CREATE STATISTICS s.st (ndistinct, dependencies) ON a, b FROM t;
+        CREATE STATISTICS \"Ex\" ON a, (a % 3), lower(c) FROM t;
+        CREATE STATISTICS one ON (a + b) FROM t;
+        ALTER STATISTICS s.st SET STATISTICS 500;
+        ALTER STATISTICS one OWNER TO clerk;
+        COMMENT ON STATISTICS \"Ex\" IS 'expressions';
+        CREATE MATERIALIZED VIEW m AS SELECT a, b FROM t;
+        CREATE STATISTICS of_m ON a, b FROM m;
+        CREATE TABLE p (a text, b text) PARTITION BY RANGE (a COLLATE \"C\", lower(b) text_pattern_ops);
+        CREATE TABLE p1 PARTITION OF p FOR VALUES FROM ('A', 'a') TO ('a', 'a');
+        INSERT INTO p VALUES ('Z', 'Z')";
+    let original = database(&folder.path().join("a.verso"), definitions);
+    let bytes = archive(&original, &BackupOptions::default());
+    let path = folder.path().join("b.verso");
+    restore(&bytes, &path, &RestoreOptions::default()).unwrap();
+    let copy = open(&path);
+    for question in [
+        "SELECT pg_get_statisticsobjdef(oid), stxstattarget, stxowner::regrole, obj_description(oid, 'pg_statistic_ext') FROM pg_statistic_ext ORDER BY 1",
+        "SELECT c.relname, t.typname FROM pg_class c JOIN pg_type t ON t.oid = c.reloftype ORDER BY 1",
+        "SELECT pg_get_partkeydef('p'::regclass), (SELECT count(*) FROM p1)",
+        "SELECT (SELECT col_description(oid, 2) FROM pg_class WHERE relname = 'pair'), (SELECT reloptions FROM pg_class WHERE relname = 't')",
+        "TABLE typed",
+    ] {
+        let [before, after] =
+            [&original, &copy].map(|one| crate::world::answer(&mut one.connect().unwrap(), question));
+        assert_eq!(before, after, "{question}");
+        assert!(!before.is_empty(), "{question}");
+    }
+    let text = script(&original);
+    for line in [
+        "CREATE STATISTICS s.st (ndistinct, dependencies) ON a, b FROM public.t",
+        "ALTER STATISTICS s.st SET STATISTICS 500",
+        "ALTER TABLE ONLY public.typed OF s.pair",
+        "toast_tuple_target",
+        "PARTITION BY RANGE (a COLLATE",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert_eq!(script(&copy), text);
+}

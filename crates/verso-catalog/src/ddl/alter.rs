@@ -23,13 +23,13 @@ use crate::definition::{
     TableOptions,
 };
 use crate::error::{CatalogError, ObjectKind};
-use crate::request::{NewColumn, NewTable, TableChange};
+use crate::request::{NewColumn, NewTable, RenamedTexts, TableChange};
 use crate::row_type::relations_in;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::{attribute_row, options_row};
 use crate::system::field::{Letter, Name};
 use crate::system::row::{
-    AttributeRow, ClassRow, ConstraintRow, DefaultRow, IndexRow, PolicyRow, TriggerRow,
+    AttributeRow, ClassRow, ConstraintRow, DefaultRow, IndexRow, PolicyRow, StatisticExtRow, TriggerRow,
 };
 use crate::system::{LOGGED, UNLOGGED};
 
@@ -188,28 +188,13 @@ impl Catalog {
                 }
                 self.remove_constraint(txn, &table, &constraint)
             }
-            TableChange::Rename(to) => self.rename_relation(txn, &snapshot, &schema, table.oid, to),
+            TableChange::Rename { to, texts } => {
+                self.rename_texts(txn, &table, texts)?;
+                self.rename_relation(txn, &snapshot, &schema, table.oid, to)
+            }
             TableChange::Triggers { which, enabled } => self.enable_triggers(txn, &table, which, *enabled),
-            TableChange::RenameColumn { column, to, checks, triggers, generated, policies } => {
-                for (oid, using, check) in policies {
-                    let is_it = |row: &PolicyRow| row.oid == *oid;
-                    self.update_rows(txn, table.oid, is_it, |row| {
-                        (row.polqual, row.polwithcheck) = (using.clone(), check.clone());
-                    })?;
-                }
-                for (id, expression) in generated {
-                    let is_it =
-                        |row: &DefaultRow| row.adrelid == table.oid && i32::from(row.adnum) == i32::from(*id);
-                    self.update_rows(txn, table.oid, is_it, |row| row.adbin = Arc::clone(expression))?;
-                }
-                for (oid, condition) in triggers {
-                    let is_it = |row: &TriggerRow| row.oid == *oid;
-                    self.update_rows(txn, table.oid, is_it, |row| row.tgqual = Some(Arc::clone(condition)))?;
-                }
-                for (oid, expression) in checks {
-                    let is_it = |row: &ConstraintRow| row.oid == *oid;
-                    self.update_rows(txn, table.oid, is_it, |row| row.conbin = Some(Arc::clone(expression)))?;
-                }
+            TableChange::RenameColumn { column, to, texts } => {
+                self.rename_texts(txn, &table, texts)?;
                 self.rename_column(txn, &table, column, to)
             }
             TableChange::RenameConstraint { name, to } => {
@@ -228,6 +213,13 @@ impl Catalog {
             TableChange::ResetOptions(names) => {
                 let mut all = table.options.clone();
                 all.given.retain(|(known, _)| !names.contains(known));
+                self.set_options(txn, table.oid, &all)
+            }
+            TableChange::OfType(ty) => {
+                let of = ty.and_then(|ty| snapshot.user_type(ty));
+                self.hold_types(txn, &snapshot, &table.schema, of.iter().map(|ty| &ty.ty))?;
+                let mut all = table.options.clone();
+                all.set_of_type(*ty);
                 self.set_options(txn, table.oid, &all)
             }
             TableChange::Options(options) => {
@@ -353,6 +345,7 @@ impl Catalog {
                     if table.columns[at].identity.is_some() {
                         self.retype_sequences(txn, &snapshot, &table, &new.columns[at])?;
                     }
+                    self.forget_statistics_of(txn, &table, &table.columns[at])?;
                 }
                 TableChange::Expression { column, expression: Some(expression) } => {
                     let at = column_of(&table, column)?;
@@ -601,6 +594,38 @@ impl Catalog {
         self.removes(txn, oid)
     }
 
+    /// Writes the texts that have another name of the table or of a column.
+    fn rename_texts(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        texts: &RenamedTexts,
+    ) -> Result<(), CatalogError> {
+        for (oid, using, check) in &texts.policies {
+            let is_it = |row: &PolicyRow| row.oid == *oid;
+            self.update_rows(txn, table.oid, is_it, |row| {
+                (row.polqual, row.polwithcheck) = (using.clone(), check.clone());
+            })?;
+        }
+        for (id, expression) in &texts.generated {
+            let is_it = |row: &DefaultRow| row.adrelid == table.oid && i32::from(row.adnum) == i32::from(*id);
+            self.update_rows(txn, table.oid, is_it, |row| row.adbin = Arc::clone(expression))?;
+        }
+        for (oid, condition) in &texts.triggers {
+            let is_it = |row: &TriggerRow| row.oid == *oid;
+            self.update_rows(txn, table.oid, is_it, |row| row.tgqual = Some(Arc::clone(condition)))?;
+        }
+        for (oid, expressions) in &texts.statistics {
+            let is_it = |row: &StatisticExtRow| row.oid == *oid;
+            self.update_rows(txn, table.oid, is_it, |row| row.stxexprs = Some(expressions.clone()))?;
+        }
+        for (oid, expression) in &texts.checks {
+            let is_it = |row: &ConstraintRow| row.oid == *oid;
+            self.update_rows(txn, table.oid, is_it, |row| row.conbin = Some(Arc::clone(expression)))?;
+        }
+        Ok(())
+    }
+
     fn rename_column(
         &self,
         txn: &mut Txn,
@@ -779,6 +804,7 @@ impl Catalog {
                 self.remove_sequence(txn, &sequence)?;
             }
         }
+        self.remove_statistics_of(txn, table, &column)?;
         self.remove_column(txn, table, &column)?;
         table.columns.retain(|other| other.id != column.id);
         Ok(())

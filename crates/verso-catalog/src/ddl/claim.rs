@@ -39,6 +39,7 @@ pub(crate) enum NameOf {
     Build,
     /// A type or collation by its number, for what is made of it (L4).
     Made,
+    Statistics,
 }
 
 /// The number by which a name is locked (FNV-1a).

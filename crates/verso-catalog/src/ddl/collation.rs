@@ -343,7 +343,10 @@ pub(super) fn is_used_elsewhere(snapshot: &CatalogSnapshot, collation: &Collatio
     snapshot.tables().filter(|table| !tables.contains(&table.oid)).any(|table| {
         let mut columns = table.columns.iter().filter_map(|column| column.declared().collation());
         let mut parts = table.all_indexes().flat_map(|index| &index.parts);
-        columns.any(|one| is_it(&one)) || parts.any(|part| part.collation.as_deref().is_some_and(is_it))
+        let mut orders = table.partitioned.iter().flat_map(|own| &own.orders);
+        columns.any(|one| is_it(&one))
+            || parts.any(|part| part.collation.as_deref().is_some_and(is_it))
+            || orders.any(|order| order.collation.as_deref().is_some_and(is_it))
     })
 }
 
@@ -360,6 +363,8 @@ pub enum CollationUse {
     Domain(Oid),
     /// A view.
     View(Oid),
+    /// The key by which a table is divided.
+    Key(Oid),
 }
 
 /// What needs a collation, with what it is called.
@@ -370,6 +375,11 @@ pub fn collation_uses(snapshot: &CatalogSnapshot, collation: &Collation) -> Vec<
         for column in table.columns.iter().filter(|column| !column.is_hidden() && is_it(column.declared())) {
             let name = named(snapshot, Lost::Column(table.oid, column.id));
             uses.push((CollationUse::Column(table.oid, column.id), name));
+        }
+        let mut orders = table.partitioned.iter().flat_map(|own| &own.orders);
+        if orders.any(|order| order.collation.as_ref().is_some_and(|one| one.oid == collation.oid)) {
+            let name = named(snapshot, Lost::Relation(table.oid));
+            uses.push((CollationUse::Key(table.oid), name));
         }
         for index in table.all_indexes() {
             let collations = index.parts.iter().filter_map(|part| part.collation.as_ref());

@@ -13,7 +13,7 @@ use crate::error::CatalogError;
 use crate::rights::Object;
 use crate::system::row::{
     AuthIdRow, CastRow, ClassRow, CollationRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow,
-    OperatorRow, PolicyRow, ProcRow, SystemRow, TriggerRow, TypeRow,
+    OperatorRow, PolicyRow, ProcRow, StatisticExtRow, SystemRow, TriggerRow, TypeRow,
 };
 
 /// The number of `pg_tablespace`, whose rows are the same in every database.
@@ -57,6 +57,8 @@ pub enum CommentOn {
     Operator(Oid),
     /// A cast of users.
     Cast(Oid),
+    /// Statistics.
+    Statistics(Oid),
 }
 
 impl CommentOn {
@@ -73,6 +75,7 @@ impl CommentOn {
             CommentOn::Type(oid) => (TypeRow::TABLE.oid, oid, 0),
             CommentOn::Operator(oid) => (OperatorRow::TABLE.oid, oid, 0),
             CommentOn::Cast(oid) => (CastRow::TABLE.oid, oid, 0),
+            CommentOn::Statistics(oid) => (StatisticExtRow::TABLE.oid, oid, 0),
             CommentOn::Collation(oid) => (CollationRow::TABLE.oid, oid, 0),
             CommentOn::Extension(oid) => (ExtensionRow::TABLE.oid, oid, 0),
             CommentOn::Trigger(oid) => (TriggerRow::TABLE.oid, oid, 0),
@@ -83,6 +86,35 @@ impl CommentOn {
 }
 
 impl Catalog {
+    /// Gives the comments on columns of a relation or type other numbers: for each column, by its place, the place that it has now.
+    ///
+    /// # Errors
+    /// Storage's.
+    pub fn renumber_comments(
+        &self,
+        txn: &mut Txn,
+        of: Oid,
+        places: &[Option<usize>],
+    ) -> Result<(), CatalogError> {
+        let number = |place: usize| i32::try_from(place + 1).unwrap_or(i32::MAX);
+        if places.iter().enumerate().all(|(at, place)| *place == Some(at)) {
+            return Ok(());
+        }
+        self.change(txn, |txn| {
+            let is_one = |row: &DescriptionRow| {
+                row.classoid == ClassRow::TABLE.oid && row.objoid == of && row.objsubid > 0
+            };
+            let mut rows: Vec<DescriptionRow> = self.read_of(txn, of)?;
+            rows.retain(is_one);
+            self.delete_rows(txn, of, is_one)?;
+            let moved = rows.into_iter().filter_map(|row| {
+                let at = places.iter().enumerate().position(|(at, _)| number(at) == row.objsubid)?;
+                Some(DescriptionRow { objsubid: number(places[at]?), ..row })
+            });
+            self.insert_rows(txn, &moved.collect::<Vec<_>>())
+        })
+    }
+
     /// Sets a comment, or takes it away.
     ///
     /// # Errors

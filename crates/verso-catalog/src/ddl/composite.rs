@@ -73,6 +73,8 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         check_fields(fields)?;
         let mut uses = TypeUses::of(&snapshot, ty);
+        // Typed tables are changed by the caller, too.
+        uses.tables.clear();
         if in_columns {
             uses.columns.clear();
         }

@@ -15,6 +15,7 @@ use super::trigger::parts_of;
 use crate::catalog::Catalog;
 use crate::definition::{ConstraintDef, ConstraintKind, IndexDef, Oid, TableDef, TypeDef};
 use crate::error::CatalogError;
+use crate::extended::StatisticsDef;
 use crate::kept::objects_of;
 use crate::row_type::relation_of;
 use crate::snapshot::{CatalogSnapshot, Relation};
@@ -33,6 +34,7 @@ pub(super) enum Holder {
     Index(Arc<TableDef>, Arc<IndexDef>),
     Trigger(Arc<TableDef>, Arc<TriggerDef>),
     Domain(Arc<TypeDef>),
+    Statistics(Arc<TableDef>, Arc<StatisticsDef>),
 }
 
 impl Holder {
@@ -46,7 +48,16 @@ impl Holder {
             Holder::Index(_, index) => index.oid,
             Holder::Trigger(_, trigger) => trigger.oid,
             Holder::Domain(ty) => ty.oid,
+            Holder::Statistics(_, one) => one.oid,
         }
+    }
+}
+
+/// The name of statistics, with their schema where they are not found without it.
+fn shown_statistics(snapshot: &CatalogSnapshot, one: &StatisticsDef) -> String {
+    match snapshot.statistics_object(None, &one.name).is_some_and(|found| found.oid == one.oid) {
+        true => one.name.to_string(),
+        false => format!("{}.{}", one.schema, one.name),
     }
 }
 
@@ -98,6 +109,11 @@ pub(super) fn holders(snapshot: &CatalogSnapshot, lost: Lost) -> Vec<Holder> {
         for trigger in table.triggers.iter().filter(|trigger| names(&trigger.condition)) {
             found.push(Holder::Trigger(Arc::clone(table), Arc::clone(trigger)));
         }
+        let named =
+            |one: &&Arc<StatisticsDef>| one.expressions.iter().any(|text| names_lost(snapshot, text, lost));
+        for one in table.extended.iter().filter(named) {
+            found.push(Holder::Statistics(Arc::clone(table), Arc::clone(one)));
+        }
     }
     for relation in snapshot.relations() {
         let Relation::View(view) = relation else { continue };
@@ -124,7 +140,8 @@ impl Holder {
             | Holder::Key(table)
             | Holder::Check(table, _)
             | Holder::Index(table, _)
-            | Holder::Trigger(table, _) => Some(table),
+            | Holder::Trigger(table, _)
+            | Holder::Statistics(table, _) => Some(table),
             Holder::Domain(_) => None,
         }
     }
@@ -146,6 +163,7 @@ impl Holder {
             (Holder::Index(_, one), Holder::Index(_, two)) => one.oid == two.oid,
             (Holder::Trigger(_, one), Holder::Trigger(_, two)) => one.oid == two.oid,
             (Holder::Domain(one), Holder::Domain(two)) => one.oid == two.oid,
+            (Holder::Statistics(_, one), Holder::Statistics(_, two)) => one.oid == two.oid,
             _ => false,
         }
     }
@@ -175,6 +193,7 @@ impl Holder {
             }
             Holder::Trigger(table, one) => format!("trigger {} on table {}", one.name, place(table)),
             Holder::Domain(ty) => format!("type {}", shown_type(snapshot, ty)),
+            Holder::Statistics(_, one) => format!("statistics object {}", shown_statistics(snapshot, one)),
         }
     }
 }
@@ -207,10 +226,8 @@ impl Catalog {
                 );
                 Err(CatalogError::invalid("0A000", format!("{text} is not supported")))
             }
-            Holder::Key(table) => {
-                let text = format!("CASCADE that would take partitioned table \"{}\" along", table.name);
-                Err(CatalogError::invalid("0A000", format!("{text} is not supported")))
-            }
+            // Its table goes as a whole.
+            Holder::Key(_) => Ok(()),
             Holder::Check(table, constraint) => self.remove_constraint(txn, table, constraint),
             Holder::Index(table, index) => {
                 match table.constraints.iter().find(|known| Some(known.oid) == index.constraint) {
@@ -222,6 +239,7 @@ impl Catalog {
                 }
             }
             Holder::Trigger(table, trigger) => self.delete_triggers(txn, &parts_of(table, trigger)),
+            Holder::Statistics(_, one) => self.remove_statistics(txn, &[&**one]),
             Holder::Domain(ty) => {
                 let SqlType::Domain(domain) = &ty.ty else { return Ok(()) };
                 let stays = |text: &str| !names_lost(snapshot, text, lost);

@@ -62,7 +62,7 @@ impl<'s> Names<'s> {
 }
 
 /// A name made of those of a table and its columns, and a label, that is not taken.
-pub(super) fn free(table: &str, columns: &[&str], label: &str, taken: impl Fn(&str) -> bool) -> String {
+pub fn free(table: &str, columns: &[&str], label: &str, taken: impl Fn(&str) -> bool) -> String {
     let columns = (!columns.is_empty()).then(|| columns.join("_"));
     let mut number = 0u32;
     loop {

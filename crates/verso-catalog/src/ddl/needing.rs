@@ -11,6 +11,7 @@ use verso_types::SqlType;
 
 use super::holding::{Holder, holders, names_lost};
 use super::refuse_if_needed;
+use super::table::references_from_outside;
 use super::types::{TypeUses, uses};
 use crate::aggregate::{AggregateDef, Callee};
 use crate::authority::PolicyDef;
@@ -67,6 +68,8 @@ pub(super) struct Needing {
     casts: Vec<(CastDef, Lost)>,
     /// What has a text that names it.
     holders: Vec<(Holder, Lost)>,
+    /// Tables whose keys name it, with their partitions.
+    divided: Vec<Arc<TableDef>>,
     /// What is made of the row types of relations that go, and these types, in words. It does not go along by itself.
     held: Vec<(String, String)>,
 }
@@ -116,6 +119,14 @@ impl Needing {
             }
             for holder in holders(snapshot, one) {
                 if !needing.holders.iter().any(|(known, _)| known.is(&holder)) {
+                    // A table without its key is none.
+                    if let Holder::Key(table) = &holder
+                        && !all.contains(&Lost::Relation(table.oid))
+                    {
+                        let parts = table.with_partitions();
+                        all.extend(parts.iter().map(|part| Lost::Relation(part.oid)));
+                        needing.divided.extend(parts);
+                    }
                     needing.holders.push((holder, one));
                 }
             }
@@ -159,8 +170,9 @@ impl Needing {
             all.contains(&Lost::Relation(oid)) || all.contains(&Lost::Type(oid)) || types.contains(&oid)
         };
         // What belongs to something that goes goes with that.
+        let divided: Vec<Oid> = needing.divided.iter().map(|table| table.oid).collect();
         needing.holders.retain(|(holder, _)| {
-            let table = holder.table().is_some_and(|table| goes(table.oid));
+            let table = holder.table().is_some_and(|table| goes(table.oid) && !divided.contains(&table.oid));
             !table && !holder.domain().is_some_and(&goes)
         });
         let relations =
@@ -261,7 +273,9 @@ impl Catalog {
             }
             None => self.remove_view(txn, view),
         };
-        for (holder, lost) in &needing.holders {
+        self.release_divided(txn, snapshot, &needing.divided)?;
+        let is_divided = |table: &Arc<TableDef>| needing.divided.iter().any(|known| known.oid == table.oid);
+        for (holder, lost) in needing.holders.iter().filter(|(one, _)| !one.table().is_some_and(is_divided)) {
             self.remove_holder(txn, snapshot, (holder, *lost))?;
         }
         for (operator, _) in &needing.operators {
@@ -281,7 +295,26 @@ impl Catalog {
             // It went with something else of the same statement.
             Err(CatalogError::Missing { .. }) => Ok(()),
             result => result,
-        })
+        })?;
+        self.remove_tables(txn, Some(snapshot), &needing.divided)
+    }
+
+    /// Locks tables that go because of their keys, and removes the foreign keys to them.
+    fn release_divided(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        tables: &[Arc<TableDef>],
+    ) -> Result<(), CatalogError> {
+        let parents = tables.iter().filter_map(|table| Some(table.partition_of.as_ref()?.parent));
+        let parents: Vec<Arc<TableDef>> = parents.filter_map(|oid| snapshot.table_by_oid(oid)).collect();
+        for table in parents.iter().chain(tables) {
+            self.engine.lock_table(txn, table.heap, TableLockMode::AccessExclusive, WaitPolicy::Block)?;
+        }
+        for reference in references_from_outside(snapshot, tables) {
+            self.remove_foreign_key(txn, snapshot, &reference.constraint)?;
+        }
+        Ok(())
     }
 }
 

@@ -11,12 +11,13 @@ use verso_storage::Txn;
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, Oid, TableDef};
 use crate::error::{CatalogError, ObjectKind};
+use crate::key_class::KeyClass;
 use crate::partition::{Bound, PartitionOf};
-use crate::request::{NewKeyPart, NewTable};
+use crate::request::{KeyPartOf, NewKeyPart, NewTable};
 use crate::snapshot::CatalogSnapshot;
 use crate::system::assemble::attribute_row;
 use crate::system::field::Letter;
-use crate::system::row::{AttributeRow, InheritsRow, PartitionedRow};
+use crate::system::row::{AttributeRow, CollatedRow, InheritsRow, PartitionedRow};
 
 impl Catalog {
     /// Locks the table that gets a new partition, and compares the bounds (Q1).
@@ -140,21 +141,29 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         if let Some((strategy, key)) = &new.partition_by {
             let number = |part: &NewKeyPart| {
-                let column = columns.iter().find(|column| match part {
-                    NewKeyPart::Column(name) => column.name == *name,
-                    NewKeyPart::Expression(ty, text) => {
+                let column = columns.iter().find(|column| match &part.of {
+                    KeyPartOf::Column(name) => column.name == *name,
+                    KeyPartOf::Expression(ty, text) => {
                         column.is_hidden() && column.declared() == ty && column.default.as_ref() == Some(text)
                     }
                 });
                 let number = column.and_then(|column| i16::try_from(column.id).ok());
-                let name = match part {
-                    NewKeyPart::Column(part) | NewKeyPart::Expression(_, part) => part,
+                let name = match &part.of {
+                    KeyPartOf::Column(part) | KeyPartOf::Expression(_, part) => part,
                 };
                 number.ok_or_else(|| CatalogError::missing(ObjectKind::Column, &**name))
             };
-            let partattrs = key.iter().map(number).collect::<Result<_, _>>()?;
+            let mut partattrs = key.iter().map(number).collect::<Result<Vec<i16>, _>>()?;
+            if key.iter().any(|part| part.order.class != KeyClass::Ordered) {
+                partattrs.extend(key.iter().map(|part| -i16::from(part.order.class as u8)));
+            }
             let row = PartitionedRow { partrelid: oid, partstrat: Letter(strategy.letter()), partattrs };
             self.insert_rows(txn, &[row])?;
+            let collated = (1..).zip(key).filter_map(|(number, part)| {
+                let collation = Oid(part.order.collation.as_ref()?.oid);
+                Some(CollatedRow { objid: oid, objsubid: -number, collation, version: None })
+            });
+            self.insert_rows(txn, &collated.collect::<Vec<_>>())?;
         }
         if let Some(of) = &new.partition_of {
             let row = InheritsRow { inhrelid: oid, inhparent: of.parent, bound: of.bound.stored() };

@@ -17,7 +17,7 @@ use crate::store::Of;
 use crate::system::row::{
     AclRow, AttributeRow, ClassRow, CollatedRow, ConstraintRow, DefaultAclRow, DefaultRow, DependRow,
     DescriptionRow, IndexRow, InheritsRow, NamespaceRow, Numbered, PartitionedRow, PolicyRow, RewriteRow,
-    StatisticRow, SystemRow, TriggerRow,
+    StatisticExtRow, StatisticRow, SystemRow, TriggerRow,
 };
 
 impl Catalog {
@@ -50,6 +50,8 @@ impl Catalog {
         }
         let policies = self.delete_rows(txn, &gone, |row: &PolicyRow| gone.contains(&row.polrelid))?;
         self.delete_rows(txn, &gone, |row: &StatisticRow| gone.contains(&row.starelid))?;
+        let extended = self.delete_rows(txn, &gone, |row: &StatisticExtRow| gone.contains(&row.stxrelid))?;
+        extended.iter().try_for_each(|row| self.removes(txn, row.oid))?;
         let constraints = self.delete_rows(txn, &gone, |row: &ConstraintRow| gone.contains(&row.conrelid))?;
         let triggers = self.delete_rows(txn, &gone, |row: &TriggerRow| gone.contains(&row.tgrelid))?;
         let rules = self.delete_rows(txn, &gone, |row: &RewriteRow| gone.contains(&row.ev_class))?;
@@ -60,6 +62,7 @@ impl Catalog {
         let defaults = self.delete_rows(txn, &gone, |row: &DefaultRow| gone.contains(&row.adrelid))?;
         let mut all = numbers(&classes);
         all.extend(numbers(&policies));
+        all.extend(numbers(&extended));
         all.extend(numbers(&constraints));
         all.extend(numbers(&triggers));
         all.extend(numbers(&rules));

@@ -15,6 +15,7 @@ use crate::catalog::Catalog;
 use crate::collation::CollationDef;
 use crate::definition::{ExtensionDef, FunctionDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
+use crate::extended::StatisticsDef;
 use crate::operator::{CastDef, OperatorDef};
 use crate::path::is_temporary;
 use crate::row_type::is_of_rows;
@@ -268,6 +269,16 @@ impl Catalog {
             let line = |what: &String| format!("{what} depends on schema {name}");
             refuse_if_needed(format!("schema {name}"), names.iter().map(line).collect())?;
         }
+        let mut contents = contents;
+        let mut names = names;
+        for oid in contents.types.iter().flat_map(|ty| super::TypeUses::of(&snapshot, ty).tables) {
+            if contents.tables.iter().all(|known| known.oid != oid)
+                && let Some(table) = snapshot.table_by_oid(oid)
+            {
+                names.push(format!("table {}.{}", table.schema, table.name));
+                contents.tables.push(table);
+            }
+        }
         // Dropping a column copies its table: a statement of its own.
         for ty in &contents.types {
             let is_inside = |(table, _): &(Oid, u16)| contents.tables.iter().any(|known| known.oid == *table);
@@ -307,7 +318,6 @@ impl Catalog {
         self.check_newest(txn, &snapshot)?;
         let seen = snapshot;
         let mut along = names;
-        let mut contents = contents;
         along.extend(self.drop_what_needs(txn, &seen, &contents)?);
         along.extend(self.drop_tables_beside(txn, &contents.tables, true, &contents.types)?);
         // A multirange type goes with its range type.
@@ -380,6 +390,9 @@ impl Catalog {
         contents.types.iter().try_for_each(|ty| self.remove_type(txn, seen, ty))?;
         contents.collations.iter().try_for_each(|one| self.remove_collation(txn, seen, one.oid()))?;
         self.remove_objects(txn, Of::All, |row: &ExtensionRow| row.extnamespace == schema.oid)?;
+        let left: Vec<&StatisticsDef> =
+            contents.statistics.iter().map(|one| &**one).filter(|one| !goes(one.table)).collect();
+        self.remove_statistics(txn, &left)?;
         contents.operators.iter().try_for_each(|one| self.remove_operator(txn, one.oid))?;
         contents.casts.iter().try_for_each(|one| self.remove_cast(txn, one.oid))?;
         self.remove_objects(txn, schema.oid, |row: &NamespaceRow| row.oid == schema.oid)?;
@@ -401,6 +414,8 @@ struct Contents {
     operators: Vec<Arc<OperatorDef>>,
     /// Those of its types and functions.
     casts: Vec<CastDef>,
+    /// Those of tables of other schemas.
+    statistics: Vec<Arc<StatisticsDef>>,
 }
 
 impl Contents {
@@ -433,6 +448,13 @@ impl Contents {
             sequences: snapshot.sequences().filter(|sequence| inside(&sequence.schema)).cloned().collect(),
             functions: snapshot.all_functions().filter(|one| inside(&one.schema)).cloned().collect(),
             types: snapshot.types().filter(|one| inside(&one.schema)).cloned().collect(),
+            statistics: snapshot
+                .tables()
+                .filter(|table| !inside(&table.schema))
+                .flat_map(|table| &table.extended)
+                .filter(|one| inside(&one.schema))
+                .cloned()
+                .collect(),
             collations: snapshot
                 .collations()
                 .into_iter()
@@ -457,6 +479,8 @@ impl Contents {
         let mut all: Vec<(Oid, String)> = Vec::new();
         all.extend(self.tables.iter().map(|one| (one.oid, format!("table {name}.{}", one.name))));
         all.extend(self.views.iter().map(|one| (one.oid, format!("view {name}.{}", one.name))));
+        let statistics = self.statistics.iter();
+        all.extend(statistics.map(|one| (one.oid, format!("statistics object {name}.{}", one.name))));
         let loose = self.sequences.iter().filter(|sequence| sequence.owned_by.is_none());
         all.extend(loose.map(|one| (one.oid, format!("sequence {name}.{}", one.name))));
         all.extend(

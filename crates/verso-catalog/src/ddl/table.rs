@@ -16,7 +16,7 @@ use super::{
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, ConstraintDef, ConstraintKind, Oid, SchemaDef, TableDef, TypeDef};
 use crate::error::{CatalogError, ObjectKind};
-use crate::request::{NewColumn, NewConstraint, NewConstraintKind, NewKeyPart, NewTable};
+use crate::request::{KeyPartOf, NewColumn, NewConstraint, NewConstraintKind, NewTable};
 use crate::row_type::is_of_rows;
 use crate::sequence::SequenceRequest;
 use crate::snapshot::{CatalogSnapshot, Relation};
@@ -63,7 +63,9 @@ impl Catalog {
                 Err(CatalogError::exists(ObjectKind::Table, &*new.name))
             };
         }
-        self.hold_types(txn, &snapshot, &schema.name, new.columns.iter().map(|column| &column.ty))?;
+        let of = new.options.of_type().and_then(|ty| snapshot.user_type(ty));
+        let types = new.columns.iter().map(|column| &column.ty).chain(of.map(|ty| &ty.ty));
+        self.hold_types(txn, &snapshot, &schema.name, types)?;
         self.change(txn, |txn| self.insert_table(txn, &snapshot, &schema, new)).map(Some)
     }
 
@@ -229,9 +231,9 @@ impl Catalog {
             }
             columns.push(definition);
         }
-        for (ty, text) in new.partition_by.iter().flat_map(|(_, key)| key).filter_map(|part| match part {
-            NewKeyPart::Expression(ty, text) => Some((ty, text)),
-            NewKeyPart::Column(_) => None,
+        for (ty, text) in new.partition_by.iter().flat_map(|(_, key)| key).filter_map(|part| match &part.of {
+            KeyPartOf::Expression(ty, text) => Some((ty, text)),
+            KeyPartOf::Column(_) => None,
         }) {
             let is_it = |column: &ColumnDef| {
                 column.is_hidden() && column.declared() == ty && column.default.as_ref() == Some(text)
@@ -386,8 +388,8 @@ fn key_columns(columns: &[ColumnDef], constraints: &[NewConstraint]) -> Vec<u16>
 }
 
 /// A foreign key of a table that stays.
-struct Reference {
-    constraint: Arc<ConstraintDef>,
+pub(super) struct Reference {
+    pub(super) constraint: Arc<ConstraintDef>,
     /// Itself and its table, in PostgreSQL's words.
     name: String,
     /// The table that it references.
@@ -395,7 +397,10 @@ struct Reference {
 }
 
 /// The foreign keys of others that reference these tables.
-fn references_from_outside(snapshot: &CatalogSnapshot, tables: &[Arc<TableDef>]) -> Vec<Reference> {
+pub(super) fn references_from_outside(
+    snapshot: &CatalogSnapshot,
+    tables: &[Arc<TableDef>],
+) -> Vec<Reference> {
     let goes = |oid: Oid| tables.iter().any(|table| table.oid == oid);
     let mut found = Vec::new();
     for table in tables {

@@ -213,7 +213,7 @@ impl Catalog {
             let uses = TypeUses::of(&snapshot, ty);
             let goes = |oid: &Oid| types.iter().any(|ty| ty.oid == *oid);
             let along = uses.domains.iter().all(goes) && uses.fields.iter().all(|(ty, _)| goes(ty));
-            if !(cascade && uses.columns.is_empty() && along) {
+            if !(cascade && uses.columns.is_empty() && uses.tables.is_empty() && along) {
                 refuse_if_needed(format!("type {}", shown_type(&snapshot, ty)), uses.lines(&snapshot, ty))?;
             }
             self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
@@ -294,6 +294,8 @@ impl Catalog {
 pub struct TypeUses {
     /// Tables and the numbers of their columns.
     pub columns: Vec<(Oid, u16)>,
+    /// Typed tables of it.
+    pub tables: Vec<Oid>,
     pub(super) functions: Vec<Oid>,
     /// Functions that make values of it, a range type; they go with it.
     pub(super) constructors: Vec<Oid>,
@@ -304,7 +306,7 @@ pub struct TypeUses {
 }
 
 impl TypeUses {
-    /// Columns and functions of a type or its array.
+    /// Columns, tables and functions of a type or its array.
     pub fn of(snapshot: &CatalogSnapshot, ty: &TypeDef) -> TypeUses {
         let is_it = |used: &SqlType| uses(used, ty.oid);
         let mut columns = Vec::new();
@@ -312,6 +314,8 @@ impl TypeUses {
             let using = table.columns.iter().filter(|column| is_it(column.declared()));
             columns.extend(using.map(|column| (table.oid, column.id)));
         }
+        let typed = snapshot.tables().filter(|table| table.of_type() == Some(ty.oid));
+        let tables = typed.map(|table| table.oid).collect();
         let (constructors, functions): (Vec<_>, Vec<_>) = snapshot
             .all_functions()
             .filter(|function| {
@@ -338,7 +342,7 @@ impl TypeUses {
         let oids =
             |functions: Vec<&Arc<FunctionDef>>| functions.iter().map(|function| function.oid).collect();
         let (functions, constructors) = (oids(functions), oids(constructors));
-        TypeUses { columns, functions, constructors, domains, fields }
+        TypeUses { columns, tables, functions, constructors, domains, fields }
     }
 
     /// The views that need the type, its columns or its functions.
@@ -360,7 +364,9 @@ impl TypeUses {
     fn own_names(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
         let columns =
             self.columns.iter().map(|(table, column)| named(snapshot, Lost::Column(*table, *column)));
+        let tables = self.tables.iter().map(|table| named(snapshot, Lost::Relation(*table)));
         let functions = self.functions.iter().map(|function| named(snapshot, Lost::Function(*function)));
+        let functions = tables.chain(functions);
         let domains = self.domains.iter().map(|domain| named(snapshot, Lost::Type(*domain)));
         let field = |(ty, name): &(Oid, Arc<str>)| {
             let ty = snapshot.user_type(*ty).map(|ty| shown_type(snapshot, ty)).unwrap_or_default();

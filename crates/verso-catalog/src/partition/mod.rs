@@ -23,7 +23,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use verso_types::key::{KeyOrder, KeyType};
-use verso_types::{SqlType, TypeError, Value};
+use verso_types::{CollatedType, Collation, SqlType, TypeError, Value};
 
 pub use bound::{Bound, Datum, Edge};
 pub use prune::{Said, comparable};
@@ -31,6 +31,7 @@ pub use prune::{Said, comparable};
 use bound::Upper;
 
 use crate::definition::{ColumnDef, Oid, TableDef};
+use crate::key_class::KeyClass;
 
 /// How rows are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,10 +85,38 @@ pub struct Partitioned {
     pub strategy: Strategy,
     /// The columns of the key, by number; an expression is a hidden column of the table, which its partitions need not have.
     pub columns: Vec<u16>,
-    /// The types of these columns.
+    /// The types of these columns, in the orders of the key.
     pub types: Vec<SqlType>,
+    /// The orders that the key says.
+    pub orders: Vec<PartOrder>,
+    /// Which of the columns have another order by themselves, and which of these tell apart what others do not.
+    otherwise: Vec<(bool, bool)>,
     /// The partitions (P1).
     pub partitions: Vec<Arc<TableDef>>,
+}
+
+/// In which order the values of a part of a key are, beside what its type says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartOrder {
+    /// COLLATE, where it is not the collation that the column or expression has anyhow.
+    pub collation: Option<Arc<Collation>>,
+    /// The operator class.
+    pub class: KeyClass,
+}
+
+impl PartOrder {
+    /// The type of values in this order.
+    pub fn of(&self, ty: &SqlType) -> SqlType {
+        let base = || ty.uncollated().clone();
+        match (self.class, &self.collation) {
+            // By bytes, whatever the collation.
+            (KeyClass::TextPattern | KeyClass::VarcharPattern | KeyClass::BpcharPattern, _) => base(),
+            (_, Some(collation)) => {
+                SqlType::Collated(Arc::new(CollatedType { base: base(), collation: Arc::clone(collation) }))
+            }
+            _ => ty.clone(),
+        }
+    }
 }
 
 /// A value of a key, as partitions are compared with it.
@@ -135,12 +164,36 @@ impl Partitioned {
     ) -> Partitioned {
         let ty =
             |id: &u16| of.iter().find(|column| column.id == *id).map_or(SqlType::Unknown, ColumnDef::seen);
-        let types = columns.iter().map(ty).collect();
+        let types: Vec<SqlType> = columns.iter().map(ty).collect();
         partitions.sort_by(|one, other| match (bound_of(one), bound_of(other)) {
             (Some(one), Some(other)) => one.order(other),
             _ => Ordering::Equal,
         });
-        Partitioned { strategy, columns, types, partitions }
+        let orders = vec![PartOrder::default(); columns.len()];
+        let otherwise = vec![(false, false); columns.len()];
+        Partitioned { strategy, columns, types, orders, otherwise, partitions }
+    }
+
+    /// The same with a key in these orders.
+    #[must_use]
+    pub fn in_orders(mut self, orders: &[PartOrder], of: &[ColumnDef]) -> Partitioned {
+        let collator = |ty: &SqlType| ty.collation().and_then(|one| one.collator);
+        for (at, order) in orders.iter().enumerate().take(self.columns.len()) {
+            let own = of.iter().find(|column| column.id == self.columns[at]).map(ColumnDef::seen);
+            let own = own.unwrap_or(SqlType::Unknown);
+            self.types[at] = order.of(&own);
+            let (by_itself, in_key) = (collator(&own), collator(&self.types[at]));
+            let is_coarse = by_itself.is_some_and(|collator| !collator.is_deterministic());
+            self.otherwise[at] = (by_itself != in_key, by_itself != in_key && is_coarse);
+            self.orders[at] = order.clone();
+        }
+        self
+    }
+
+    /// Whether what a comparison says of the part of the key at a place says which partitions have the rows: of equal values, or of
+    /// less and greater ones.
+    pub fn is_told(&self, at: usize, ranges: bool) -> bool {
+        self.otherwise.get(at).is_none_or(|(differs, is_coarse)| if ranges { !differs } else { !is_coarse })
     }
 
     /// The default partition, and its place.

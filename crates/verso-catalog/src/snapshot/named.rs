@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::relation::Relation;
 use super::{CatalogSnapshot, PG_CATALOG, Schema};
 use crate::definition::{FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
+use crate::extended::StatisticsDef;
 use crate::kept::number_of;
 use crate::path::PG_TEMP;
 use crate::relations::{INFORMATION_SCHEMA, RelationId};
@@ -88,6 +89,23 @@ impl CatalogSnapshot {
     /// The user-defined function with that row in `pg_proc`.
     pub fn function_by_oid(&self, oid: Oid) -> Option<&Arc<FunctionDef>> {
         self.contents.functions_by_oid.get(&oid)
+    }
+
+    /// The statistics of that name.
+    pub fn statistics_object(&self, schema: Option<&str>, name: &str) -> Option<&Arc<StatisticsDef>> {
+        let within = |schema: &str| {
+            let mut all = self.tables().flat_map(|table| &table.extended);
+            all.find(|one| *one.schema == *schema && *one.name == *name)
+        };
+        match schema {
+            Some(schema) => within(schema),
+            None => self.search_path().searched().iter().find_map(|schema| within(schema)),
+        }
+    }
+
+    /// The statistics with that row in `pg_statistic_ext`.
+    pub fn statistics_by_oid(&self, oid: Oid) -> Option<&Arc<StatisticsDef>> {
+        self.tables().flat_map(|table| &table.extended).find(|one| one.oid == oid)
     }
 
     /// The relation with that row in `pg_class`.

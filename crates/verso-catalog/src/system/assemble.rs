@@ -13,7 +13,8 @@ use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, CastRow, ClassRow, CollatedRow, CollationRow,
     ConstraintRow, DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow,
     EnumRow, ExtensionRow, IndexRow, InheritsRow, NamespaceRow, OperatorRow, PartitionedRow, PolicyRow,
-    ProcRow, RangeRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
+    ProcRow, RangeRow, RewriteRow, SequenceRow, StatisticExtRow, StatisticRow, SystemRow, TriggerRow,
+    TypeRow,
 };
 use super::types::{TypeRows, UserTypes};
 use super::{
@@ -28,6 +29,7 @@ use crate::definition::{
     Oid, OwnedBy, ReferentialAction, SchemaDef, SequenceDef, TableDef, TableOptions, ViewDef, Volatility,
 };
 use crate::error::CatalogError;
+use crate::extended::{StatisticsDef, StatisticsKind};
 use crate::key_class::KeyClass;
 use crate::needs::Need;
 use crate::operator::{CastContext, CastDef, OperatorDef};
@@ -81,6 +83,7 @@ pub(crate) struct CatalogRows {
     pub collated: Vec<CollatedRow>,
     pub partitioned: Vec<PartitionedRow>,
     pub inherits: Vec<InheritsRow>,
+    pub extended: Vec<StatisticExtRow>,
     /// Where they were read.
     pub extensions: Option<Vec<ExtensionRow>>,
     /// The same.
@@ -88,8 +91,8 @@ pub(crate) struct CatalogRows {
     /// The same.
     pub casts: Option<Vec<CastRow>>,
     pub collation_data: CollationData,
-    /// Columns of indexes whose keys are integers with a sign, as far as they may be of types without.
-    pub signed: HashMap<Oid, Vec<u16>>,
+    /// Columns of indexes whose keys may be in an order of numbers with a sign that have none, and how their keys are.
+    pub signed: HashMap<Oid, Vec<(u16, KeyType)>>,
 }
 
 impl CatalogRows {
@@ -232,6 +235,7 @@ impl CatalogRows {
             std::mem::take(&mut self.inherits).into_iter().partition(Divided::is_of_index);
         let mut indexes = self.indexes_of_tables(&schema_of, &constraints, (&collated, &columns), parts)?;
         let mut triggers = self.triggers_of_tables()?;
+        let mut extended = self.extended_of_tables(&schema_of)?;
         let mut bounds: HashMap<Oid, SequenceRow> =
             std::mem::take(&mut self.sequences).into_iter().map(|row| (row.seqrelid, row)).collect();
         let mut rules: HashMap<Oid, RewriteRow> =
@@ -270,6 +274,7 @@ impl CatalogRows {
                         constraints: constraints.remove(&class.oid).unwrap_or_default(),
                         referenced_by: references.remove(&class.oid).unwrap_or_default(),
                         triggers: triggers.remove(&class.oid).unwrap_or_default(),
+                        extended: extended.remove(&class.oid).unwrap_or_default(),
                         options: options_of(class.reloptions.as_deref()),
                         materialized,
                         unlogged: class.relpersistence.0 == UNLOGGED,
@@ -316,7 +321,7 @@ impl CatalogRows {
                 kind => return Err(corrupt(format!("relation \"{name}\" is of unknown kind \"{kind}\""))),
             }
         }
-        divided.finish(&mut |table| {
+        divided.finish(&collated, &mut |table| {
             let old = previous.and_then(|snapshot| snapshot.table_by_oid(table.oid));
             let table = shared(old, table);
             builder.add_table(Arc::clone(&table));
@@ -464,6 +469,30 @@ impl CatalogRows {
         Ok(triggers)
     }
 
+    /// The statistics of each table, by number.
+    fn extended_of_tables(
+        &mut self,
+        schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+    ) -> Result<ByTable<StatisticsDef>, CatalogError> {
+        let mut all: ByTable<StatisticsDef> = HashMap::new();
+        for row in std::mem::take(&mut self.extended) {
+            let statistics = StatisticsDef {
+                oid: row.oid,
+                schema: schema_of(row.stxnamespace)?,
+                name: row.stxname.0,
+                owner: row.stxowner,
+                table: row.stxrelid,
+                columns: column_ids(Some(&row.stxkeys))?,
+                expressions: row.stxexprs.unwrap_or_default(),
+                kinds: row.stxkind.chars().filter_map(StatisticsKind::from_letter).collect(),
+                target: u16::try_from(row.stxstattarget).ok(),
+            };
+            all.entry(row.stxrelid).or_default().push(Arc::new(statistics));
+        }
+        all.values_mut().for_each(|all| all.sort_by_key(|one| one.oid));
+        Ok(all)
+    }
+
     /// The indexes of each table.
     fn indexes_of_tables(
         &mut self,
@@ -496,9 +525,10 @@ impl CatalogRows {
                     excludes: Exclusion::from_code((option >> 8 & 0xf) as u8),
                 })
             });
-            let is_unsigned = |column: &u16| {
+            let is_unsigned = |(column, signed): &(u16, KeyType)| {
                 let mut own = columns.get(&row.indrelid).into_iter().flatten();
-                own.any(|own| own.id == *column && KeyType::of(&own.ty) == Some(KeyType::U64))
+                let key = |own: &ColumnDef| KeyType::of(&own.ty).and_then(KeyType::signed);
+                own.any(|own| own.id == *column && key(own) == Some(*signed))
             };
             let in_order = !signed.get(&row.indexrelid).is_some_and(|signed| signed.iter().any(is_unsigned));
             let is_current = in_order && collated.is_current(row.indexrelid);

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use verso_types::SqlType;
 
+use super::collated::Collated;
 use super::row::{InheritsRow, PartitionedRow};
 use crate::definition::{ColumnDef, Oid, TableDef};
 use crate::error::CatalogError;
-use crate::partition::{Bound, PartitionOf, Partitioned, Strategy};
+use crate::key_class::KeyClass;
+use crate::partition::{Bound, PartOrder, PartitionOf, Partitioned, Strategy};
 
 /// Partitions may be partitioned themselves, so many times.
 const LEVELS_MAX: usize = 100;
@@ -48,7 +50,11 @@ impl Divided {
     }
 
     /// Hands out all tables, partitions before what they are a part of.
-    pub fn finish(mut self, hand_out: &mut dyn FnMut(TableDef) -> Arc<TableDef>) -> Result<(), CatalogError> {
+    pub fn finish(
+        mut self,
+        collated: &Collated,
+        hand_out: &mut dyn FnMut(TableDef) -> Arc<TableDef>,
+    ) -> Result<(), CatalogError> {
         let mut waiting: HashMap<Oid, TableDef> = HashMap::new();
         for table in std::mem::take(&mut self.tables) {
             let partition = self.parents.contains_key(&table.oid) || self.divided.contains_key(&table.oid);
@@ -61,7 +67,7 @@ impl Divided {
             waiting.keys().filter(|oid| !self.parents.contains_key(oid)).copied().collect();
         roots.sort();
         for root in roots {
-            self.finish_one(root, None, LEVELS_MAX, &mut waiting, hand_out)?;
+            self.finish_one(root, (None, collated), LEVELS_MAX, &mut waiting, hand_out)?;
         }
         match waiting.keys().next() {
             Some(table) => Err(corrupt(format!("partition {table} is a part of itself"))),
@@ -72,7 +78,7 @@ impl Divided {
     fn finish_one(
         &self,
         oid: Oid,
-        whole: Option<(&TableDef, &[SqlType])>,
+        (whole, collated): (Option<(&TableDef, &[SqlType])>, &Collated),
         levels: usize,
         waiting: &mut HashMap<Oid, TableDef>,
         hand_out: &mut dyn FnMut(TableDef) -> Arc<TableDef>,
@@ -88,34 +94,51 @@ impl Divided {
             table.referenced_by.extend(keys);
         }
         if let Some(row) = self.divided.get(&oid) {
-            let key = key_of(row, &table.columns)?;
+            let (key, classes) = key_of(row, &table.columns)?;
+            let order =
+                |(number, class): (i32, _)| PartOrder { collation: collated.of_part(oid, -number), class };
+            let orders: Vec<PartOrder> = (1..).zip(classes).map(order).collect();
             let strategy = Strategy::from_letter(row.partstrat.0)
                 .ok_or_else(|| corrupt(format!("table {oid} is divided in an unknown way")))?;
             let own = Partitioned::new(strategy, key, &table.columns, Vec::new());
+            let own = own.in_orders(&orders, &table.columns);
             let mut partitions = Vec::new();
             for child in self.children.get(&oid).into_iter().flatten() {
                 partitions.push(self.finish_one(
                     *child,
-                    Some((&table, &own.types)),
+                    (Some((&table, &own.types)), collated),
                     levels,
                     waiting,
                     hand_out,
                 )?);
             }
-            table.partitioned = Some(Partitioned::new(strategy, own.columns, &table.columns, partitions));
+            let whole = Partitioned::new(strategy, own.columns, &table.columns, partitions);
+            table.partitioned = Some(whole.in_orders(&orders, &table.columns));
         }
         Ok(hand_out(table))
     }
 }
 
-/// The columns of a key, by number.
-fn key_of(row: &PartitionedRow, columns: &[ColumnDef]) -> Result<Vec<u16>, CatalogError> {
+/// The columns of a key, by number, and their classes.
+fn key_of(row: &PartitionedRow, columns: &[ColumnDef]) -> Result<(Vec<u16>, Vec<KeyClass>), CatalogError> {
+    let (numbers, classes): (Vec<i16>, Vec<i16>) = match row.partattrs.iter().any(|number| *number < 0) {
+        true => {
+            let (numbers, classes) = row.partattrs.split_at(row.partattrs.len() / 2);
+            (numbers.to_vec(), classes.to_vec())
+        }
+        false => (row.partattrs.clone(), vec![0; row.partattrs.len()]),
+    };
+    let class = |code: &i16| u8::try_from(code.unsigned_abs()).ok().and_then(KeyClass::from_code);
+    let classes: Option<Vec<KeyClass>> = classes.iter().map(class).collect();
+    let classes =
+        classes.ok_or_else(|| corrupt(format!("table {} is divided in an unknown order", row.partrelid)))?;
     let known = |number: &i16| {
         let id = u16::try_from(*number).ok()?;
         columns.iter().any(|column| column.id == id).then_some(id)
     };
-    let key: Option<Vec<u16>> = row.partattrs.iter().map(known).collect();
+    let key: Option<Vec<u16>> = numbers.iter().map(known).collect();
     key.filter(|key| !key.is_empty())
+        .map(|key| (key, classes))
         .ok_or_else(|| corrupt(format!("table {} is divided by columns that it has not", row.partrelid)))
 }
 

@@ -19,7 +19,8 @@ use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, CastRow, ClassRow, CollatedRow, CollationRow,
     ConstraintRow, DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow,
     EnumRow, ExtensionRow, IndexRow, InheritsRow, NamespaceRow, OperatorRow, PartitionedRow, PolicyRow,
-    ProcRow, RangeRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
+    ProcRow, RangeRow, RewriteRow, SequenceRow, StatisticExtRow, StatisticRow, SystemRow, TriggerRow,
+    TypeRow,
 };
 use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, FunctionReturn, Oid};
@@ -63,6 +64,7 @@ pub(crate) fn all(catalog: &Catalog, txn: &Txn) -> Result<CatalogRows, CatalogEr
         collated: catalog.read_all(txn)?,
         partitioned: catalog.read_all(txn)?,
         inherits: catalog.read_all(txn)?,
+        extended: catalog.read_all(txn)?,
         extensions: Some(catalog.read_all(txn)?),
         operators: Some(catalog.read_all(txn)?),
         casts: Some(catalog.read_all(txn)?),
@@ -123,6 +125,7 @@ pub(crate) fn changed(
         collated: catalog.read_of::<CollatedRow>(txn, &of)?,
         partitioned: catalog.read_of::<PartitionedRow>(txn, &of)?,
         inherits: catalog.read_of::<InheritsRow>(txn, &of)?,
+        extended: catalog.read_of::<StatisticExtRow>(txn, &of)?,
         extensions: whole::<ExtensionRow>(catalog, txn, touched)?,
         operators: whole::<OperatorRow>(catalog, txn, touched)?,
         casts: whole::<CastRow>(catalog, txn, touched)?,
@@ -132,17 +135,18 @@ pub(crate) fn changed(
     Ok((rows, of))
 }
 
-/// The columns of which indexes have keys as integers with a sign: numbers without one had those, too, and are not in their order
-/// there. Only indexes of columns that may be such numbers are looked at.
+/// The columns of which indexes have keys as integers with a sign, or arrays and rows of such: numbers without one had those, too,
+/// and are not in their order there. Only indexes of columns that may have such numbers are looked at.
 fn signed(
     catalog: &Catalog,
     classes: &[ClassRow],
     attributes: &[AttributeRow],
     indexes: &[IndexRow],
-) -> Result<HashMap<Oid, Vec<u16>>, CatalogError> {
-    let unsigned = SqlType::System(SystemType::Xid8).pg_oid();
-    // A domain may be over them.
-    let may_be = |ty: Oid| ty.0 == unsigned || !ty.is_system();
+) -> Result<HashMap<Oid, Vec<(u16, KeyType)>>, CatalogError> {
+    let unsigned = SqlType::System(SystemType::Xid8);
+    let unsigned = [unsigned.pg_oid(), unsigned.array_oid()];
+    // A domain may be over them, a row may have them.
+    let may_be = |ty: Oid| unsigned.contains(&ty.0) || !ty.is_system();
     let columns: HashSet<(Oid, i16)> =
         attributes.iter().filter(|row| may_be(row.atttypid)).map(|row| (row.attrelid, row.attnum)).collect();
     let mut signed = HashMap::new();
@@ -159,8 +163,9 @@ fn signed(
             Err(error) => return Err(error.into()),
         };
         let parts = spec.map(|spec| spec.parts).unwrap_or_default();
-        let parts: Vec<u16> =
-            parts.iter().filter(|part| part.ty == KeyType::I64).map(|part| part.column).collect();
+        let is_signed = |key: KeyType| matches!(key, KeyType::I64 | KeyType::Nested);
+        let parts: Vec<(u16, KeyType)> =
+            parts.iter().filter(|part| is_signed(part.ty)).map(|part| (part.column, part.ty)).collect();
         if !parts.is_empty() {
             signed.insert(index.indexrelid, parts);
         }
@@ -285,7 +290,8 @@ pub(crate) fn has_rows(catalog: &Catalog, txn: &Txn, place: Place) -> Result<boo
         PolicyRow,
         CollatedRow,
         PartitionedRow,
-        InheritsRow
+        InheritsRow,
+        StatisticExtRow
     )
 }
 

@@ -11,7 +11,8 @@ use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, CastRow, ClassRow, CollatedRow, CollationRow,
     ConstraintRow, DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow,
     EnumRow, ExtensionRow, IndexRow, InheritsRow, LanguageRow, NamespaceRow, OperatorRow, PartitionedRow,
-    PolicyRow, ProcRow, RangeRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
+    PolicyRow, ProcRow, RangeRow, RewriteRow, SequenceRow, StatisticExtRow, StatisticRow, SystemRow,
+    TriggerRow, TypeRow,
 };
 use super::{
     KIND_SEQUENCE, KIND_TABLE, OID_SEQUENCE, OID_SEQUENCE_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID,
@@ -79,6 +80,7 @@ pub(crate) fn tables() -> Vec<TableShape> {
         shape::<OperatorRow>(),
         shape::<PartitionedRow>(),
         shape::<InheritsRow>(),
+        shape::<StatisticExtRow>(),
     ]
 }
 

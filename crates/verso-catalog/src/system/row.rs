@@ -83,6 +83,7 @@ numbered!(
     PolicyRow,
     ProcRow,
     RewriteRow,
+    StatisticExtRow,
     TriggerRow,
     TypeRow
 );
@@ -132,10 +133,29 @@ system_row! {
     /// What ANALYZE has found out.
     StatisticRow, 2619, 70, "pg_statistic" of(starelid) {
         starelid: Oid,
-        /// A column's number; 0 for the table as a whole.
+        /// A column's number; 0 for the table as a whole, below 0 for the statistics of that number.
         staattnum: i32,
         /// As `statistics.rs` writes it.
         stadata: Bytes,
+    }
+}
+
+system_row! {
+    /// What CREATE STATISTICS has made.
+    StatisticExtRow, 3381, 88, "pg_statistic_ext" of(stxrelid) {
+        oid: Oid,
+        stxrelid: Oid,
+        stxname: Name,
+        stxnamespace: Oid,
+        stxowner: Oid,
+        /// The columns.
+        stxkeys: Vec<i16>,
+        /// -1 where nothing was said.
+        stxstattarget: i16,
+        /// Letters of kinds.
+        stxkind: Arc<str>,
+        /// The expressions.
+        stxexprs: Option<Vec<Arc<str>>>,
     }
 }
 
@@ -341,7 +361,8 @@ system_row! {
 }
 
 system_row! {
-    /// Collations of columns, of domains and of the parts of indexes: what PostgreSQL calls `attcollation` and the like.
+    /// Collations of columns, of domains, of the parts of indexes and, below 0, of those of the keys by which tables are divided: what
+    /// PostgreSQL calls `attcollation` and the like.
     CollatedRow, 9010, 81, "verso_collated" of(objid) {
         /// The relation, the type or the index.
         objid: Oid,
@@ -359,7 +380,7 @@ system_row! {
         partrelid: Oid,
         /// `l` list, `r` range, `h` hash.
         partstrat: Letter,
-        /// The columns of the key.
+        /// The columns of the key; behind them, where one has a class, those of all of them, below 0.
         partattrs: Vec<i16>,
     }
 }

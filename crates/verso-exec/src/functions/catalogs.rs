@@ -545,6 +545,7 @@ static OTHERS: &[BuiltinFunction] = &[
         body: Body::Scalar(|cx, args| cx.services.catalogs.call("oidvectortypes", args)),
         kernel: None,
     },
+    over_arrays!("pg_get_statisticsobjdef_expressions" (SqlType::Oid) -> ResultType::FixedArray(SqlType::Text)),
     over_arrays!("current_schemas" (SqlType::Bool) -> ResultType::FixedArray(SqlType::Name)),
     BuiltinFunction {
         name: "pg_partition_ancestors",

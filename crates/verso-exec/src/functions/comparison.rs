@@ -59,14 +59,10 @@ macro_rules! ordered {
 
 static PADDED: &[BuiltinFunction] = ordered!(ArgType::Exact(SqlType::Char(None)), cmp_padded);
 
-static UNSIGNED: &[BuiltinFunction] =
-    ordered!(ArgType::Exact(SqlType::System(SystemType::Xid8)), cmp_unsigned);
-
 /// How values of a type are ordered.
 pub(crate) fn order_of(ty: &SqlType) -> fn(&Value, &Value) -> Ordering {
     match ty {
         SqlType::Char(_) => cmp_padded,
-        SqlType::System(SystemType::Xid8) => cmp_unsigned,
         _ => cmp_sql,
     }
 }
@@ -74,14 +70,6 @@ pub(crate) fn order_of(ty: &SqlType) -> fn(&Value, &Value) -> Ordering {
 /// How the first argument's type is ordered.
 fn order_of_first(types: &[SqlType]) -> fn(&Value, &Value) -> Ordering {
     types.first().map_or(cmp_sql, order_of)
-}
-
-/// The order of two numbers of 64 bits without sign.
-fn cmp_unsigned(a: &Value, b: &Value) -> Ordering {
-    match (a, b) {
-        (Value::Int8(a), Value::Int8(b)) => a.cast_unsigned().cmp(&b.cast_unsigned()),
-        _ => cmp_sql(a, b),
-    }
 }
 
 /// The order of two texts whose blanks at the end do not count.
@@ -124,6 +112,7 @@ static COMPARISONS: &[BuiltinFunction] = comparisons![
     ArgType::Exact(SqlType::System(SystemType::Macaddr8)),
     ArgType::Exact(SqlType::System(SystemType::Money)),
     ArgType::Exact(SqlType::System(SystemType::Lsn)),
+    ArgType::Exact(SqlType::System(SystemType::Xid8)),
     ArgType::Exact(SqlType::System(SystemType::Tid)),
     ArgType::Exact(SqlType::System(SystemType::TsVector)),
     ArgType::Exact(SqlType::System(SystemType::TsQuery)),
@@ -254,5 +243,5 @@ macro_rules! extreme_of {
 static EXTREMES: &[BuiltinFunction] = &[extreme_of!("greatest", greatest), extreme_of!("least", least)];
 
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 8] =
-    [COMPARISONS, PADDED, UNSIGNED, BY_BYTES, MIXED, UNORDERED, QUANTIFIED, EXTREMES];
+pub(super) static TABLES: [&[BuiltinFunction]; 7] =
+    [COMPARISONS, PADDED, BY_BYTES, MIXED, UNORDERED, QUANTIFIED, EXTREMES];

@@ -136,6 +136,7 @@ fn hashed(value: &Value, seed: u64) -> Option<Hashed> {
         Value::Int8(value) | Value::Timestamp(value) | Value::Timestamptz(value) | Value::Time(value) => {
             State::of_word(folded(*value), seed)
         }
+        Value::Xid8(value) => State::of_word(folded(value.cast_signed()), seed),
         Value::Float4(value) => return Some(of_double(f64::from(*value), seed)),
         Value::Float8(value) => return Some(of_double(*value, seed)),
         Value::Numeric(_) | Value::Big(_) => return Some(of_numeric(value, seed)),

@@ -209,6 +209,7 @@ fn type_of(value: &Value) -> String {
         Value::Int2(_) => "smallint",
         Value::Int4(_) => "integer",
         Value::Int8(_) => "bigint",
+        Value::Xid8(_) => "xid8",
         Value::Float4(_) => "real",
         Value::Float8(_) => "double precision",
         Value::Numeric(_) | Value::Big(_) => "numeric",

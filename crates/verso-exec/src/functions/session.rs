@@ -253,10 +253,14 @@ fn sleep(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(void())
 }
 
-/// The transaction's id, as `bigint` or `xid8`.
+/// The transaction's id, as `xid8`.
 fn transaction_id(cx: &EvalContext<'_>, assign: bool) -> Result<Value> {
-    let id = cx.runtime.transaction_id(assign)?;
-    Ok(id.map_or(Value::Null, |id| Value::Int8(id.cast_signed())))
+    Ok(cx.runtime.transaction_id(assign)?.map_or(Value::Null, Value::Xid8))
+}
+
+/// The same as `bigint`.
+fn transaction_number(cx: &EvalContext<'_>, assign: bool) -> Result<Value> {
+    Ok(cx.runtime.transaction_id(assign)?.map_or(Value::Null, |id| Value::Int8(id.cast_signed())))
 }
 
 /// What functions without a result yield: it is not NULL.
@@ -321,8 +325,8 @@ static SESSION: &[BuiltinFunction] = &[
     },
     session_function!("pg_notification_queue_usage" Volatile [] => Float8 =
         |cx, _| Ok(Value::Float8(cx.services.notifications.queue_usage()))),
-    session_function!("txid_current" Stable [] => Int8 = |cx, _| transaction_id(cx, true)),
-    session_function!("txid_current_if_assigned" Stable [] => Int8 = |cx, _| transaction_id(cx, false)),
+    session_function!("txid_current" Stable [] => Int8 = |cx, _| transaction_number(cx, true)),
+    session_function!("txid_current_if_assigned" Stable [] => Int8 = |cx, _| transaction_number(cx, false)),
     session_function!("pg_current_xact_id" Stable [] => Xid8 = |cx, _| transaction_id(cx, true)),
     session_function!("pg_current_xact_id_if_assigned" Stable [] => Xid8 =
         |cx, _| transaction_id(cx, false)),

@@ -43,8 +43,9 @@ fn snapshot(value: &Value) -> Result<Snapshot> {
     Ok(Snapshot::parse(text, "pg_snapshot")?)
 }
 
-fn number(id: u64) -> Value {
-    Value::Int8(id.cast_signed())
+/// As `xid8`, or as the `bigint` of the older functions.
+fn number(id: u64, old: bool) -> Value {
+    if old { Value::Int8(id.cast_signed()) } else { Value::Xid8(id) }
 }
 
 fn current(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
@@ -52,23 +53,23 @@ fn current(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
 }
 
 fn visible(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    let [Value::Int8(id), shown] = args else { return Err(unexpected("pg_visible_in_snapshot", args)) };
-    Ok(Value::Bool(snapshot(shown)?.sees(id.cast_unsigned())))
+    let (id, shown) = match args {
+        [Value::Xid8(id), shown] => (*id, shown),
+        [Value::Int8(id), shown] => (id.cast_unsigned(), shown),
+        _ => return Err(unexpected("pg_visible_in_snapshot", args)),
+    };
+    Ok(Value::Bool(snapshot(shown)?.sees(id)))
 }
 
-fn running(_: &EvalContext<'_>, args: &[Value]) -> Result<Box<dyn Iterator<Item = Value> + Send>> {
+fn running(args: &[Value], old: bool) -> Result<Box<dyn Iterator<Item = Value> + Send>> {
     let [shown] = args else { return Err(unexpected("pg_snapshot_xip", args)) };
-    Ok(Box::new(snapshot(shown)?.running.into_iter().map(number)))
+    Ok(Box::new(snapshot(shown)?.running.into_iter().map(move |id| number(id, old))))
 }
 
-fn xmin(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    args.first()
-        .map_or_else(|| Err(unexpected("pg_snapshot_xmin", args)), |shown| Ok(number(snapshot(shown)?.xmin)))
-}
-
-fn xmax(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    args.first()
-        .map_or_else(|| Err(unexpected("pg_snapshot_xmax", args)), |shown| Ok(number(snapshot(shown)?.xmax)))
+/// The number of a snapshot that `which` says.
+fn limit(args: &[Value], old: bool, which: fn(&Snapshot) -> u64) -> Result<Value> {
+    let shown = args.first().ok_or_else(|| unexpected("pg_snapshot_xmin", args))?;
+    Ok(number(which(&snapshot(shown)?), old))
 }
 
 /// When a transaction committed is not kept.
@@ -108,14 +109,18 @@ static TRANSACTIONS: &[BuiltinFunction] = &[
     session_function!("txid_current_snapshot" Stable [] => TxidSnapshot = current),
     session_function!("pg_visible_in_snapshot" Immutable [Xid8, PgSnapshot] => Bool = visible),
     session_function!("txid_visible_in_snapshot" Immutable [Int8, TxidSnapshot] => Bool = visible),
-    session_function!("pg_snapshot_xmin" Immutable [PgSnapshot] => Xid8 = xmin),
-    session_function!("txid_snapshot_xmin" Immutable [TxidSnapshot] => Int8 = xmin),
-    session_function!("pg_snapshot_xmax" Immutable [PgSnapshot] => Xid8 = xmax),
-    session_function!("txid_snapshot_xmax" Immutable [TxidSnapshot] => Int8 = xmax),
+    session_function!("pg_snapshot_xmin" Immutable [PgSnapshot] => Xid8 =
+        |_, args| limit(args, false, |shown| shown.xmin)),
+    session_function!("txid_snapshot_xmin" Immutable [TxidSnapshot] => Int8 =
+        |_, args| limit(args, true, |shown| shown.xmin)),
+    session_function!("pg_snapshot_xmax" Immutable [PgSnapshot] => Xid8 =
+        |_, args| limit(args, false, |shown| shown.xmax)),
+    session_function!("txid_snapshot_xmax" Immutable [TxidSnapshot] => Int8 =
+        |_, args| limit(args, true, |shown| shown.xmax)),
     set_function!("pg_snapshot_xip" [ArgType::Exact(sql_type!(PgSnapshot))]
-        => ResultType::Fixed(sql_type!(Xid8)), running),
+        => ResultType::Fixed(sql_type!(Xid8)), |_, args| running(args, false)),
     set_function!("txid_snapshot_xip" [ArgType::Exact(sql_type!(TxidSnapshot))]
-        => ResultType::Fixed(SqlType::Int8), running),
+        => ResultType::Fixed(SqlType::Int8), |_, args| running(args, true)),
     session_function!("pg_xact_commit_timestamp" Volatile [Xid] => Timestamptz = no_times),
     session_function!("pg_trigger_depth" Stable [] => Int4 =
         |cx, _| Ok(Value::Int4(i32::try_from(cx.runtime.trigger_depth()).unwrap_or(i32::MAX)))),

@@ -198,7 +198,7 @@ pub(super) fn run_embedded(
             // One in a function that changes nothing sees what the caller's statement sees (L5).
             if frame.function.read_only {
                 let rows = statement.compiled.run(&inner, &mut taker);
-                break (rows.map_err(|error| statement.named_in(error))?, taker.result);
+                break rows.map(|rows| (rows, taker.result)).map_err(|error| (error, false));
             }
             cx.tables()?.begin_statement()?;
             let error = match statement.compiled.run(&inner, &mut taker) {

@@ -44,6 +44,7 @@ pub(super) fn comment(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
         }
         "collation" => Commented::Collation(cursor.qualified()?),
         "extension" => Commented::Extension(cursor.name()?),
+        "statistics" => Commented::Statistics(cursor.any_name()?),
         "trigger" => {
             let name = cursor.name()?;
             cursor.expect(&["on"])?;

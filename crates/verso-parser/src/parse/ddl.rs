@@ -69,11 +69,12 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "domain" => super::domain::create_domain(cursor),
         "collation" => super::collation::create_collation(cursor),
         "extension" => super::extension::create_extension(cursor),
+        "statistics" => super::statistics::create_statistics(cursor),
         "operator" => super::operator_definition::create_operator(cursor),
         "cast" => super::operator_definition::create_cast(cursor),
         "conversion" | "event" | "foreign" | "global" | "group" | "language" | "local" | "publication"
-        | "recursive" | "role" | "server" | "statistics" | "subscription" | "tablespace" | "temp"
-        | "temporary" | "text" | "unique" | "user" | "view" | "constraint" | "access" | "transform" => {
+        | "recursive" | "role" | "server" | "subscription" | "tablespace" | "temp" | "temporary" | "text"
+        | "unique" | "user" | "view" | "constraint" | "access" | "transform" => {
             Err(SyntaxError::unsupported(format!("CREATE {}", kind_in_words(cursor, &word))).at(start))
         }
         _ => Err(cursor.unexpected()),
@@ -330,11 +331,11 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "policy" => return super::rights::drop_policy(cursor),
         "owned" => return super::rights::drop_owned(cursor),
         "extension" => return super::extension::drop_extension(cursor),
+        "statistics" => return super::statistics::drop_statistics(cursor),
         "operator" => return super::operator_definition::drop_operator(cursor),
         "cast" => return super::operator_definition::drop_cast(cursor),
         "role" | "user" | "materialized" | "rule" | "tablespace" | "publication" | "subscription"
-        | "text" | "foreign" | "event" | "server" | "language" | "statistics" | "access" | "conversion"
-        | "transform" => {
+        | "text" | "foreign" | "event" | "server" | "language" | "access" | "conversion" | "transform" => {
             return Err(SyntaxError::unsupported(format!("DROP {}", kind_in_words(cursor, &word))).at(start));
         }
         _ => return Err(cursor.unexpected()),

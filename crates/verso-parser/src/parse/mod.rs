@@ -42,6 +42,7 @@ mod session;
 mod setting;
 mod source;
 mod split;
+mod statistics;
 mod table;
 mod transaction;
 mod trigger;
@@ -192,6 +193,35 @@ pub fn rename_column(text: &str, from: &str, to: &str) -> String {
             out.push_str(source.slice(Span { start: end, end: span.start }));
             out.push_str(&shown);
             end = span.end;
+        }
+    }
+    out.push_str(source.slice(Span { start: end, end: source.end() }));
+    out
+}
+
+/// The text of an expression over a table's rows with another name for the table: in front of columns and, unless one of its
+/// columns has the name, for a whole row.
+pub fn rename_table(text: &str, from: &str, to: &str, is_column: bool) -> String {
+    let Ok(source) = Source::kept(text) else { return text.to_string() };
+    let shown = quoted(to);
+    let (mut out, mut end) = (String::new(), 0);
+    let tokens = source.tokens();
+    for (n, token) in tokens.iter().enumerate() {
+        let is_it = match token.token {
+            Token::Word(_) => source.written(token).to_ascii_lowercase() == from,
+            Token::Quoted(text) => source.meaning(text) == from,
+            _ => false,
+        };
+        let before = n.checked_sub(1).map(|n| tokens[n].token);
+        let behind = tokens.get(n + 1).map(|next| next.token);
+        let is_row = !is_column
+            && matches!(before, None | Some(Token::LParen | Token::Comma))
+            && matches!(behind, None | Some(Token::RParen | Token::Comma));
+        let is_qualifier = behind == Some(Token::Period) && before != Some(Token::Period);
+        if is_it && (is_row || is_qualifier) {
+            out.push_str(source.slice(Span { start: end, end: token.at.start }));
+            out.push_str(&shown);
+            end = token.at.end;
         }
     }
     out.push_str(source.slice(Span { start: end, end: source.end() }));

@@ -100,12 +100,13 @@ pub(super) fn alter_type(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErr
         let from = cursor.name()?;
         cursor.expect(&["to"])?;
         let changes = vec![FieldChange::Rename(from, cursor.name()?)];
-        behavior(cursor);
-        return Ok(Statement::Type(TypeStatement::AlterFields { name, changes }));
+        let cascade = cascade(cursor);
+        return Ok(Statement::Type(TypeStatement::AlterFields { name, changes, cascade }));
     }
     if ["add", "drop", "alter"].iter().any(|word| cursor.is(&[word, "attribute"])) {
-        let changes = cursor.list(field_change)?;
-        return Ok(Statement::Type(TypeStatement::AlterFields { name, changes }));
+        let (changes, cascades): (Vec<_>, Vec<bool>) = cursor.list(field_change)?.into_iter().unzip();
+        let cascade = cascades.into_iter().all(|cascade| cascade);
+        return Ok(Statement::Type(TypeStatement::AlterFields { name, changes, cascade }));
     }
     if cursor.accept(&["rename", "to"]) {
         return Ok(Statement::Type(TypeStatement::Rename { name, domain: false, to: cursor.name()? }));
@@ -140,7 +141,8 @@ fn field_type(cursor: &mut Cursor<'_>) -> Result<SqlType, SyntaxError> {
     }
 }
 
-fn field_change(cursor: &mut Cursor<'_>) -> Result<FieldChange, SyntaxError> {
+/// A change of a field, and whether CASCADE stands behind it.
+fn field_change(cursor: &mut Cursor<'_>) -> Result<(FieldChange, bool), SyntaxError> {
     let change = if cursor.accept(&["add", "attribute"]) {
         FieldChange::Add(cursor.name()?, field_type(cursor)?)
     } else if cursor.accept(&["drop", "attribute"]) {
@@ -154,15 +156,7 @@ fn field_change(cursor: &mut Cursor<'_>) -> Result<FieldChange, SyntaxError> {
     } else {
         return Err(cursor.unexpected());
     };
-    behavior(cursor);
-    Ok(change)
-}
-
-/// CASCADE or RESTRICT, which mean the same here: a type that something holds is not changed.
-fn behavior(cursor: &mut Cursor<'_>) {
-    if !cursor.accept(&["cascade"]) {
-        cursor.accept(&["restrict"]);
-    }
+    Ok((change, cascade(cursor)))
 }
 
 fn label(cursor: &mut Cursor<'_>) -> Result<String, SyntaxError> {

@@ -45,6 +45,8 @@ pub enum Commented {
     Collation(QualifiedName),
     /// An extension.
     Extension(Name),
+    /// Statistics.
+    Statistics(QualifiedName),
     /// A trigger.
     Trigger {
         /// The trigger.

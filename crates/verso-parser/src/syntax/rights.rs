@@ -152,6 +152,8 @@ pub enum Owned {
     Operator(super::OperatorReference),
     /// A collation.
     Collation(QualifiedName),
+    /// Statistics.
+    Statistics(QualifiedName),
 }
 
 /// CREATE POLICY, ALTER POLICY.

@@ -26,6 +26,8 @@ pub struct CreateTable {
     pub partition_by: Option<PartitionBy>,
     /// PARTITION OF.
     pub partition_of: Option<PartitionOf>,
+    /// OF a composite type: its columns are those.
+    pub of_type: Option<QualifiedName>,
 }
 
 /// PARTITION BY strategy (columns and expressions).
@@ -33,8 +35,21 @@ pub struct CreateTable {
 pub struct PartitionBy {
     /// `range`, `list`, `hash`, or what was written in its place.
     pub strategy: Name,
-    /// The key, each part with its place.
-    pub keys: Vec<(IndexKey, Span)>,
+    /// The key.
+    pub keys: Vec<PartitionKeyPart>,
+}
+
+/// A part of the key by which a table is divided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartitionKeyPart {
+    /// A column or an expression.
+    pub key: IndexKey,
+    /// Where it stands.
+    pub at: Span,
+    /// COLLATE.
+    pub collation: Option<QualifiedName>,
+    /// The operator class.
+    pub class: Option<Name>,
 }
 
 /// PARTITION OF table bound.
@@ -120,7 +135,7 @@ pub struct CreateTableAs {
 pub enum TableElement {
     /// A column.
     Column(ColumnDefinition),
-    /// What a partition says of a column of the whole table; the type is not given.
+    /// What a partition says of a column of the whole table, or a typed table of one of its type; the type is not given.
     Options(ColumnDefinition),
     /// A table constraint.
     Constraint(ConstraintDefinition),
@@ -138,6 +153,8 @@ pub enum TableElement {
         identity: bool,
         /// INCLUDING GENERATED.
         generated: bool,
+        /// INCLUDING STATISTICS.
+        statistics: bool,
     },
 }
 
@@ -168,6 +185,26 @@ pub struct ColumnDefinition {
     pub compression: Option<Box<Name>>,
     /// Its constraints.
     pub constraints: Vec<ConstraintDefinition>,
+}
+
+impl ColumnDefinition {
+    /// One of which no more is said than its name and its type.
+    pub fn plain(name: Name, ty: SqlType) -> ColumnDefinition {
+        ColumnDefinition {
+            name,
+            ty,
+            not_null: false,
+            default: None,
+            serial: false,
+            identity: None,
+            generated: None,
+            is_virtual: false,
+            reservable: false,
+            storage: None,
+            compression: None,
+            constraints: Vec::new(),
+        }
+    }
 }
 
 /// A constraint of a column or a table.
@@ -285,6 +322,8 @@ pub struct AlterTable {
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the fields are the parts of the form that the variant's comment spells out")]
 pub enum AlterAction {
+    /// OF a composite type, NOT OF.
+    OfType(Option<QualifiedName>),
     /// ATTACH PARTITION.
     AttachPartition {
         /// The table that becomes a partition.

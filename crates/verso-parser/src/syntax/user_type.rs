@@ -34,6 +34,8 @@ pub enum TypeStatement {
         name: QualifiedName,
         /// What changes, in order.
         changes: Vec<FieldChange>,
+        /// CASCADE behind all of them: the tables of that type change, too.
+        cascade: bool,
     },
     /// ALTER TYPE … ADD VALUE.
     AddValue {
@@ -84,6 +86,8 @@ pub enum TypeStatement {
     },
     /// CREATE COLLATION and its relatives.
     Collation(CollationStatement),
+    /// Statements about statistics.
+    Statistics(super::StatisticsStatement),
     /// CREATE OPERATOR and its relatives.
     Operator(OperatorStatement),
     /// CREATE CAST and its relatives.

@@ -61,6 +61,8 @@ pub enum Clause {
     IndexPredicate,
     /// An expression of the key by which a table is divided.
     PartitionKey,
+    /// An expression of statistics.
+    Statistics,
     /// USING of ALTER COLUMN … TYPE.
     Transform,
     /// WHERE of COPY.
@@ -101,6 +103,7 @@ impl Clause {
             Clause::IndexExpression => "index expressions",
             Clause::IndexPredicate => "index predicates",
             Clause::PartitionKey => "partition key expressions",
+            Clause::Statistics => "statistics expressions",
             Clause::TriggerWhen => "trigger WHEN conditions",
             Clause::Transform => "transform expressions",
             Clause::CopyWhere => "COPY FROM WHERE conditions",
@@ -108,6 +111,19 @@ impl Clause {
             Clause::CallArgument => "CALL arguments",
             Clause::ExecuteArgument => "EXECUTE parameters",
         }
+    }
+
+    /// Is it computed of a row of one table, whose columns need no name of the table in front of them?
+    pub(super) fn is_of_one_row(self) -> bool {
+        matches!(
+            self,
+            Clause::Check
+                | Clause::Generated
+                | Clause::IndexExpression
+                | Clause::IndexPredicate
+                | Clause::PartitionKey
+                | Clause::Statistics
+        )
     }
 
     pub(super) fn allows_aggregates(self) -> bool {

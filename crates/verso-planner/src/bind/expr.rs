@@ -372,6 +372,11 @@ impl Binder<'_> {
                 Ok(TypedExpr::new(K::Parameter(slot), ty))
             }
             Meaning::Column(column) => {
+                if let [first, .., last] = parts
+                    && cx.clause.is_of_one_row()
+                {
+                    self.notes().for_each(|notes| notes.qualifier(first.at.start, last.at.start));
+                }
                 cx.uses(&column, parts.first().map_or(0, |part| part.at.start));
                 Ok(column)
             }

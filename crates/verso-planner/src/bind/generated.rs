@@ -19,7 +19,7 @@ use super::scope::{Scope, is_hidden};
 use super::steady::is_immutable;
 use super::virtual_columns::expand;
 use super::walk::columns_of;
-use crate::errors::SqlError;
+use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::Expr;
 
 /// A column that an expression may name: its name, its type, whether it is generated itself.
@@ -108,6 +108,28 @@ impl Binder<'_> {
             true => Err(SqlError::new("42P17", "cannot use constant expression as partition key")),
             false => Ok(bound),
         }
+    }
+
+    /// Binds an expression of statistics over the columns of their table.
+    pub fn statistics_expression(&self, expr: &Expr, table: &TableDef) -> Result<TypedExpr, SqlError> {
+        let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen()));
+        let scope = Scope::of(Some(Arc::clone(&table.name)), None, columns.collect());
+        let bound = self.expr(expr, &mut Context::new(&scope, Clause::Statistics))?;
+        if columns_of(&bound).into_iter().any(|at| table.columns[at].is_virtual) {
+            let text = "statistics creation on virtual generated columns is not supported";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
+        self.settle(bound, expr.at.start)
+    }
+
+    /// The same of an expression as the catalog keeps it.
+    pub fn kept_statistics_expression(&self, text: &str, table: &TableDef) -> Result<TypedExpr, SqlError> {
+        if let Some(plain) = self.plain_names() {
+            return Binder { catalog: &plain, ..self.clone() }.kept_statistics_expression(text, table);
+        }
+        let expr = verso_parser::parse_expression(text)?;
+        let bound = self.in_kept_text().statistics_expression(&expr, table);
+        bound.map_err(|error| SqlError { position: None, ..error })
     }
 
     /// Binds the condition of a partial index.

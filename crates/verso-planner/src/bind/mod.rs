@@ -155,8 +155,8 @@ pub(crate) use start::before_changes;
 pub(crate) use steady::is_immutable;
 pub use user_aggregate::{NewAggregate, NewMoving, Part, check_aggregate, part_of_definition};
 pub use view::function_body;
-pub use walk::columns_of;
-pub(crate) use walk::{map_columns, replace_columns, same};
+pub use walk::{columns_of, map_columns};
+pub(crate) use walk::{replace_columns, same};
 
 /// What binding needs to know.
 #[derive(Clone)]

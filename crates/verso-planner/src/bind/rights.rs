@@ -194,10 +194,11 @@ impl Binder<'_> {
 
     /// Refuses a system relation that is not for everybody.
     pub(super) fn check_system(&self, name: &str, kind: char) -> Result<(), SqlError> {
-        const SECRET: [&str; 6] = [
+        const SECRET: [&str; 7] = [
             "pg_authid",
             "pg_shadow",
             "pg_statistic",
+            "pg_statistic_ext_data",
             "pg_user_mapping",
             "pg_largeobject",
             "pg_subscription",

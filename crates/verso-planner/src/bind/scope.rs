@@ -372,6 +372,13 @@ impl Scope {
         Ok(self)
     }
 
+    /// The same, whose only item is that relation: its rows are of its type.
+    #[must_use]
+    pub fn of_relation(mut self, oid: Oid) -> Scope {
+        self.tables.iter_mut().for_each(|item| item.relation = Some(oid.0));
+        self
+    }
+
     /// The item of that name.
     pub fn table(&self, name: &str) -> Option<&ScopeTable> {
         self.tables.iter().find(|table| table.name.as_deref() == Some(name))

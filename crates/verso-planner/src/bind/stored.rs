@@ -37,6 +37,8 @@ pub(super) struct Notes {
     operators: RefCell<BTreeMap<u32, Oid>>,
     /// Operators' symbols, with all of the expression and its operands.
     operands: RefCell<BTreeMap<u32, Vec<Span>>>,
+    /// Names of the table in front of its columns, up to the column: another name of the table changes nothing then.
+    qualifiers: RefCell<BTreeMap<u32, u32>>,
     /// Literals of moments, and of users' objects.
     literals: Literals,
 }
@@ -52,6 +54,11 @@ impl Notes {
         if !oid.is_system() {
             self.names.borrow_mut().insert(at, oid);
         }
+    }
+
+    /// A column's name begins with that of its table, up to there.
+    pub(super) fn qualifier(&self, at: u32, end: u32) {
+        self.qualifiers.borrow_mut().insert(at, end);
     }
 
     /// An operator's symbol means one that users have made.
@@ -82,6 +89,11 @@ impl Notes {
             let (end, name) = path_at(text, place);
             let named = format!("{}{}", kept::numbered(oid), verso_parser::quoted(&name));
             edits.entry(place).or_default().replace(end - place, named);
+        }
+        for (place, end) in self.qualifiers.into_inner() {
+            if let Some(place) = at(place) {
+                edits.entry(place).or_default().replace((end - start) as usize - place, String::new());
+            }
         }
         for (place, meant) in self.literals.edits(text, start) {
             edits.entry(place.start).or_default().replace(place.len(), meant);
@@ -209,7 +221,7 @@ impl Binder<'_> {
             table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
         let names = trigger.map(record_names);
         let scope = match &names {
-            None => Scope::of(Some(Arc::clone(&table.name)), None, columns),
+            None => Scope::of(Some(Arc::clone(&table.name)), None, columns).of_relation(table.oid),
             Some((old, new)) => {
                 let mut scope = Scope::of(Some(Arc::clone(old)), None, columns).with_second(new);
                 scope.tables.iter_mut().zip(1..).for_each(|(item, place)| item.place = place);

@@ -27,6 +27,7 @@ impl Binder<'_> {
             Clause::IndexExpression => "index expression",
             Clause::IndexPredicate => "index predicate",
             Clause::PartitionKey => "partition key expression",
+            Clause::Statistics => "statistics expression",
             Clause::TriggerWhen => "trigger WHEN condition",
             Clause::Transform => "transform expression",
             Clause::CopyWhere => "COPY FROM WHERE condition",

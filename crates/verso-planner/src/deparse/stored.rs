@@ -34,14 +34,14 @@ pub fn over_table(
     pretty: bool,
 ) -> Option<String> {
     let (node, _) = lowered(binder, text, table, None, part)?;
-    printed(&node, vec![named(0, None, table)], pretty)
+    printed(&node, vec![named(0, Some(&table.name), table)], pretty)
 }
 
 /// The same, and whether it looks like a call: as the key of an index it needs no parentheses then.
 pub fn index_key(binder: &Binder<'_>, text: &str, table: &TableDef, pretty: bool) -> Option<(String, bool)> {
     let (node, _) = lowered(binder, text, table, None, Part::Expression)?;
     let call = matches!(node, Node::Func { .. } | Node::Sql(..) | Node::Form(..) | Node::Word(_));
-    Some((printed(&node, vec![named(0, None, table)], pretty)?, call))
+    Some((printed(&node, vec![named(0, Some(&table.name), table)], pretty)?, call))
 }
 
 /// The condition of a trigger.

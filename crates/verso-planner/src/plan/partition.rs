@@ -119,6 +119,11 @@ impl Found<'_> {
                 Says::To(value) => PruningTerm::Upper(value.clone(), true),
                 Says::Prefix(_) | Says::Any(_) | Says::Spans(_) => continue,
             };
+            // Another order than that of the column says nothing of where less and greater values are.
+            let ranges = matches!(found, PruningTerm::Lower(_) | PruningTerm::Upper(..));
+            if !partitioned.is_told(at, ranges) {
+                continue;
+            }
             // A query is asked for its rows when it is its turn.
             let asks =
                 |value: &TypedExpr| value.any(&mut |part| matches!(part.kind, ExprKind::Subquery { .. }));

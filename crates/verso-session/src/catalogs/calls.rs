@@ -170,8 +170,13 @@ impl Call<'_> {
                 text(own.map(|own| definitions::body_text(self.views, catalog, own)))
             }
             "pg_get_ruledef" => text(definitions::rule_text(self.views, catalog, args.oid(0), args.flag(1))),
-            // What there is nothing of in Verso has no definition.
-            "pg_get_statisticsobjdef" | "pg_get_statisticsobjdef_columns" => Value::Null,
+            "pg_get_statisticsobjdef" => text(super::extended::text(self.views, catalog, args.oid(0))),
+            "pg_get_statisticsobjdef_columns" => {
+                text(super::extended::items_text(self.views, catalog, args.oid(0)))
+            }
+            "pg_get_statisticsobjdef_expressions" => {
+                super::extended::expression_list(self.views, catalog, args.oid(0))
+            }
             "pg_get_partition_constraintdef" => {
                 text(super::partition_constraint::shown(self.views, catalog, args.oid(0)))
             }
@@ -559,6 +564,7 @@ impl Call<'_> {
                 None => fixed("pg_type"),
             },
             "pg_operator_is_visible" => fixed("pg_operator"),
+            "pg_statistics_obj_is_visible" => super::extended::is_visible(self.catalog, oid),
             "pg_opclass_is_visible" => fixed("pg_opclass"),
             "pg_opfamily_is_visible" => fixed("pg_opfamily"),
             "pg_ts_config_is_visible" => fixed("pg_ts_config"),

@@ -104,8 +104,11 @@ fn sizes(views: &Views<'_>) -> Vec<Value> {
 }
 
 fn fate(views: &Views<'_>, args: &[Value]) -> Result<Value, ExecError> {
-    let Some(number) = args.first().and_then(Value::as_i64) else { return Ok(Value::Null) };
-    let number = number.cast_unsigned();
+    let number = match args.first() {
+        Some(Value::Xid8(number)) => *number,
+        Some(Value::Int8(number)) => number.cast_unsigned(),
+        _ => return Ok(Value::Null),
+    };
     if number < FIRST_NORMAL {
         return Ok(if number == 0 { Value::Null } else { Value::text("committed") });
     }

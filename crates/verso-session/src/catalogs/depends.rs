@@ -28,6 +28,7 @@ const OPERATOR: u32 = 2617;
 const REWRITE: u32 = 2618;
 const TRIGGER: u32 = 2620;
 const POLICY: u32 = 3256;
+const STATISTICS: u32 = 3381;
 const COLLATION: u32 = 3456;
 const DEFAULT_ACL: u32 = 826;
 
@@ -46,6 +47,7 @@ const DEPENDING: &[u32] = &[
     REWRITE,
     TRIGGER,
     POLICY,
+    STATISTICS,
     COLLATION,
     DEFAULT_ACL,
 ];
@@ -140,6 +142,10 @@ impl Rows<'_> {
         if may_be(&[ATTRDEF]) {
             let column = catalog.column_of_default(object.0);
             relations.extend(column.and_then(|(table, _)| catalog.relation_by_oid(table)));
+        }
+        if may_be(&[STATISTICS]) {
+            let table = catalog.statistics_by_oid(object).map(|one| one.table);
+            relations.extend(table.and_then(|table| catalog.relation_by_oid(table)));
         }
         // What an index of a constraint needs stands with its table.
         let of_indexes = relations.iter().filter_map(|relation| match relation {
@@ -379,6 +385,14 @@ impl Rows<'_> {
         }
         for column in table.divided_by() {
             self.add((CLASS, own, i32::from(column)), (CLASS, own, 0), 'i');
+        }
+        for one in &table.extended {
+            let place = (STATISTICS, one.oid.0, 0);
+            self.inside(place, &one.schema);
+            let named = one.expressions.iter().flat_map(|text| table.named_in(text));
+            for column in one.columns.iter().copied().chain(named) {
+                self.add(place, (CLASS, own, i32::from(column)), 'a');
+            }
         }
         for constraint in &table.constraints {
             let constrained = (CONSTRAINT, constraint.oid.0, 0);

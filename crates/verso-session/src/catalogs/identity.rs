@@ -110,6 +110,16 @@ fn identity(catalog: &CatalogSnapshot, class: Oid, object: Oid, part: i32) -> Op
             let policy = catalog.all_policies().find(|policy| policy.oid == object)?;
             part_of(catalog, ("policy", &policy.name), policy.table)
         }
+        3381 => {
+            let one = catalog.statistics_by_oid(object)?;
+            let (schema, name) = (quote_ident(&one.schema), quote_ident(&one.name));
+            let is_visible =
+                catalog.statistics_object(None, &one.name).is_some_and(|found| found.oid == object);
+            let whole = format!("{schema}.{name}");
+            let words = format!("statistics object {}", if is_visible { &name } else { &whole });
+            let (schema, name) = (Some(one.schema.to_string()), Some(one.name.to_string()));
+            Some(Identity { kind: "statistics object", schema, name, whole, words })
+        }
         2612 => {
             let row = super::fixed::by_oid("pg_language", object.0.into())?;
             let name = row.get(1)?.as_str()?;

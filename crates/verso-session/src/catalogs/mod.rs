@@ -20,6 +20,7 @@
 //! | [`names`] | names of objects from and to numbers: `regclass` and its relatives |
 //! | [`identity`] | objects in words: `pg_describe_object` |
 //! | [`domains`] | constraints of domains in `pg_constraint` |
+//! | [`extended`] | statistics of several columns and of expressions: `pg_statistic_ext` and its views |
 //! | [`extensions`] | extensions: those that are built in, and those that a database has asked for |
 //! | [`partitions`] | partitions |
 //! | [`definitions`] | definitions as text: `pg_get_constraintdef`, `pg_get_indexdef`, `pg_get_functiondef` |
@@ -39,6 +40,7 @@ mod control;
 mod definitions;
 mod depends;
 mod domains;
+mod extended;
 pub(crate) mod extensions;
 mod fixed;
 mod identity;
@@ -105,6 +107,10 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_partitioned_table" => all(partitions::partitioned(views, &catalog, &keys)),
         "pg_namespace" => all(objects::namespaces(&catalog)),
         "pg_stats" => all(statistics::statistics(&catalog)),
+        "pg_statistic_ext" => all(extended::definitions(views, &catalog, &keys)),
+        "pg_statistic_ext_data" => all(extended::data(views, &catalog, &keys)),
+        "pg_stats_ext" => all(extended::shown(views, &catalog)),
+        "pg_stats_ext_exprs" => all(extended::shown_expressions(views, &catalog)),
         "pg_database" => all(objects::databases(views, &catalog)),
         "pg_auth_members" => all(rights::members(&catalog)),
         "pg_default_acl" => all(rights::defaults(&catalog)),

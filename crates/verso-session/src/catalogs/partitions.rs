@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::partition::Strategy;
+use verso_catalog::partition::{PartOrder, Strategy};
 use verso_catalog::{CatalogSnapshot, ColumnDef, IndexDef, Oid, Relation, TableDef};
+use verso_exec::functions::quote_ident;
 use verso_types::{SqlType, TimeStyle, Value};
 
 use super::definitions::binder;
@@ -85,8 +86,16 @@ pub(super) fn partitioned(
                 true => Value::Int2(0),
                 false => Value::Int2(attnum(*id)),
             })),
-            vector(own.types.iter().map(|ty| Value::Int8(class(ty)))),
-            vector(own.types.iter().map(collation)),
+            vector(
+                own.types
+                    .iter()
+                    .zip(&own.orders)
+                    .map(|(ty, order)| Value::Int8(order.class.oid().unwrap_or_else(|| class(ty)))),
+            ),
+            vector(own.types.iter().zip(&own.orders).map(|(ty, order)| match &order.collation {
+                Some(collation) => number(collation.oid),
+                None => collation(ty),
+            })),
             key_expressions(views, catalog, &table).map_or(Value::Null, |text| Value::text(&text)),
         ])
     };
@@ -117,7 +126,15 @@ pub(super) fn key_text(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, table:
     let table = catalog.table_by_oid(table)?;
     let own = table.partitioned.as_ref()?;
     let names = binder(views, catalog).partition_key_texts(&table, own);
-    Some(format!("{} ({})", own.strategy.word(), names.join(", ")))
+    let part = |(name, order): (String, &PartOrder)| {
+        let collation = order.collation.as_ref().map(|one| {
+            let name = super::collations::name_of(catalog, one.oid);
+            format!(" COLLATE {}", name.unwrap_or_else(|| quote_ident(&one.name)))
+        });
+        format!("{name}{}{}", collation.unwrap_or_default(), order.class.suffix())
+    };
+    let parts: Vec<String> = names.into_iter().zip(&own.orders).map(part).collect();
+    Some(format!("{} ({})", own.strategy.word(), parts.join(", ")))
 }
 
 /// What a table or an index is a part of.

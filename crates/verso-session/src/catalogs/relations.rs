@@ -76,6 +76,8 @@ struct Class {
     name: Value,
     namespace: Value,
     row_type: u32,
+    /// The composite type that its columns are of, of a typed table.
+    of_type: u32,
     method: u32,
     file: u32,
     pages: i32,
@@ -108,7 +110,7 @@ impl Class {
             self.name,
             self.namespace,
             number(self.row_type),
-            number(0),
+            number(self.of_type),
             self.owner,
             number(self.method),
             number(self.file),
@@ -153,6 +155,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             name: Value::text(relation.name),
             namespace: number(schema),
             row_type: relation.row_type.0,
+            of_type: 0,
             method: if relation.kind == 'r' { HEAP } else { 0 },
             file: 0,
             pages: 0,
@@ -183,6 +186,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             name: Value::text(&ty.name),
             namespace: namespace(&known, &ty.schema),
             row_type: ty.oid.0,
+            of_type: 0,
             method: 0,
             file: 0,
             pages: 0,
@@ -219,6 +223,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                 Relation::Table(_) | Relation::View(_) if !relation.oid().is_system() => relation.oid().0,
                 _ => 0,
             },
+            of_type: 0,
             method: 0,
             file: relation.oid().0,
             pages: 1,
@@ -246,6 +251,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                 let is_check = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Check { .. });
                 let is_foreign = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Foreign(_));
                 Class {
+                    of_type: table.of_type().map_or(0, |ty| ty.0),
                     method: if table.partitioned.is_some() { 0 } else { HEAP },
                     kind: match () {
                         () if table.materialized.is_some() => 'm',

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 
 use verso_catalog::{
     CatalogError, ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexPart, NewConstraint,
-    NewConstraintKind, ObjectKind, Oid, Relation, ReplicaIdentity, SequenceDef, TableChange, TableDef,
-    TableOptions, is_temporary,
+    NewConstraintKind, ObjectKind, Oid, PolicyDef, Relation, RenamedTexts, ReplicaIdentity, SequenceDef,
+    StatisticsDef, TableChange, TableDef, TableOptions, is_temporary,
 };
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType, Value};
@@ -138,6 +138,7 @@ impl Schema<'_> {
         }
         if let Some(Relation::Table(table)) = relation {
             self.refuse_reserved(table)?;
+            super::typed::refuse_of_typed(table, &alter.actions)?;
         }
         if let (Some(relation), [action], false) = (relation, alter.actions.as_slice(), alter.materialized)
             && self.changed_beside(relation, &name, action)?
@@ -221,7 +222,7 @@ impl Schema<'_> {
     }
 
     /// One action, refused where it would make a partition unlike the others; the whole table's reaches its partitions.
-    fn alter_whole(
+    pub(super) fn alter_whole(
         &self,
         name: &QualifiedName,
         action: &AlterAction,
@@ -321,6 +322,7 @@ impl Schema<'_> {
                 };
                 TableChange::ClusterOn(index)
             }
+            AlterAction::OfType(ty) => self.of_type(&table, ty.as_ref())?,
             AlterAction::ReplicaIdentity(identity) => {
                 let (identity, index) = replica_identity(&table, identity)?;
                 TableChange::ReplicaIdentity(identity, index)
@@ -420,7 +422,9 @@ impl Schema<'_> {
                 }
                 TableChange::DropConstraint { name: text(constraint), cascade: *cascade }
             }
-            AlterAction::Rename(to) => TableChange::Rename(text(to)),
+            AlterAction::Rename(to) => {
+                TableChange::Rename { to: text(to), texts: self.texts_of_renamed(&table, to) }
+            }
             AlterAction::RenameColumn { column, to } => {
                 refuse_system_name(&to.text)?;
                 self.holders(&table, Some(&column.text))?;
@@ -1003,6 +1007,38 @@ impl Schema<'_> {
         Ok(all)
     }
 
+    /// The texts of a table that name it, with its new name.
+    fn texts_of_renamed(&self, table: &TableDef, to: &Name) -> RenamedTexts {
+        let is_column = table.column(&table.name).is_some();
+        let renamed = |text: &Arc<str>| -> Option<Arc<str>> {
+            let changed = verso_parser::rename_table(text, &table.name, &to.text, is_column);
+            (changed != **text).then(|| changed.into())
+        };
+        let check = |constraint: &Arc<ConstraintDef>| match &constraint.kind {
+            ConstraintKind::Check { expression } => Some((constraint.oid, renamed(expression)?)),
+            _ => None,
+        };
+        let generated = |column: &ColumnDef| {
+            let text = column.default.as_ref().filter(|_| column.generated)?;
+            Some((column.id, renamed(text)?))
+        };
+        let policies = self.frame.catalog.policies(table.oid);
+        let policy = |policy: &Arc<PolicyDef>| {
+            let (using, check) = (&policy.using, &policy.check);
+            let new = |text: &Option<Arc<str>>| text.as_ref().and_then(renamed).or_else(|| text.clone());
+            let texts = (policy.oid, new(using), new(check));
+            (texts.1 != *using || texts.2 != *check).then_some(texts)
+        };
+        RenamedTexts {
+            checks: table.constraints.iter().filter_map(check).collect(),
+            // Those of triggers name the old row and the new one.
+            triggers: Vec::new(),
+            generated: table.columns.iter().filter_map(generated).collect(),
+            policies: policies.iter().filter_map(policy).collect(),
+            statistics: renamed_statistics(table, |text| renamed(text)),
+        }
+    }
+
     /// A change that leaves the rows as they are.
     pub(super) fn alter(&self, name: &QualifiedName, change: &TableChange) -> Result<(), Failure> {
         let catalog = &self.frame.services.instance.catalog;
@@ -1066,14 +1102,28 @@ fn rename_column(table: &TableDef, column: &Name, to: &Name, policies: Vec<Polic
         let renamed = verso_parser::rename_column(other.default.as_deref()?, &column.text, &to.text);
         Some((other.id, renamed.into()))
     });
-    TableChange::RenameColumn {
+    let other = |text: &Arc<str>| Some(verso_parser::rename_column(text, &column.text, &to.text).into());
+    let texts = RenamedTexts {
         generated: generated.collect(),
-        column: text(column),
-        to: text(to),
         checks: checks.collect(),
         triggers: triggers.collect(),
         policies,
-    }
+        statistics: renamed_statistics(table, other),
+    };
+    TableChange::RenameColumn { column: text(column), to: text(to), texts }
+}
+
+/// The expressions of statistics that are others with a new name.
+fn renamed_statistics(
+    table: &TableDef,
+    renamed: impl Fn(&Arc<str>) -> Option<Arc<str>>,
+) -> Vec<(Oid, Vec<Arc<str>>)> {
+    let all = |one: &Arc<StatisticsDef>| {
+        let texts = one.expressions.iter().map(|text| renamed(text).unwrap_or_else(|| Arc::clone(text)));
+        let texts: Vec<Arc<str>> = texts.collect();
+        (texts != one.expressions).then_some((one.oid, texts))
+    };
+    table.extended.iter().filter_map(all).collect()
 }
 
 /// A value brought to the new type of its column, where an assignment would do so.

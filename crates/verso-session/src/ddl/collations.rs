@@ -102,18 +102,20 @@ impl Schema<'_> {
                 let place = QualifiedName { schema: Some(name(&domain.schema)), name: name(&domain.name) };
                 self.drop_types(&[place], true, true, true)?;
             }
-            CollationUse::Index(oid) | CollationUse::View(oid) => match catalog.relation_by_oid(*oid) {
-                Some(Relation::Index(index)) => {
-                    changes.drop_index(&mut txn(), Some(&index.schema), &index.name, true, false)?;
+            CollationUse::Index(oid) | CollationUse::View(oid) | CollationUse::Key(oid) => {
+                match catalog.relation_by_oid(*oid) {
+                    Some(Relation::Index(index)) => {
+                        changes.drop_index(&mut txn(), Some(&index.schema), &index.name, true, false)?;
+                    }
+                    Some(Relation::View(view)) => {
+                        changes.drop_views(&mut txn(), std::slice::from_ref(view), true)?;
+                    }
+                    Some(Relation::Table(table)) => {
+                        changes.drop_tables(&mut txn(), std::slice::from_ref(table), true)?;
+                    }
+                    _ => {}
                 }
-                Some(Relation::View(view)) => {
-                    changes.drop_views(&mut txn(), std::slice::from_ref(view), true)?;
-                }
-                Some(Relation::Table(table)) => {
-                    changes.drop_tables(&mut txn(), std::slice::from_ref(table), true)?;
-                }
-                _ => {}
-            },
+            }
         }
         Ok(())
     }

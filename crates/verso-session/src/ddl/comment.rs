@@ -1,6 +1,8 @@
 //! COMMENT ON.
 
-use verso_catalog::{CatalogError, CommentOn, Object, ObjectKind, Oid, Relation};
+use std::sync::Arc;
+
+use verso_catalog::{CatalogError, CommentOn, Object, ObjectKind, Oid, Relation, TypeDef};
 use verso_types::SqlType;
 
 use super::drop::kind_of;
@@ -41,6 +43,9 @@ impl Schema<'_> {
                 Ok(CommentOn::Relation(relation.oid()))
             }
             Commented::Column { relation, column } => {
+                if let Some(ty) = self.composite_called(relation) {
+                    return self.field_commented(&ty, relation, column);
+                }
                 let found = self.relation(relation)?;
                 let columns = match &found {
                     Relation::Table(table) => &table.columns,
@@ -116,6 +121,11 @@ impl Schema<'_> {
                 self.own_extension(&extension)?;
                 Ok(CommentOn::Extension(extension.oid))
             }
+            Commented::Statistics(name) => {
+                let statistics = self.statistics_called(name)?;
+                self.own_statistics(&statistics)?;
+                Ok(CommentOn::Statistics(statistics.oid))
+            }
             Commented::Trigger { name, table } => {
                 let found = self.relation(table)?;
                 let trigger = found.triggers().iter().find(|trigger| *trigger.name == *name.text);
@@ -178,6 +188,32 @@ impl Schema<'_> {
         }
     }
 
+    /// The composite type of that name, unless it is that of a relation.
+    fn composite_called(&self, name: &QualifiedName) -> Option<Arc<TypeDef>> {
+        if self.frame.catalog.relation(name.schema_text(), &name.name.text).is_some() {
+            return None;
+        }
+        self.frame
+            .catalog
+            .type_named(name.schema_text(), &name.name.text)
+            .filter(|ty| ty.ty.is_row())
+            .cloned()
+    }
+
+    fn field_commented(
+        &self,
+        ty: &TypeDef,
+        name: &QualifiedName,
+        field: &Name,
+    ) -> Result<CommentOn, Failure> {
+        let SqlType::Row(row) = &ty.ty else { return Err(missing_column(name, field).into()) };
+        let at = row.fields.iter().position(|(known, _)| **known == *field.text);
+        let number =
+            at.and_then(|at| u16::try_from(at + 1).ok()).ok_or_else(|| missing_column(name, field))?;
+        self.own(Object::Type(ty.oid), "type", &ty.name)?;
+        Ok(CommentOn::Column(ty.oid, number))
+    }
+
     /// The relation of that name.
     fn relation(&self, name: &QualifiedName) -> Result<Relation, SqlError> {
         let found = self.frame.catalog.relation(name.schema_text(), &name.name.text);
@@ -189,6 +225,6 @@ impl Schema<'_> {
 }
 
 fn missing_column(relation: &QualifiedName, column: &Name) -> SqlError {
-    let text = format!("column \"{}\" of relation \"{}\" does not exist", column.text, relation.name.text);
+    let text = format!("column \"{}\" of relation \"{relation}\" does not exist", column.text);
     SqlError::new(sqlstate::UNDEFINED_COLUMN, text)
 }

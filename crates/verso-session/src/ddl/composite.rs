@@ -28,12 +28,18 @@ impl Schema<'_> {
         self.made(Object::Type(oid), Some(&new.schema))
     }
 
-    pub(super) fn alter_fields(&self, name: &QualifiedName, changes: &[FieldChange]) -> Result<(), Failure> {
+    pub(super) fn alter_fields(
+        &self,
+        name: &QualifiedName,
+        changes: &[FieldChange],
+        cascade: bool,
+    ) -> Result<(), Failure> {
         let ty = self.own_type(name)?;
         let SqlType::Row(row) = &ty.ty else {
             let text = format!("\"{}\" is not a composite type", name.name.text);
             return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
         };
+        let typed = self.typed_tables(&ty, cascade)?;
         let known: Vec<(Arc<str>, SqlType)> =
             row.as_declared().map(|(name, ty)| (Arc::clone(name), ty.clone())).collect();
         let mut fields = known.clone();
@@ -57,8 +63,23 @@ impl Schema<'_> {
         }
         let catalog = &self.frame.services.instance.catalog;
         catalog.alter_composite(&mut self.frame.txn.borrow_mut(), &ty, &fields, in_columns)?;
+        // Fields have the numbers of their places, and comments those of their fields.
+        let is_dropped = |name: &str| {
+            changes
+                .iter()
+                .any(|change| matches!(change, FieldChange::Drop { name: field, .. } if field.text == name))
+        };
+        let place = |(at, (name, _)): (usize, &(Arc<str>, SqlType))| match renames {
+            true => Some(at),
+            false => fields.iter().position(|(field, _)| field == name && !is_dropped(name)),
+        };
+        let places: Vec<Option<usize>> = row.fields.iter().enumerate().map(place).collect();
+        catalog.renumber_comments(&mut self.frame.txn.borrow_mut(), ty.oid, &places)?;
         // The values of a field that has another name only stand where they stood.
-        if renames { Ok(()) } else { self.reshape_all(&holders) }
+        if !renames {
+            self.reshape_all(&holders)?;
+        }
+        typed.iter().try_for_each(|table| self.alter_typed(table, changes))
     }
 
     /// Takes all but these fields away from a composite type, and from the values of columns.

@@ -7,7 +7,7 @@ use verso_types::SqlType;
 
 use super::alter_table::{check_compression, check_storage};
 use super::composite::refuse_system_name;
-use super::like::{copy_columns, copy_constraints, plain_indexes};
+use super::like::{copy_columns, copy_constraints, plain_indexes, statistics_like};
 use super::partition::{divided_by, same_kind};
 use super::sequence::bounds;
 use super::{Schema, options, text, texts};
@@ -39,8 +39,11 @@ impl Schema<'_> {
         if let Some(of) = &create.partition_of {
             self.partition_of(binder, create, of, &place, &mut new)?;
         }
+        if let Some(of) = &create.of_type {
+            self.columns_of_type(create, of, &mut new)?;
+        }
         let mut constraints: Vec<&ConstraintDefinition> = Vec::new();
-        let mut copied_indexes: Vec<(Option<Oid>, String)> = Vec::new();
+        let mut copied: Vec<(Option<Oid>, String)> = Vec::new();
         for element in &create.elements {
             match element {
                 TableElement::Column(column) => {
@@ -58,7 +61,15 @@ impl Schema<'_> {
                     constraints.extend(&column.constraints);
                 }
                 TableElement::Constraint(constraint) => constraints.push(constraint),
-                TableElement::Like { table, defaults, constraints, indexes, identity, generated } => {
+                TableElement::Like {
+                    table,
+                    defaults,
+                    constraints,
+                    indexes,
+                    identity,
+                    generated,
+                    statistics,
+                } => {
                     let table = binder.table(table)?;
                     binder.require(&table, Rights::SELECT, &[])?;
                     // What is reserved is noted under the primary key, which comes with the indexes.
@@ -67,7 +78,11 @@ impl Schema<'_> {
                     copy_constraints(&table, &mut new, *constraints, *indexes, false);
                     if *indexes {
                         let copies = plain_indexes(&table, &place, &create.name.name.text);
-                        copied_indexes.extend(copies.into_iter().map(|(_, text)| (None, text)));
+                        copied.extend(copies.into_iter().map(|(_, text)| (None, text)));
+                    }
+                    if *statistics {
+                        let target = (&*place, create.name.name.text.as_str());
+                        copied.extend(statistics_like(&table, target).map(|text| (None, text)));
                     }
                 }
             }
@@ -75,7 +90,7 @@ impl Schema<'_> {
         let whole = new.partition_of.as_ref().and_then(|of| self.frame.catalog.table_by_oid(of.parent));
         if let Some(whole) = &whole {
             let parts = plain_indexes(whole, &place, &create.name.name.text);
-            copied_indexes.extend(parts.into_iter().map(|(oid, text)| (Some(oid), text)));
+            copied.extend(parts.into_iter().map(|(oid, text)| (Some(oid), text)));
         }
         let columns: Vec<(Arc<str>, SqlType)> =
             new.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.seen())).collect();
@@ -104,7 +119,7 @@ impl Schema<'_> {
         if let Some(oid) = made {
             self.made(Object::Relation(oid), Some(&place))?;
         }
-        for (part_of, index) in &copied_indexes {
+        for (part_of, index) in &copied {
             self.run_like(index, *part_of)?;
         }
         let name = Name { text: place.to_string(), at: create.name.at() };

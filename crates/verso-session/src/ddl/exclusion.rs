@@ -14,7 +14,8 @@ use super::{Schema, options, text};
 use crate::catalogs::{class_takes, family_of, operator_over};
 use crate::failure::Failure;
 use verso_parser::syntax::{
-    AlterAction, ConstraintClause, ConstraintDefinition, CreateIndex, Exclude, Name, QualifiedName, Statement,
+    AlterAction, ConstraintClause, ConstraintDefinition, CreateIndex, Exclude, Name, QualifiedName,
+    Statement, TypeStatement,
 };
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -73,7 +74,8 @@ fn is_network(ty: &SqlType) -> bool {
 /// The operators that a class of an access method has for a type; none where the method has no class for it.
 fn operators(method: &str, class: Option<&str>, ty: &SqlType) -> &'static [Exclusion] {
     use Exclusion::{Adjacent, Different, Equal, Overlaps};
-    let is_scalar = KeyType::of(ty).is_some_and(|key| !matches!(key, KeyType::Nested | KeyType::Jsonb));
+    let is_scalar = KeyType::of(ty)
+        .is_some_and(|key| !matches!(key, KeyType::Nested | KeyType::NestedU64 | KeyType::Jsonb));
     match (method, ty) {
         ("btree", ty) if KeyType::of(ty).is_some() => &[Equal],
         ("hash", ty) if KeyType::of(ty).is_some() => &[Equal],
@@ -324,7 +326,7 @@ impl Schema<'_> {
         self.run_like(&exclusion_statement(index, owner, table, &target), Some(index.oid))
     }
 
-    /// Runs a statement that makes an index or an exclusion constraint like another one.
+    /// Runs a statement that makes an index, an exclusion constraint or statistics like others.
     pub(super) fn run_like(&self, statement: &str, part_of: Option<Oid>) -> Result<(), Failure> {
         for parsed in verso_parser::parse_kept_script(statement).map_err(SqlError::from)? {
             match &parsed.statement {
@@ -339,6 +341,9 @@ impl Schema<'_> {
                             Schema { frame }.add_exclusion(&alter.name, definition, exclude, part_of, false)
                         })?;
                     }
+                }
+                Statement::Type(TypeStatement::Statistics(statement)) => {
+                    self.frame.inside_now(|frame| Schema { frame }.statistics_statement(statement))?;
                 }
                 _ => {}
             }

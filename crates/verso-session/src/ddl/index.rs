@@ -26,7 +26,11 @@ use verso_planner::errors::{SqlError, sqlstate};
 const INVERTED: &str = "gin";
 
 /// The operator class of a part of an index with this method, over values of a type.
-fn key_class(method: Option<&str>, class: Option<&Name>, ty: &SqlType) -> Result<KeyClass, SqlError> {
+pub(super) fn key_class(
+    method: Option<&str>,
+    class: Option<&Name>,
+    ty: &SqlType,
+) -> Result<KeyClass, SqlError> {
     let shown = || ty.without_modifiers().pg_name();
     let name = class.map(|class| class.text.as_str());
     let missing = |name: &str, method: &str| {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ConstraintKind, IndexDef, NewColumn, NewConstraint, NewConstraintKind, NewTable, Oid, TableDef,
-    TableOptions,
+    ConstraintKind, IndexDef, NewColumn, NewConstraint, NewConstraintKind, NewTable, Oid, StatisticsKind,
+    TableDef, TableOptions,
 };
 
 use verso_exec::functions::quote_ident;
@@ -104,6 +104,24 @@ pub(super) fn plain_indexes(table: &TableDef, schema: &str, target: &str) -> Vec
         Some((index.oid, text))
     };
     table.indexes.iter().filter_map(statement).collect()
+}
+
+/// The statistics of a table as statements for another one, in a schema; they get new names there.
+pub(super) fn statistics_like<'t>(
+    table: &'t TableDef,
+    (schema, target): (&str, &str),
+) -> impl Iterator<Item = String> + 't {
+    let target = format!("{}.{}", quote_ident(schema), quote_ident(target));
+    table.extended.iter().map(move |one| {
+        let named = StatisticsKind::NAMED.into_iter().filter(|kind| one.has(*kind));
+        let kinds: Vec<&str> = named.map(StatisticsKind::word).collect();
+        let kinds = if kinds.is_empty() { String::new() } else { format!("({}) ", kinds.join(", ")) };
+        let column = |id: &u16| table.column_with_id(*id).map(|at| quote_ident(&table.columns[at].name));
+        let columns = one.columns.iter().filter_map(column);
+        let expressions = one.expressions.iter().map(|text| format!("({text})"));
+        let items: Vec<String> = columns.chain(expressions).collect();
+        format!("CREATE STATISTICS {kinds}ON {} FROM {target}", items.join(", "))
+    })
 }
 
 /// An index of a table as a statement for another one.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Acl, CollationChange, Object, Oid, PolicyDef, Relation, RightsOf};
+use verso_catalog::{Acl, CollationChange, Object, Oid, PolicyDef, Relation, RightsOf, StatisticsChange};
 
 use super::Schema;
 use super::rights::kind_word;
@@ -50,6 +50,10 @@ impl Schema<'_> {
         }
         for collation in self.frame.catalog.collations().iter().filter(|one| from.contains(&one.owner)) {
             store.alter_collation(txn, collation, &CollationChange::Owner(to))?;
+        }
+        let statistics = self.frame.catalog.tables().flat_map(|table| &table.extended);
+        for one in statistics.filter(|one| from.contains(&one.owner)) {
+            store.alter_statistics(txn, one, &StatisticsChange::Owner(to))?;
         }
         Ok(tag("REASSIGN OWNED"))
     }
@@ -134,6 +138,10 @@ impl Schema<'_> {
             for collation in frame.catalog.collations().iter().filter(|one| roles.contains(&one.owner)) {
                 store.drop_collation(txn, collation)?;
             }
+            let statistics = frame.catalog.tables().flat_map(|table| &table.extended);
+            for one in statistics.filter(|one| roles.contains(&one.owner)) {
+                store.drop_statistics(txn, one)?;
+            }
             Ok(())
         })?;
         Ok(tag("DROP OWNED"))
@@ -185,6 +193,10 @@ impl Schema<'_> {
         }
         for one in catalog.collations().iter().filter(|one| one.owner == role) {
             lines.push((0, format!("owner of collation {}", one.collation.name)));
+        }
+        let statistics = catalog.tables().flat_map(|table| &table.extended);
+        for one in statistics.filter(|one| one.owner == role) {
+            lines.push((0, format!("owner of statistics object {}", one.name)));
         }
         for operator in catalog.operators().iter().filter(|operator| operator.owner == role) {
             lines.push((0, format!("owner of {}", super::operators::operator_name(catalog, operator))));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogError, CollationChange, Object, ObjectKind, Oid, Relation, Rights};
+use verso_catalog::{CatalogError, CollationChange, Object, ObjectKind, Oid, Relation, Rights, StatisticsChange};
 
 use super::Schema;
 use crate::client::{CommandTag, tag};
@@ -83,6 +83,15 @@ impl Schema<'_> {
                 let change = CollationChange::Owner(owner);
                 store.alter_collation(&mut self.frame.txn.borrow_mut(), &collation, &change)?;
                 return Ok(tag("ALTER COLLATION"));
+            }
+            Owned::Statistics(name) => {
+                let statistics = self.statistics_called(name)?;
+                self.own_statistics(&statistics)?;
+                self.may_hand_over(owner, Some(&statistics.schema))?;
+                let store = &self.frame.services.instance.catalog;
+                let change = StatisticsChange::Owner(owner);
+                store.alter_statistics(&mut self.frame.txn.borrow_mut(), &statistics, &change)?;
+                return Ok(tag("ALTER STATISTICS"));
             }
             Owned::Database(name) => {
                 let database = self.frame.services.database();

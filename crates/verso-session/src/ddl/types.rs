@@ -45,7 +45,9 @@ impl Schema<'_> {
                 self.create_range(name, options)?;
                 return Ok(tag("CREATE TYPE"));
             }
-            TypeStatement::AlterFields { name, changes } => self.alter_fields(name, changes)?,
+            TypeStatement::AlterFields { name, changes, cascade } => {
+                self.alter_fields(name, changes, *cascade)?;
+            }
             TypeStatement::AddValue { name, label, if_not_exists, place } => {
                 let ty = self.enum_type(name)?;
                 let place = match place {
@@ -69,6 +71,7 @@ impl Schema<'_> {
                 }
             }
             TypeStatement::Collation(statement) => return self.collation_statement(statement),
+            TypeStatement::Statistics(statement) => return self.statistics_statement(statement),
             TypeStatement::Operator(statement) => return self.operator_statement(statement),
             TypeStatement::Cast(statement) => return self.cast_statement(statement),
             TypeStatement::Extension(statement) => return self.extension_statement(statement),
@@ -195,6 +198,13 @@ impl Schema<'_> {
                 }
             }
             self.tell_along(&along);
+            for table in uses.iter().flat_map(|uses| &uses.tables) {
+                self.frame.inside(|frame| {
+                    let Some(table) = frame.catalog.table_by_oid(*table) else { return Ok(()) };
+                    let catalog = &frame.services.instance.catalog;
+                    Ok(catalog.drop_tables(&mut frame.txn.borrow_mut(), &[table], true).map(drop)?)
+                })?;
+            }
             for (table, column) in uses.iter().flat_map(|uses| &uses.columns) {
                 let Some(table) = catalog.table_by_oid(*table) else { continue };
                 let Some(column) = table.column_with_id(*column) else { continue };

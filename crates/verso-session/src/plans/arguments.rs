@@ -100,10 +100,10 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
         | (Value::Jsonb(_), SqlType::Jsonb)
         | (Value::Uuid(_), SqlType::Uuid) => true,
         // Numbers of objects and transactions, as they come in binary form.
-        (Value::Int8(number), SqlType::System(system)) => match system.is_four_bytes() {
-            true => u32::try_from(*number).is_ok(),
-            false => *system == SystemType::Xid8,
-        },
+        (Value::Int8(number), SqlType::System(system)) => {
+            system.is_four_bytes() && u32::try_from(*number).is_ok()
+        }
+        (Value::Xid8(_), SqlType::System(system)) => *system == SystemType::Xid8,
         // A range of a type of users does not tell the type.
         (Value::Range(range), SqlType::Range(of)) => {
             range.kind == RangeKind::Own && of.own_name(false).is_some() && within(range, &of.subtype())

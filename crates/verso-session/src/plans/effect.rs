@@ -9,7 +9,7 @@ use verso_parser::syntax::RoutineKind;
 use verso_parser::syntax::{
     CastStatement, CollationStatement, Copy, CopyWhat, DatabaseStatement, DropKind, ExtensionStatement,
     FromItem, FromSource, OperatorStatement, QualifiedName, QueryBody, RightsStatement, RoleStatement,
-    SchemaStatement, Statement, TypeStatement, ViewStatement,
+    SchemaStatement, Statement, StatisticsStatement, TypeStatement, ViewStatement,
 };
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -104,6 +104,9 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             TypeStatement::Collation(CollationStatement::Create { .. }) => "CREATE COLLATION",
             TypeStatement::Collation(CollationStatement::Drop { .. }) => "DROP COLLATION",
             TypeStatement::Collation(_) => "ALTER COLLATION",
+            TypeStatement::Statistics(StatisticsStatement::Create { .. }) => "CREATE STATISTICS",
+            TypeStatement::Statistics(StatisticsStatement::Drop { .. }) => "DROP STATISTICS",
+            TypeStatement::Statistics(_) => "ALTER STATISTICS",
             TypeStatement::Operator(OperatorStatement::Create { .. }) => "CREATE OPERATOR",
             TypeStatement::Operator(_) => "DROP OPERATOR",
             TypeStatement::Cast(CastStatement::Create { .. }) => "CREATE CAST",

@@ -190,3 +190,52 @@ fn joins_by_the_columns_of_a_key_yield_a_row_for_each_that_references_it() {
     let plan = client.run(&format!("EXPLAIN (COSTS off) {four}"));
     assert!(!plan.iter().any(|line| line.contains("Nested Loop")), "{plan:?}");
 }
+
+#[test]
+fn statistics_of_several_columns_and_of_expressions_are_what_rows_are_estimated_from() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run(
+        "CREATE TABLE t (a int, b int, c int, d text);
+         INSERT INTO t SELECT n % 500, n % 500 / 5, n % 7, 'x' || n % 5 FROM generate_series(1, 10000) n;
+         ANALYZE t",
+    );
+    let both = "SELECT * FROM t WHERE a = 17 AND b = 3";
+    let third = "SELECT * FROM t WHERE a = 17 AND b = 3 AND c = 1";
+    let listed = "SELECT * FROM t WHERE a IN (17, 18) AND b = 3";
+    let none = "SELECT * FROM t WHERE a = 17 AND b = 4";
+    let parts = "SELECT * FROM t WHERE a < 100 AND b < 20";
+    let groups = "SELECT a, b FROM t GROUP BY a, b";
+    let computed = "SELECT * FROM t WHERE c % 3 = 1";
+    let call = "SELECT * FROM t WHERE lower(d) = 'x1'";
+    let remainders = "SELECT c % 3 FROM t GROUP BY 1";
+    let pairs = "SELECT a % 10, lower(d) FROM t GROUP BY 1, 2";
+    // PostgreSQL's numbers for the same rows.
+    for (made, expectations) in [
+        ("", &[(both, 1.0), (listed, 1.0), (parts, 400.0), (groups, 1000.0)][..]),
+        (
+            "(dependencies) ON a, b",
+            &[(both, 20.0), (third, 3.0), (listed, 40.0), (none, 20.0), (parts, 400.0)],
+        ),
+        ("(ndistinct) ON a, b", &[(both, 1.0), (groups, 500.0)]),
+        ("(mcv) ON a, b", &[(both, 20.0), (third, 3.0), (listed, 40.0), (none, 1.0), (parts, 2000.0)]),
+        ("ON (c % 3)", &[(computed, 2858.0), (remainders, 3.0)]),
+        ("ON (a % 10), (lower(d))", &[(call, 2000.0), (pairs, 10.0)]),
+    ] {
+        if !made.is_empty() {
+            client.run(&format!("CREATE STATISTICS e {made} FROM t"));
+            client.run("ALTER STATISTICS e SET STATISTICS 1000; ANALYZE t");
+        }
+        for (query, rows) in expectations {
+            let guess = expected(&mut client, query);
+            let factor = f64::max(guess / rows, rows / guess.max(0.5));
+            assert!(factor < 1.3, "{made}: {query}: {guess} for {rows}");
+        }
+        if !made.is_empty() {
+            client.run("DROP STATISTICS e");
+        }
+    }
+    // Without what it was about nothing is known of it any more.
+    client.run("CREATE STATISTICS e ON a, b FROM t; ANALYZE t; ALTER TABLE t ALTER COLUMN b TYPE bigint");
+    assert_eq!(client.value("SELECT count(*) FROM pg_stats_ext"), "0");
+}

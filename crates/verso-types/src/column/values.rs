@@ -8,6 +8,7 @@ use crate::number::Number;
 use crate::opaque::{Opaque, OpaqueKind};
 use crate::row;
 use crate::sqltype::{NumericSpec, SqlType};
+use crate::system_type::SystemType;
 use crate::value::{Interval, Value};
 
 impl Column {
@@ -22,6 +23,7 @@ impl Column {
             (ColumnData::I32(data), Value::Int4(v) | Value::Date(v)) => data.push(*v),
             (ColumnData::I64(data), Value::Int8(v) | Value::Time(v)) => data.push(*v),
             (ColumnData::I64(data), Value::Timestamp(v) | Value::Timestamptz(v)) => data.push(*v),
+            (ColumnData::I64(data), Value::Xid8(v)) => data.push(v.cast_signed()),
             (ColumnData::Bytes(data), Value::Big(v)) => data.push_with(|out| v.to_bytes(out)),
             (ColumnData::I64(data), Value::Numeric(v)) => {
                 let scaled = scale_to(v, ty).map_err(TypeError::from)?;
@@ -72,6 +74,7 @@ impl Column {
                 SqlType::Time(_) => Value::Time(data[i]),
                 SqlType::Timestamp(_) => Value::Timestamp(data[i]),
                 SqlType::Timestamptz(_) => Value::Timestamptz(data[i]),
+                SqlType::System(SystemType::Xid8) => Value::Xid8(data[i].cast_unsigned()),
                 _ => Value::Int8(data[i]),
             },
             ColumnData::I128(data) => match ty {
@@ -175,7 +178,10 @@ fn value_of_bytes(bytes: &[u8], ty: &SqlType) -> Value {
         | SqlType::Record
         | SqlType::Row(_)
         | SqlType::Range(_)
-        | SqlType::Multirange(_) => row::decode_value(bytes).unwrap_or(Value::Null),
+        | SqlType::Multirange(_) => {
+            let value = row::decode_value(bytes).unwrap_or(Value::Null);
+            if ty.holds_xid8() { value.with_xid8(ty) } else { value }
+        }
         ty => match OpaqueKind::of(ty) {
             Some(kind) => Value::Opaque(Opaque::new(kind, bytes)),
             None => Value::Text(String::from_utf8_lossy(bytes).into()),

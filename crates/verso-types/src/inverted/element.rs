@@ -48,7 +48,8 @@ fn put(value: &Value, out: &mut Vec<u8>) {
     let done = match value {
         Value::Int2(_) => ordered(KeyType::I16, &SqlType::Int2, out),
         Value::Int4(_) | Value::Date(_) => ordered(KeyType::I32, &SqlType::Int4, out),
-        Value::Int8(_) | Value::Time(_) | Value::Timestamp(_) | Value::Timestamptz(_) => {
+        // Of an xid8 the same bits: elements are told apart, not ordered.
+        Value::Int8(_) | Value::Xid8(_) | Value::Time(_) | Value::Timestamp(_) | Value::Timestamptz(_) => {
             ordered(KeyType::I64, &SqlType::Int8, out)
         }
         Value::Float4(_) => ordered(KeyType::F32, &SqlType::Float4, out),

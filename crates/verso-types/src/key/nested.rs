@@ -27,6 +27,11 @@ pub(super) fn is_ordered(ty: &SqlType) -> bool {
     KeyType::of(ty).is_some_and(|key| !matches!(key, KeyType::Collated(_)))
 }
 
+/// The keys of a type whose values have such values within.
+pub(super) fn key_type(ty: &SqlType) -> KeyType {
+    if ty.holds_xid8() { KeyType::NestedU64 } else { KeyType::Nested }
+}
+
 /// Appends the bytes of a value within an array or a row: their order is that of `cmp_sql`, and none is a prefix of another's.
 ///
 /// # Errors
@@ -42,11 +47,8 @@ pub fn encode_nested(value: &Value, out: &mut Vec<u8>) -> Result<(), TypeError> 
             Ok(())
         }
         Value::Bool(v) => plain(1, KeyType::Bool, &[u8::from(*v)], out),
-        Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::Numeric(_) => {
-            let number = match value {
-                Value::Numeric(number) => *number,
-                other => Decimal::from(other.as_i64().unwrap_or(0)),
-            };
+        Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::Numeric(_) | Value::Xid8(_) => {
+            let number = value.as_decimal().unwrap_or(Decimal::ZERO);
             out.extend([2, KeyOrder::VALUE]);
             super::encode_decimal(&number, out);
             Ok(())

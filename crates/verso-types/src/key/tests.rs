@@ -188,11 +188,15 @@ fn numbers_of_other_types_make_keys_where_a_value_can_equal_them() {
     assert_eq!(key(&money, number(1501, 3)).expect_err("between two values").sqlstate, "22003");
     assert!(key(&SqlType::Int4, Value::text("1")).is_err());
     let xid8 = SqlType::System(SystemType::Xid8);
-    let of_number = |number: i64| key(&xid8, Value::Int8(number)).expect("a key");
-    assert!(of_number(-1) > of_number(i64::MAX));
+    let of_number = |number: u64| key(&xid8, Value::Xid8(number)).expect("a key");
+    assert!(of_number(u64::MAX) > of_number(i64::MAX as u64));
+    let list = SqlType::Array(Box::new(xid8.clone()));
+    let of_list = |number: u64| key(&list, Value::Array(vec![Value::Xid8(number)].into())).expect("a key");
+    assert!(of_list(u64::MAX) > of_list(i64::MAX as u64));
+    assert_eq!(KeyType::of(&list), Some(KeyType::NestedU64));
     for code in 0..=u8::MAX {
         // 19 stands beside its collation.
-        let alone = (1..=18).contains(&code) || [20, 21, 22].contains(&code);
+        let alone = (1..=18).contains(&code) || [20, 21, 22, 23].contains(&code);
         assert_eq!(KeyType::from_code(code).map(KeyType::code), alone.then_some(code));
     }
     assert_eq!(KeyType::of(&SqlType::Record), None);

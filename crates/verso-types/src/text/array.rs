@@ -10,6 +10,7 @@ use crate::error::{TypeError, sqlstate};
 use crate::interrupt::Pieces;
 use crate::range::{RangeKind, RangeType};
 use crate::sqltype::SqlType;
+use crate::system_type::SystemType;
 use crate::value::Value;
 
 /// The plainest type of a value, for values whose type nobody announced (columns of a record).
@@ -20,6 +21,7 @@ pub fn type_of(value: &Value) -> SqlType {
         Value::Int2(_) => SqlType::Int2,
         Value::Int4(_) => SqlType::Int4,
         Value::Int8(_) => SqlType::Int8,
+        Value::Xid8(_) => SqlType::System(SystemType::Xid8),
         Value::Float4(_) => SqlType::Float4,
         Value::Float8(_) => SqlType::Float8,
         Value::Numeric(_) | Value::Big(_) => SqlType::Numeric(None),

@@ -93,7 +93,7 @@ fn parse_system(ty: SystemType, text: &str) -> Result<Value, TypeError> {
         SystemType::VectorInt2 => Value::Int2(parse_integer(text, "smallint")?),
         SystemType::VectorOid => Value::Int8(number::parse_oid(text, "oid")?),
         SystemType::Xid => Value::Int8(number::parse_oid(text, "xid")?),
-        SystemType::Xid8 => Value::Int8(number::parse_xid8(text)?),
+        SystemType::Xid8 => Value::Xid8(number::parse_xid8(text)?),
         SystemType::PgSnapshot | SystemType::TxidSnapshot => {
             Value::text(&crate::snapshot::Snapshot::parse(text, "pg_snapshot")?.to_string())
         }
@@ -113,9 +113,6 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeStyle, out: &mut String
         Value::Int8(v) => match ty {
             SqlType::System(system) if system.is_reference() => names::format_reference(*system, *v, out),
             SqlType::Enum(ty) => ty.format(*v, out),
-            SqlType::System(SystemType::Xid8) if *v < 0 => {
-                let _ = write!(out, "{}", v.cast_unsigned());
-            }
             _ => format_i64(*v, out),
         },
         Value::Float4(v) if tz.float_digits <= 0 => format_rounded((*v).into(), 6 + tz.float_digits, out),
@@ -126,6 +123,9 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeStyle, out: &mut String
             crate::decimal::write_scaled(v.unscaled(), v.scale(), out).expect("a String takes everything");
         }
         Value::Big(v) => {
+            let _ = write!(out, "{v}");
+        }
+        Value::Xid8(v) => {
             let _ = write!(out, "{v}");
         }
         Value::Text(v) => {

@@ -59,11 +59,11 @@ pub(crate) fn parse_oid(text: &str, type_name: &str) -> Result<i64, TypeError> {
     }
 }
 
-/// Reads a number of 64 bits without a sign, as the integer of the same bits; negative ones count from 2^64 down.
-pub(crate) fn parse_xid8(text: &str) -> Result<i64, TypeError> {
+/// Reads a number of 64 bits without a sign; negative ones count from 2^64 down.
+pub(crate) fn parse_xid8(text: &str) -> Result<u64, TypeError> {
     let value = number_of_c(text, "xid8")?;
     let bits = u64::try_from(value).ok().or_else(|| Some(i64::try_from(value).ok()?.cast_unsigned()));
-    bits.map(u64::cast_signed).ok_or_else(|| out_of_range(text, "xid8"))
+    bits.ok_or_else(|| out_of_range(text, "xid8"))
 }
 
 /// As C's `strtoul` reads it: a zero in front makes it octal, `0x` hexadecimal.

@@ -339,3 +339,61 @@ fn a_crash_leaves_the_index_whole_or_nothing_of_it() {
     }
     assert!((whole > 0 && nothing > 0) || std::env::var_os("SEED").is_some(), "{whole} {nothing}");
 }
+
+/// What others may do to a table meanwhile that changes rows of the catalog about it, but not its definition.
+const ASIDE: [&str; 5] = [
+    "GRANT SELECT ON t TO reader",
+    "ANALYZE t",
+    "REVOKE SELECT ON t FROM reader",
+    "GRANT UPDATE (a) ON t TO reader",
+    "COMMENT ON COLUMN t.b IS 'commented'",
+];
+
+#[test]
+fn rights_and_statistics_that_change_meanwhile_are_in_no_ones_way_at_any_level() {
+    for (seed, level) in seeds(3).into_iter().zip(["repeatable read", "serializable", "read committed"]) {
+        let world = World::new(seed);
+        world.run(|env| {
+            let database = Arc::new(Database::create(path(), options(env)).unwrap());
+            let mut connection = database.connect().unwrap();
+            connection.execute(TABLE).unwrap();
+            connection.execute("CREATE ROLE reader").unwrap();
+            connection
+                .execute(
+                    "INSERT INTO t SELECT i, i % 20, 'Value ' || i % 9 FROM generate_series(1, 500) AS s(i)",
+                )
+                .unwrap();
+            let over = Arc::new(AtomicBool::new(false));
+            let others: Vec<_> = (0..2)
+                .map(|other| {
+                    let (database, over) = (Arc::clone(&database), Arc::clone(&over));
+                    env.spawn(&format!("other {other}"), move || {
+                        let mut connection = database.connect().unwrap();
+                        for n in 0.. {
+                            if over.load(Ordering::SeqCst) {
+                                break;
+                            }
+                            match connection.execute(ASIDE[(n * 2 + other) % ASIDE.len()]) {
+                                Ok(_) => {}
+                                Err(error) => assert_eq!(error.sqlstate, "40P01", "{error:?}"),
+                            }
+                            connection.execute("SELECT pg_sleep(0.002)").unwrap();
+                        }
+                    })
+                })
+                .collect();
+            connection.execute(&format!("SET default_transaction_isolation = '{level}'")).unwrap();
+            for round in 0..3 {
+                for (build, query) in BUILDS {
+                    let made = connection.execute(build).map(drop);
+                    assert!(made.is_ok(), "{level}, seed {seed}, round {round}: {build}: {made:?}");
+                    agree(&mut connection, query);
+                    connection.execute("DROP INDEX i").unwrap();
+                }
+            }
+            over.store(true, Ordering::SeqCst);
+            others.into_iter().for_each(|other| other.join().unwrap());
+            sound(&database, seed);
+        });
+    }
+}

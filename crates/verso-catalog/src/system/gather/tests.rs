@@ -54,23 +54,32 @@ fn an_index_in_the_order_of_signed_numbers_is_none_of_unsigned_ones() {
         part_of: None,
         options: TableOptions::default(),
     };
-    let columns = vec![NewColumn::new("old", SqlType::Int8), NewColumn::new("new", xid8.clone())];
+    let list = |ty: SqlType| SqlType::Array(Box::new(ty));
+    let columns = vec![
+        NewColumn::new("old", SqlType::Int8),
+        NewColumn::new("new", xid8.clone()),
+        NewColumn::new("olds", list(SqlType::Int8)),
+        NewColumn::new("news", list(xid8.clone())),
+    ];
     run(world, |catalog, txn| catalog.create_table(txn, &NewTable::new("t", columns), false));
-    run(world, |catalog, txn| catalog.create_index(txn, &index("old"), false));
-    run(world, |catalog, txn| catalog.create_index(txn, &index("new"), false));
+    for column in ["old", "new", "olds", "news"] {
+        run(world, |catalog, txn| catalog.create_index(txn, &index(column), false));
+    }
     // As an earlier version has left it: the column is of the type, its index is one of signed numbers.
     let table = run(world, |catalog, txn| Ok(catalog.snapshot(txn)?.table(None, "t"))).unwrap();
-    run(world, |catalog, txn| {
-        let is_old = |row: &AttributeRow| row.attrelid == table.oid && &*row.attname.0 == "old";
-        catalog.update_rows(txn, table.oid, is_old, |row| row.atttypid = Oid(xid8.pg_oid()))
-    });
+    for (column, ty) in [("old", xid8.clone()), ("olds", list(xid8.clone()))] {
+        run(world, |catalog, txn| {
+            let is_old = |row: &AttributeRow| row.attrelid == table.oid && &*row.attname.0 == column;
+            catalog.update_rows(txn, table.oid, is_old, |row| row.atttypid = Oid(ty.pg_oid()))
+        });
+    }
     let check = |catalog: &Catalog, engine: &Engine| {
         let table = run((engine, catalog), |catalog, txn| Ok(catalog.snapshot(txn)?.table(None, "t")));
         let table = table.unwrap();
         let used: Vec<&str> = table.indexes.iter().map(|index| &*index.name).collect();
         let idle: Vec<(&str, bool)> =
             table.idle_indexes.iter().map(|index| (&*index.name, index.outdated)).collect();
-        assert_eq!((used, idle), (vec!["by_new"], vec![("by_old", true)]));
+        assert_eq!((used, idle), (vec!["by_new", "by_news"], vec![("by_old", true), ("by_olds", true)]));
     };
     drop(catalog);
     engine.close().unwrap();
@@ -80,5 +89,5 @@ fn an_index_in_the_order_of_signed_numbers_is_none_of_unsigned_ones() {
     check(&catalog, &engine);
     run((&engine, &catalog), |catalog, txn| catalog.reindex(txn, None, "t", None, false));
     let table = run((&engine, &catalog), |catalog, txn| Ok(catalog.snapshot(txn)?.table(None, "t"))).unwrap();
-    assert!(table.idle_indexes.is_empty() && table.indexes.len() == 2, "built anew, it is in use");
+    assert!(table.idle_indexes.is_empty() && table.indexes.len() == 4, "built anew, it is in use");
 }

@@ -273,6 +273,10 @@ fn partition_of(
 ) -> Result<(), String> {
     let oid = &relation.oid;
     if !relation.is_partition {
+        let typed = shell.asked(&format!(
+            "SELECT reloftype::pg_catalog.regtype FROM pg_catalog.pg_class WHERE oid = {oid} AND reloftype <> 0"
+        ))?;
+        below.extend(typed.rows.iter().map(|row| format!("Typed table of type: {}", text(&row[0]))));
         return Ok(());
     }
     let constraint = if plus { ", pg_catalog.pg_get_partition_constraintdef(c.oid)" } else { "" };

@@ -39,6 +39,7 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "type" => return super::super::user_type::alter_type(cursor),
         "domain" => return super::super::domain::alter_domain(cursor),
         "collation" => return super::super::collation::alter_collation(cursor),
+        "statistics" => return super::super::statistics::alter_statistics(cursor),
         "operator" => return super::super::operator_definition::alter_operator(cursor),
         "extension" => return super::super::extension::alter_extension(cursor),
         "function" | "procedure" | "routine" | "aggregate" => {
@@ -191,6 +192,8 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
             cursor.advance();
             names_of_parameters(cursor).map(AlterAction::ResetOptions)
         }
+        "of" if cursor.accept(&["of"]) => Ok(AlterAction::OfType(Some(cursor.qualified()?))),
+        "not" if cursor.accept(&["not", "of"]) => Ok(AlterAction::OfType(None)),
         "cluster" if cursor.accept(&["cluster", "on"]) => Ok(AlterAction::ClusterOn(Some(cursor.name()?))),
         "replica" if cursor.accept(&["replica", "identity"]) => {
             Ok(AlterAction::ReplicaIdentity(replica_identity(cursor)?))

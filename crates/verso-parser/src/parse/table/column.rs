@@ -27,7 +27,7 @@ pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinit
     };
     let (storage, compression) = (named("storage")?, named("compression")?);
     let serial = serial.is_some();
-    let column = ColumnDefinition { serial, storage, compression, ..plain(name, ty) };
+    let column = ColumnDefinition { serial, storage, compression, ..ColumnDefinition::plain(name, ty) };
     with_constraints(cursor, column)
 }
 
@@ -35,24 +35,7 @@ pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinit
 pub(super) fn column_options(cursor: &mut Cursor<'_>) -> Result<ColumnDefinition, SyntaxError> {
     let name = cursor.name()?;
     cursor.accept(&["with", "options"]);
-    with_constraints(cursor, plain(name, SqlType::Unknown))
-}
-
-fn plain(name: Name, ty: SqlType) -> ColumnDefinition {
-    ColumnDefinition {
-        name,
-        ty,
-        not_null: false,
-        default: None,
-        serial: false,
-        identity: None,
-        generated: None,
-        is_virtual: false,
-        reservable: false,
-        storage: None,
-        compression: None,
-        constraints: Vec::new(),
-    }
+    with_constraints(cursor, ColumnDefinition::plain(name, SqlType::Unknown))
 }
 
 /// The default, identity and constraints behind a column's type.

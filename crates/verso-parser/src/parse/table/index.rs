@@ -196,7 +196,7 @@ fn with_text(cursor: &mut Cursor<'_>) -> Result<(Expr, String), SyntaxError> {
 }
 
 /// What a part of a key is of, and the COLLATE that a call has taken along.
-pub(super) fn key_part(
+pub(in crate::parse) fn key_part(
     cursor: &mut Cursor<'_>,
 ) -> Result<(IndexKey, Option<crate::syntax::QualifiedName>), SyntaxError> {
     let mut collation = None;

@@ -11,6 +11,7 @@ pub use alter::alter;
 pub(super) use column::{expression, generation};
 pub(super) use constraint::check;
 pub use constraint::set_constraints;
+pub(super) use index::key_part;
 pub use index::{analyze, analyzed, cluster, create_index, reindex, update_statistics};
 pub(super) use place::{access_method, named_tablespace, tablespace};
 
@@ -41,12 +42,15 @@ pub fn create_table(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result
     if names_only || behind {
         return create_table_as(cursor, name, if_not_exists, persistence);
     }
-    if cursor.is(&["of"]) {
-        return Err(cursor.unsupported("CREATE TABLE … OF"));
-    }
     let mut elements = Vec::new();
-    let mut partition_of = None;
-    if cursor.accept(&["partition", "of"]) {
+    let (mut partition_of, mut of_type) = (None, None);
+    if cursor.accept(&["of"]) {
+        of_type = Some(cursor.qualified()?);
+        if cursor.accept_token(&Token::LParen) {
+            elements = cursor.list(partition::element)?;
+            cursor.expect_token(&Token::RParen)?;
+        }
+    } else if cursor.accept(&["partition", "of"]) {
         let parent = cursor.qualified()?;
         if cursor.accept_token(&Token::LParen) {
             elements = cursor.list(partition::element)?;
@@ -84,6 +88,7 @@ pub fn create_table(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result
         unlogged,
         partition_by,
         partition_of,
+        of_type,
     }))
 }
 
@@ -191,7 +196,7 @@ fn table_element(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
 fn like(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
     let table = cursor.qualified()?;
     let (mut defaults, mut constraints, mut indexes) = (false, false, false);
-    let (mut identity, mut generated) = (false, false);
+    let (mut identity, mut generated, mut statistics) = (false, false, false);
     while cursor.is(&["including"]) || cursor.is(&["excluding"]) {
         let including = cursor.is(&["including"]);
         cursor.advance();
@@ -202,17 +207,18 @@ fn like(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
             "indexes" => indexes = including,
             "identity" => identity = including,
             "generated" => generated = including,
+            "statistics" => statistics = including,
             "all" => {
                 (defaults, constraints, indexes) = (including, including, including);
-                (identity, generated) = (including, including);
+                (identity, generated, statistics) = (including, including, including);
             }
             // There is none that could be included.
-            "storage" | "statistics" | "comments" | "compression" => {}
+            "storage" | "comments" | "compression" => {}
             _ => return Err(cursor.unexpected()),
         }
         cursor.advance();
     }
-    Ok(TableElement::Like { table, defaults, constraints, indexes, identity, generated })
+    Ok(TableElement::Like { table, defaults, constraints, indexes, identity, generated, statistics })
 }
 
 /// `(name [= value], …)`.
@@ -351,7 +357,14 @@ fn check_parameter(name: &str, value: &str) -> Result<(), SyntaxError> {
                 Err(SyntaxError::new("22023", text))
             }
         },
-        "toast_tuple_target" => Ok(()),
+        "toast_tuple_target" => match value.parse::<i64>() {
+            Ok(128..=8160) => Ok(()),
+            Ok(_) => out_of_bounds("Valid values are between \"128\" and \"8160\".".to_string()),
+            Err(_) => {
+                let text = format!("invalid value for integer option \"{name}\": {value}");
+                Err(SyntaxError::new("22023", text))
+            }
+        },
         "parallel_workers" => match value.parse::<i64>() {
             Ok(0..=1024) => Ok(()),
             Ok(_) => out_of_bounds("Valid values are between \"0\" and \"1024\".".to_string()),

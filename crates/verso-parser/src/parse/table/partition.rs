@@ -1,12 +1,13 @@
 //! PARTITION BY, and what stands behind PARTITION OF.
 
+use super::super::collation::collate;
 use super::super::cursor::Cursor;
 use super::super::lexer::Token;
 use super::column::column_options;
 use super::constraint::table_constraint;
 use super::index::key_part;
 use crate::error::SyntaxError;
-use crate::syntax::{PartitionBound, PartitionBy, PartitionEdge, TableElement};
+use crate::syntax::{PartitionBound, PartitionBy, PartitionEdge, PartitionKeyPart, TableElement};
 
 /// Behind PARTITION BY.
 pub(super) fn by(cursor: &mut Cursor<'_>) -> Result<PartitionBy, SyntaxError> {
@@ -14,11 +15,12 @@ pub(super) fn by(cursor: &mut Cursor<'_>) -> Result<PartitionBy, SyntaxError> {
     cursor.expect_token(&Token::LParen)?;
     let keys = cursor.list(|cursor| {
         let at = cursor.here();
-        let (key, collation) = key_part(cursor)?;
-        if collation.is_some() || cursor.is(&["collate"]) || cursor.word().is_some() {
-            return Err(cursor.unsupported("PARTITION BY with COLLATE or an operator class"));
+        let (key, mut collation) = key_part(cursor)?;
+        if cursor.is(&["collate"]) {
+            collation = Some(collate(cursor)?);
         }
-        Ok((key, at))
+        let class = if cursor.word().is_some() { Some(cursor.qualified()?.name) } else { None };
+        Ok(PartitionKeyPart { key, at, collation, class })
     })?;
     cursor.expect_token(&Token::RParen)?;
     Ok(PartitionBy { strategy, keys })

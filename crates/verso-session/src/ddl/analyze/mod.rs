@@ -14,8 +14,10 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`column`] | from the values of a sample to what is known of a column |
+//! | [`extended`] | from its rows to what is known of several columns and of expressions (CREATE STATISTICS) |
 
 mod column;
+mod extended;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,13 +29,14 @@ use verso_exec::ExecError;
 use verso_exec::memory::Reservation;
 use verso_storage::heap::{ScanBatch, ScanSpec};
 use verso_storage::{LockInfo, LockTarget, StorageError, TableLockMode, WaitPolicy};
-use verso_types::Value;
+use verso_types::{Batch, Value};
 
 use super::Schema;
 use super::upkeep::{passed_over, system_relation};
 use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
 use column::{Sampled, TARGET};
+use extended::Together;
 use verso_parser::syntax::{Analyze, AnalyzeDepth, Name, QualifiedName};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -150,7 +153,13 @@ impl Schema<'_> {
         let kept = if analyze.depth == AnalyzeDepth::Rows { Vec::new() } else { kept.collect() };
         let all = all && analyze.depth != AnalyzeDepth::Rows;
         let columns = kept.as_slice();
-        let sample = self.sample(table, columns, analyze.depth)?;
+        let (mut together, left) = self.together(table, columns, analyze.depth)?;
+        for name in left {
+            let of = format!("{}.{}", table.schema, table.name);
+            let text = format!("statistics object \"{name}\" could not be computed for relation \"{of}\"");
+            self.frame.services.notices.warn("42P17", &text);
+        }
+        let sample = self.sample(table, columns, &mut together, analyze.depth)?;
         if verbose {
             inform(format!(
                 "\"{}\": scanned {} of {} pages, containing {} live rows; {} rows in sample, {:.0} estimated total rows",
@@ -169,8 +178,15 @@ impl Schema<'_> {
             known.distinct = table.told_distinct(column.id).unwrap_or(known.distinct);
             found.insert(column.id, known);
         }
-        let known =
-            TableStatistics { rows: sample.rows_of_table, pages: f64::from(sample.pages), columns: found };
+        let known = TableStatistics {
+            rows: sample.rows_of_table,
+            pages: f64::from(sample.pages),
+            columns: found,
+            extended: together.statistics(sample.rows_of_table, self.frame.cancel),
+        };
+        if self.frame.cancel.load(Ordering::Relaxed) {
+            return Err(SqlError::from(ExecError::Cancelled).into());
+        }
         instance.catalog.set_statistics(&mut self.frame.txn.borrow_mut(), table, &known)?;
         if all {
             changed.analyzed(total);
@@ -188,8 +204,28 @@ impl Schema<'_> {
         services.automatic.get() && services.instance.engine.locks().iter().any(wants)
     }
 
+    /// What is to be found out of several columns at once.
+    fn together(
+        &self,
+        table: &Arc<TableDef>,
+        columns: &[usize],
+        depth: AnalyzeDepth,
+    ) -> Result<(Together, Vec<String>), Failure> {
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+        match depth {
+            AnalyzeDepth::Rows => Ok((Together::default(), Vec::new())),
+            _ => Together::of(&binder, self, table, columns),
+        }
+    }
+
     /// Reads pages of a table.
-    fn sample(&self, table: &TableDef, columns: &[usize], depth: AnalyzeDepth) -> Result<Sample, Failure> {
+    fn sample(
+        &self,
+        table: &TableDef,
+        columns: &[usize],
+        together: &mut Together,
+        depth: AnalyzeDepth,
+    ) -> Result<Sample, Failure> {
         let services = self.frame.services;
         let heap = services.instance.engine.heap(table.heap)?;
         let wanted = Wanted::of(&heap, columns.iter().map(|at| &table.columns[*at]));
@@ -197,7 +233,8 @@ impl Schema<'_> {
         let pages = heap.page_count();
         let whole = depth == AnalyzeDepth::Full;
         // More of them where a column is to have more groups.
-        let most = columns.iter().map(|at| target_of(&table.columns[*at]) as u32).max().unwrap_or_default();
+        let most = columns.iter().map(|at| target_of(&table.columns[*at])).max().unwrap_or_default();
+        let most = most.max(together.target()) as u32;
         let more = most.div_ceil(TARGET as u32).max(1);
         let wanted_pages = if whole { pages } else { pages.min(PAGES_MAX * more) };
         let rows_wanted = if whole { ROWS_FULL.max(ROWS_WANTED * more) } else { ROWS_WANTED * more };
@@ -237,18 +274,25 @@ impl Schema<'_> {
                 let rows = batch.batch.rows;
                 sample.rows_seen += rows as u64;
                 let mut missing = wanted_rows.min(rows);
+                let mut picked: Vec<u32> = Vec::new();
                 for row in 0..rows {
                     if random.below((rows - row) as u64) >= missing as u64 {
                         continue;
                     }
                     missing -= 1;
                     sample.rows += 1;
+                    picked.push(row as u32);
                     for ((column, ty), sampled) in
                         batch.batch.columns.iter().zip(&types).zip(&mut sample.columns)
                     {
                         held += sampled.add(column.value(row, ty), ty);
                     }
                 }
+                let own = |at: &usize| columns.iter().position(|known| known == at);
+                let places = together.columns().iter().filter_map(own);
+                let chosen = places.map(|place| batch.batch.columns[place].gather(&picked)).collect();
+                let chosen = Batch { rows: picked.len(), columns: chosen };
+                held += together.add(self, table, &chosen)?;
                 if held - charged > 256 << 10 {
                     memory.add(held - charged).map_err(SqlError::from)?;
                     charged = held;

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use verso_catalog::partition::{Strategy, hash};
-use verso_catalog::{NewConstraintKind, NewKeyPart, NewTable, Partitioned, TableDef};
+use verso_catalog::partition::{PartOrder, Strategy, hash};
+use verso_catalog::{KeyClass, KeyPartOf, NewConstraintKind, NewKeyPart, NewTable, Partitioned, TableDef};
 use verso_exec::plan::ExprKind;
-use verso_parser::syntax::{IndexKey, PartitionBy};
+use verso_parser::syntax::{IndexKey, PartitionBy, PartitionKeyPart};
 use verso_planner::bind::{Binder, ColumnInScope, columns_of};
 use verso_planner::errors::{SqlError, sqlstate};
-use verso_types::SqlType;
 use verso_types::key::KeyType;
+use verso_types::{Collation, Derivation, SqlType};
 
+use super::super::index::key_class;
 use super::foreign::refuse_moves;
 use super::invalid;
 
@@ -45,21 +46,31 @@ pub(in crate::ddl) fn divided_by(
         .map(|column| (Arc::clone(&column.name), column.ty.seen(), column.generated))
         .collect();
     let mut parts = Vec::with_capacity(by.keys.len());
-    for (key, at) in &by.keys {
-        let (part, ty) = match key {
+    for PartitionKeyPart { key, at, collation, class } in &by.keys {
+        let (mut part, ty) = match key {
             IndexKey::Column(name) => column_part(&columns, &name.text, at.start)?,
             IndexKey::Expression(expr, text) => {
                 let bind = |binder: &Binder<'_>| binder.partition_expression(expr, &new.name, &columns);
                 let (text, bound) = binder.kept_text(expr, text, bind)?;
                 match bound.kind {
                     // `(a)` is the column.
-                    ExprKind::Column(at_column) => column_part(&columns, &columns[at_column].0, at.start)?,
+                    ExprKind::Column(at_column) => {
+                        let (mut part, ty) = column_part(&columns, &columns[at_column].0, at.start)?;
+                        // `(a COLLATE c)` is the column in that order.
+                        if let Derivation::Explicit(collation) = &bound.collation {
+                            part.new.order.collation = Some(Arc::clone(collation));
+                        }
+                        (part, ty)
+                    }
                     _ => {
                         let used = columns_of(&bound).into_iter().map(|at| Arc::clone(&columns[at].0));
                         let ty = bound.seen();
                         (
                             Part {
-                                new: NewKeyPart::Expression(ty.clone(), text.into()),
+                                new: NewKeyPart {
+                                    of: KeyPartOf::Expression(ty.clone(), text.into()),
+                                    order: PartOrder::default(),
+                                },
                                 used: used.collect(),
                             },
                             ty,
@@ -68,7 +79,29 @@ pub(in crate::ddl) fn divided_by(
                 }
             }
         };
-        let shown = ty.without_modifiers().pg_name();
+        let shown = ty.uncollated().without_modifiers().pg_name();
+        if let Some(name) = collation {
+            if !ty.erased().is_collatable() {
+                let text = format!("collations are not supported by type {shown}");
+                return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(at.start));
+            }
+            let found = binder.collation_named(name.schema_text(), &name.name.text, name.at().start)?;
+            part.new.order.collation = Some(Arc::clone(&found.collation));
+        }
+        let own = ty.collation().map_or(Collation::DEFAULT, |one| one.oid);
+        part.new.order.collation = part.new.order.collation.take().filter(|one| one.oid != own);
+        let method = if strategy == Strategy::Hash { "hash" } else { "btree" };
+        part.new.order.class = key_class(Some(method), class.as_ref(), ty.uncollated())?;
+        let is_coarse = |ty: &SqlType| ty.collation().is_some_and(|one| !one.is_deterministic());
+        if part.new.order.class != KeyClass::Ordered
+            && is_coarse(&PartOrder { class: KeyClass::Ordered, ..part.new.order.clone() }.of(&ty))
+        {
+            let class = part.new.order.class.name();
+            let text =
+                format!("nondeterministic collations are not supported for operator class \"{class}\"");
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
+        let ty = part.new.order.of(&ty);
         if strategy == Strategy::Hash && !hash::is_hashed(&ty) {
             return Err(SqlError::unsupported(format!("PARTITION BY HASH of type {shown}")).at(at.start));
         }
@@ -80,14 +113,14 @@ pub(in crate::ddl) fn divided_by(
         }
         parts.push(part);
     }
-    let key = || parts.iter().map(|part| part.new.column());
+    let key = || parts.iter().map(|part| (part.new.column(), part.new.order.collation.is_some()));
     let used: Vec<&str> = parts.iter().flat_map(|part| &part.used).map(|name| &**name).collect();
     for constraint in &new.constraints {
         match &constraint.kind {
             NewConstraintKind::Unique { columns, primary, .. } => {
                 let columns: Vec<&str> = columns.iter().map(|name| &**name).collect();
                 check_unique(&new.name, key(), &columns, *primary)?;
-                refuse_period_among(key().flatten(), &constraint.kind)?;
+                refuse_period_among(key().filter_map(|(name, _)| name), &constraint.kind)?;
             }
             NewConstraintKind::Foreign { .. } => refuse_moves(&used, &constraint.kind)?,
             NewConstraintKind::NotNull { .. }
@@ -115,24 +148,25 @@ fn column_part(columns: &[ColumnInScope], name: &str, at: u32) -> Result<(Part, 
             .with_detail(format!("Column \"{name}\" is a generated column."))
             .at(at));
     }
-    let part = Part { new: NewKeyPart::Column(Arc::clone(name)), used: vec![Arc::clone(name)] };
+    let new = NewKeyPart { of: KeyPartOf::Column(Arc::clone(name)), order: PartOrder::default() };
+    let part = Part { new, used: vec![Arc::clone(name)] };
     Ok((part, ty.clone()))
 }
 
-/// Refuses a unique key that does not have the columns by which a table is divided: each partition sees its own rows only. Of
-/// a part of the key that is an expression there is no name.
+/// Refuses a unique key that does not have the columns by which a table is divided, in the same collation: each partition sees its
+/// own rows only. Of a part of the key that is an expression there is no name.
 fn check_unique<'k>(
     table: &str,
-    key: impl Iterator<Item = Option<&'k str>>,
+    key: impl Iterator<Item = (Option<&'k str>, bool)>,
     columns: &[&str],
     primary: bool,
 ) -> Result<(), SqlError> {
     let what = if primary { "PRIMARY KEY" } else { "UNIQUE" };
     for part in key {
         match part {
-            None => return Err(of_expressions(what)),
-            Some(name) if columns.contains(&name) => {}
-            Some(missing) => {
+            (None, _) => return Err(of_expressions(what)),
+            (Some(name), false) if columns.contains(&name) => {}
+            (Some(missing), _) => {
                 let text = "unique constraint on partitioned table must include all partitioning columns";
                 return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_detail(format!(
                     "{what} constraint on table \"{table}\" lacks column \"{missing}\" which is part of the partition key."
@@ -150,10 +184,15 @@ pub(in crate::ddl) fn of_expressions(what: &str) -> SqlError {
         .with_detail(format!("{what} constraints cannot be used when partition keys include expressions."))
 }
 
-/// The parts of the key of a table by name; expressions have none.
-fn names_of<'t>(table: &'t TableDef, partitioned: &'t Partitioned) -> impl Iterator<Item = Option<&'t str>> {
-    let columns = partitioned.columns.iter().filter_map(|id| table.column_with_id(*id));
-    columns.map(|at| &table.columns[at]).map(|column| (!column.is_hidden()).then_some(&*column.name))
+/// The parts of the key of a table by name, expressions have none, and whether it says a collation for them.
+fn names_of<'t>(
+    table: &'t TableDef,
+    partitioned: &'t Partitioned,
+) -> impl Iterator<Item = (Option<&'t str>, bool)> {
+    partitioned.columns.iter().zip(&partitioned.orders).filter_map(|(id, order)| {
+        let column = &table.columns[table.column_with_id(*id)?];
+        Some(((!column.is_hidden()).then_some(&*column.name), order.collation.is_some()))
+    })
 }
 
 /// The same of a table that is there.
@@ -173,7 +212,7 @@ pub(in crate::ddl) fn refuse_period(
     partitioned: &Partitioned,
     kind: &NewConstraintKind,
 ) -> Result<(), SqlError> {
-    refuse_period_among(names_of(table, partitioned).flatten(), kind)
+    refuse_period_among(names_of(table, partitioned).filter_map(|(name, _)| name), kind)
 }
 
 fn refuse_period_among<'k>(

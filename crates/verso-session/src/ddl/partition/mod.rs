@@ -106,6 +106,10 @@ impl Schema<'_> {
         let Some(partitioned) = &table.partitioned else { return Err(not_partitioned(table, "ATTACH")) };
         let part = binder.target(partition).map_err(|error| SqlError { position: None, ..error })?;
         self.own_relation(&Relation::Table(Arc::clone(&part)))?;
+        if part.of_type().is_some() {
+            let text = "cannot attach a typed table as partition";
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
+        }
         check_kinship(self.frame.catalog, table, &part)?;
         check_columns(table, &part)?;
         check_constraints(table, &part)?;
