@@ -17,6 +17,7 @@ mod dynamic;
 mod element;
 mod embedded;
 mod frame;
+mod growing;
 mod held;
 mod later;
 mod loops;
