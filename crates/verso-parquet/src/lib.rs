@@ -15,8 +15,9 @@ mod schema;
 mod tests;
 mod write;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::{Arc, Once};
 
 use parquet::errors::ParquetError;
 use verso_exec::error::{ExecError, Result};
@@ -50,9 +51,43 @@ impl FileFormat for Parquet {
     }
 }
 
+thread_local! {
+    /// A panic on this thread is an error of a file: nothing is said of it.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While it lives, panics of this thread leave no message.
+struct Quiet {
+    before: bool,
+}
+
+impl Quiet {
+    fn begin() -> Quiet {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            let before = take_hook();
+            set_hook(Box::new(move |panic| {
+                if !QUIET.try_with(Cell::get).unwrap_or(false) {
+                    before(panic);
+                }
+            }));
+        });
+        Quiet { before: QUIET.replace(true) }
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        QUIET.set(self.before);
+    }
+}
+
 /// Runs what looks into a file. The library panics over some files that are damaged; that is an error of the file.
 fn guarded<T>(name: &str, run: impl FnOnce() -> Result<T, ParquetError>) -> Result<T> {
-    let error = match catch_unwind(AssertUnwindSafe(run)) {
+    let quiet = Quiet::begin();
+    let outcome = catch_unwind(AssertUnwindSafe(run));
+    drop(quiet);
+    let error = match outcome {
         Ok(Ok(done)) => return Ok(done),
         Ok(Err(error)) => error.to_string(),
         Err(_) => "its bytes contradict each other".to_owned(),

@@ -14,7 +14,7 @@ use verso_env::Env;
 use verso_exec::files::{FileFormat, FileRequest};
 use verso_types::{Batch, SqlType, TimeStyle, format_text};
 
-use super::Parquet;
+use super::{Parquet, guarded};
 
 const SCHEMA: &str = "message m {
     optional int32 millis (TIME_MILLIS);
@@ -106,4 +106,21 @@ fn types_of_files_are_types_of_sql() {
     );
     assert_eq!(row(1), "01:00:00.001|1970-01-01 00:00:01.5||0.07|-0.0200|-1.0||1|-128|b|");
     assert!(!rows.next(&mut batch).unwrap());
+}
+
+#[test]
+fn a_panic_over_a_file_leaves_no_message() {
+    let this = std::env::current_exe().unwrap();
+    let mut other = std::process::Command::new(this);
+    other.args(["--exact", "tests::panics_over_a_file", "--ignored", "--nocapture"]);
+    let output = other.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("panicked"), "{said}");
+}
+
+#[test]
+#[ignore = "the test before it looks at what it writes"]
+fn panics_over_a_file() {
+    let error = guarded::<()>("f.parquet", || panic!("a length beyond the end")).unwrap_err();
+    assert!(error.to_string().contains("contradict"), "{error}");
 }

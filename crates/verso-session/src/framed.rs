@@ -1,5 +1,6 @@
 //! Which part runs a statement in its frame: plans, COPY, EXPLAIN, statements of the schema.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_catalog::{FunctionArg, FunctionDef};
@@ -50,7 +51,12 @@ pub(crate) fn statement(
     }
     let settings = &frame.services.settings;
     let types = &*types_in(types, frame.catalog);
-    let binder = Binder::new(frame.catalog, &settings.time_zone, types).with_rules(settings.rules);
+    // What EXPLAIN and CREATE TABLE AS execute was prepared.
+    let own = job.prepared.filter(|prepared| prepared.has_read_literals());
+    let now = &settings.time_zone;
+    let style = &*own.map_or(Cow::Borrowed(now), |prepared| prepared.style_for(frame.catalog, now));
+    let lasts = own.is_some();
+    let binder = Binder::new(frame.catalog, style, types).with_rules(settings.rules).lasting(lasts);
     let tag = match job.statement {
         Statement::Query(_)
         | Statement::Insert(_)
@@ -77,8 +83,9 @@ pub(crate) fn statement(
             let start = frame.services.clocks.nanos();
             let inference = Inference::default();
             let binder = match options.generic_plan {
-                true => Binder::inferring(frame.catalog, &settings.time_zone, &inference)
-                    .with_rules(settings.rules),
+                true => Binder::inferring(frame.catalog, style, &inference)
+                    .with_rules(settings.rules)
+                    .lasting(lasts),
                 false if job.generic || settings.plan_cache_mode == PlanCacheMode::ForceGeneric => binder,
                 false => binder.with_values(job.params),
             };

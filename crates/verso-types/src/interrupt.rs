@@ -34,12 +34,61 @@ impl Pieces {
     }
 }
 
+/// Bytes between two questions, of work that takes little for each of them.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// The parts of a long value one after the other, between which it is asked whether the work is wanted.
+pub fn pieces(bytes: &[u8]) -> impl Iterator<Item = Result<&[u8], TypeError>> {
+    bytes.chunks(PIECE_BYTES).enumerate().map(|(number, piece)| {
+        if number > 0 {
+            check()?;
+        }
+        Ok(piece)
+    })
+}
+
+/// The same of a text, whose parts end with whole characters.
+pub fn text_pieces(text: &str) -> impl Iterator<Item = Result<&str, TypeError>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let is_first = rest.len() == text.len();
+        let (piece, behind) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+        rest = behind;
+        Some(if is_first { Ok(piece) } else { check().map(|()| piece) })
+    })
+}
+
+/// Asks whether the work is wanted.
+///
+/// # Errors
+/// 57014 if it is not.
 #[cold]
-fn check() -> Result<(), TypeError> {
+pub fn check() -> Result<(), TypeError> {
     match WANTED.get() {
         Some(is_wanted) if !is_wanted() => {
             Err(TypeError::new(QUERY_CANCELED, "canceling statement due to user request"))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pieces_of_a_text_are_the_text() {
+        for count in [0, 1, PIECE_BYTES / 2, PIECE_BYTES] {
+            let text = "aé".repeat(count);
+            let parts: String = text_pieces(&text).map(|piece| piece.expect("wanted")).collect();
+            assert_eq!(parts.len(), text.len());
+            assert!(parts == text);
+            let bytes: Vec<u8> =
+                pieces(text.as_bytes()).flat_map(|piece| piece.expect("wanted").to_vec()).collect();
+            assert!(bytes == text.as_bytes());
+        }
     }
 }

@@ -90,6 +90,13 @@ impl TimeStyle {
         TimeStyle { date: DateStyle::Iso, interval: IntervalStyle::Postgres, ..self.clone() }
     }
 
+    /// The same with the clock stopped: `now` means from then on what it means now.
+    #[must_use]
+    pub fn stopped(&self) -> TimeStyle {
+        let clock = self.now().map(|now| Arc::new(AtomicI64::new(now)));
+        TimeStyle { clock, ..self.clone() }
+    }
+
     /// The start of the transaction.
     pub(crate) fn now(&self) -> Option<i64> {
         self.clock.as_ref().map(|clock| clock.load(Ordering::Relaxed))

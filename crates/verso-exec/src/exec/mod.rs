@@ -103,6 +103,7 @@ pub(crate) use trigger::TriggerCall;
 pub use trigger::{
     DeferredEvent, TriggerEvent, fire_deferred, fire_statement, triggers_change_rows, triggers_read_rows,
 };
+pub(crate) use window::in_range;
 
 /// Rows of a batch where an operator chooses.
 pub(crate) const BATCH_ROWS: usize = 1024;

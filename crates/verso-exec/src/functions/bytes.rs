@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use md5::Md5;
 use sha2::digest::Digest;
 use sha2::{Sha224, Sha256, Sha384, Sha512};
+use verso_types::interrupt::Pieces;
 use verso_types::{SqlType, TypeError, Value};
 
 use super::define::{entry, pattern, unexpected};
@@ -35,8 +36,9 @@ fn to_hex(bytes: &[u8]) -> String {
 
 fn from_hex(text: &str) -> Result<Vec<u8>> {
     let mut digits = text.chars().filter(|c| !matches!(c, ' ' | '\n' | '\t' | '\r'));
-    let mut bytes = Vec::with_capacity(text.len() / 2);
+    let (mut bytes, mut pieces) = (Vec::with_capacity(text.len() / 2), Pieces::default());
     while let Some(first) = digits.next() {
+        pieces.one_more()?;
         let digit =
             |c: char| c.to_digit(16).ok_or_else(|| invalid(format!("invalid hexadecimal digit: \"{c}\"")));
         let high = digit(first)?;
@@ -71,7 +73,9 @@ fn to_base64(bytes: &[u8]) -> String {
 fn from_base64(text: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut place, mut padding) = (0u32, 0, 0);
+    let mut pieces = Pieces::default();
     for c in text.chars() {
+        pieces.one_more()?;
         let digit = match c {
             ' ' | '\n' | '\t' | '\r' => continue,
             '=' => {
@@ -117,8 +121,9 @@ fn to_escape(bytes: &[u8]) -> String {
 
 fn from_escape(text: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
+    let (mut rest, mut pieces) = (text.as_bytes(), Pieces::default());
     while let Some((byte, behind)) = rest.split_first() {
+        pieces.one_more()?;
         rest = behind;
         if *byte != b'\\' {
             bytes.push(*byte);

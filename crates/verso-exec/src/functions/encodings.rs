@@ -2,7 +2,7 @@
 //!
 //! Texts are UTF-8. Of other encodings there are those of one byte whose characters are the first of Unicode.
 
-use verso_types::{SqlType, TypeError, Value};
+use verso_types::{SqlType, TypeError, Value, interrupt};
 
 use super::define::{entry, unexpected};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
@@ -54,9 +54,10 @@ impl Encoding {
                 }
                 Ok(text)
             }
-            Encoding::Utf8 | Encoding::Ascii => match std::str::from_utf8(bytes) {
-                Ok(text) if !text.as_bytes().contains(&0) => Ok(text.to_owned()),
-                found => {
+            Encoding::Utf8 | Encoding::Ascii => match utf8(bytes)? {
+                Some(text) => Ok(text),
+                None => {
+                    let found = std::str::from_utf8(bytes);
                     let at =
                         found.map_or_else(|error| error.valid_up_to(), |text| text.find('\0').unwrap_or(0));
                     let wrong: Vec<String> = bytes[at..]
@@ -94,6 +95,38 @@ impl Encoding {
     }
 }
 
+/// Bytes as a text, piece by piece; none where they are no text, or one with zeroes.
+fn utf8(bytes: &[u8]) -> Result<Option<String>, TypeError> {
+    let mut text = String::with_capacity(bytes.len());
+    // The beginning of a character that goes on in the next piece.
+    let mut open: Vec<u8> = Vec::new();
+    for piece in interrupt::pieces(bytes) {
+        let mut piece = piece?;
+        while !open.is_empty() && open.len() < length_of(open[0]) && !piece.is_empty() {
+            open.push(piece[0]);
+            piece = &piece[1..];
+        }
+        let whole = match std::str::from_utf8(piece) {
+            Ok(_) => piece.len(),
+            // Nothing but the end of the piece is wrong with it.
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Err(_) => return Ok(None),
+        };
+        let (begun, rest) = piece.split_at(whole);
+        let (Ok(before), Ok(begun)) = (std::str::from_utf8(&open), std::str::from_utf8(begun)) else {
+            return Ok(None);
+        };
+        if before.contains('\0') || begun.contains('\0') {
+            return Ok(None);
+        }
+        text.push_str(before);
+        text.push_str(begun);
+        open.clear();
+        open.extend_from_slice(rest);
+    }
+    Ok(open.is_empty().then_some(text))
+}
+
 /// How many bytes a character has that begins so.
 fn length_of(first: u8) -> usize {
     match first {
@@ -111,7 +144,11 @@ fn convert_from(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 
 fn convert_to(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(text), Value::Text(name)] = args else { return Err(unexpected("convert_to", args)) };
-    Ok(Value::Bytes(Encoding::named(name, "destination")?.write(text)?.into()))
+    Ok(match Encoding::named(name, "destination")? {
+        Encoding::Latin1 => Value::Bytes(Encoding::Latin1.write(text)?.into()),
+        // Without another copy of a long one.
+        Encoding::Utf8 | Encoding::Ascii => Value::bytes(text.as_bytes()),
+    })
 }
 
 fn convert(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {

@@ -10,6 +10,7 @@ mod acl;
 mod aggregates;
 pub(crate) mod arrays;
 pub(crate) mod bits;
+mod by_name;
 mod bytes;
 mod calendar;
 mod catalogs;
@@ -24,6 +25,7 @@ mod define;
 mod encodings;
 mod enums;
 mod extensions;
+mod figures;
 mod floats;
 mod hashes;
 mod identifiers;
@@ -63,6 +65,7 @@ pub mod text_search;
 pub(crate) mod texts;
 mod timetz;
 mod transactions;
+mod transitions;
 pub(crate) mod trigrams;
 mod unicode;
 mod uuids;
@@ -122,6 +125,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &keywords::TABLES,
     &acl::TABLES,
     &catalogs::TABLES,
+    &figures::TABLES,
     &samples::TABLES,
     &writers::TABLES,
     &sends::TABLES,
@@ -130,8 +134,11 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &support::TABLES,
     &named_within::TABLES,
     &ranges::TABLES,
+    &records::TABLES,
     &trigrams::TABLES,
     &encodings::TABLES,
     &inputs::TABLES,
     &text_search::TABLES,
+    &transitions::TABLES,
+    &by_name::TABLES,
 ];

@@ -77,10 +77,14 @@ fn wrong_size() -> ExecError {
 }
 
 /// `in_range(value, base, offset, before, less)`: whether a value is at most, or at least, so far from the base.
-fn in_range(args: &[Value]) -> Result<Value> {
+fn in_range(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [value, base, offset, Value::Bool(before), Value::Bool(less)] = args else {
         return Err(unexpected("in_range", args));
     };
+    if matches!(offset, Value::Interval(_) | Value::Numeric(_) | Value::Big(_)) {
+        let style = cx.services.time_zone;
+        return crate::exec::in_range(style, (value, base, offset), *before, *less).map(Value::Bool);
+    }
     if let (Some(value), Some(base), Some(offset)) = (value.as_i64(), base.as_i64(), offset.as_i64()) {
         if offset < 0 {
             return Err(wrong_size());
@@ -112,7 +116,7 @@ fn in_range(args: &[Value]) -> Result<Value> {
 
 macro_rules! in_ranges {
     ($($a:ident $b:ident $c:ident;)*) => {
-        &[$(entry!("in_range" () [$a, $b, $c, Bool, Bool] => Bool, |_, args| in_range(args), None),)*]
+        &[$(entry!("in_range" () [$a, $b, $c, Bool, Bool] => Bool, |cx, args| in_range(cx, args), None),)*]
     };
 }
 
@@ -126,6 +130,13 @@ static IN_RANGES: &[BuiltinFunction] = in_ranges! {
     Int2 Int2 Int2;
     Float8 Float8 Float8;
     Float4 Float4 Float8;
+    Numeric Numeric Numeric;
+    Date Date Interval;
+    Time Time Interval;
+    Timetz Timetz Interval;
+    Timestamp Timestamp Interval;
+    Timestamptz Timestamptz Interval;
+    Interval Interval Interval;
 };
 
 const ONES: [&str; 20] = [

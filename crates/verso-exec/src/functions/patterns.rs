@@ -12,7 +12,7 @@ use super::define::{entry, unexpected};
 use super::{ArgType, Body, BuiltinFunction, ResultType, SetFn, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
-use crate::memory::Bytes;
+use crate::memory::{Bytes, Reservation};
 use crate::regexp::{Match, Options, Regexp};
 
 /// Compiled patterns kept per thread: a column of patterns rarely has more.
@@ -54,15 +54,15 @@ impl Flags {
     }
 }
 
-fn compiled(pattern: &str, flags: Flags) -> Result<Rc<Regexp>> {
-    CACHE.with_borrow_mut(|cache| cache.get(pattern, flags.options))
+fn compiled(cx: &EvalContext<'_>, pattern: &str, flags: Flags) -> Result<Rc<Regexp>> {
+    CACHE.with_borrow_mut(|cache| cache.get(cx, pattern, flags.options))
 }
 
 thread_local! {
     static CACHE: RefCell<Compiled> = RefCell::default();
 }
 
-/// Compiled patterns, as many as [`CACHED`] and [`STEPS_CACHED`] allow; those used last stay.
+/// Compiled patterns, as many as [`CACHED`], [`STEPS_CACHED`] and the instance's memory allow; those used last stay.
 #[derive(Default)]
 struct Compiled {
     /// By a hash of pattern and options.
@@ -71,6 +71,8 @@ struct Compiled {
     /// The steps of all of them.
     steps: usize,
     uses: u64,
+    /// Their memory, charged to the instance whose statement has compiled the last one.
+    held: Option<Reservation>,
 }
 
 struct Known {
@@ -81,7 +83,7 @@ struct Known {
 }
 
 impl Compiled {
-    fn get(&mut self, pattern: &str, options: Options) -> Result<Rc<Regexp>> {
+    fn get(&mut self, cx: &EvalContext<'_>, pattern: &str, options: Options) -> Result<Rc<Regexp>> {
         let hash = self.hasher.hash_one((pattern, options));
         self.uses += 1;
         if let Some(known) = self.known.get_mut(&hash)
@@ -100,7 +102,24 @@ impl Compiled {
         }
         let known = Known { pattern: pattern.into(), options, regexp: Rc::clone(&regexp), used: self.uses };
         self.known.insert(hash, known);
+        self.charge(cx, hash);
         Ok(regexp)
+    }
+
+    /// Charges for all of them; where there is no room for all, only one is kept.
+    fn charge(&mut self, cx: &EvalContext<'_>, kept: u64) {
+        let Some(instance) = cx.services.memory.account.of_instance() else { return };
+        let bytes = |known: &HashMap<u64, Known>| {
+            known.values().map(|known| known.regexp.bytes() + known.pattern.len() as u64).sum::<u64>()
+        };
+        let of_instance = |held: &Reservation| held.is_of(instance);
+        self.held = self.held.take().filter(of_instance);
+        let held = self.held.get_or_insert_with(|| instance.reserve("regular expressions", u64::MAX));
+        if held.try_resize(bytes(&self.known)).is_err() {
+            self.known.retain(|hash, _| *hash == kept);
+            self.steps = self.known.values().map(|known| known.regexp.steps()).sum();
+            held.hold(bytes(&self.known));
+        }
     }
 
     fn forget(&mut self, hash: u64) {
@@ -112,7 +131,7 @@ impl Compiled {
 
 fn is_match(cx: &EvalContext<'_>, text: &str, pattern: &str, fold: bool, negated: bool) -> Result<Value> {
     let flags = Flags { global: false, options: Options { fold, ..Options::default() } };
-    Ok(Value::Bool(compiled(pattern, flags)?.is_match(cx, text)? != negated))
+    Ok(Value::Bool(compiled(cx, pattern, flags)?.is_match(cx, text)? != negated))
 }
 
 /// The matches from a place on. Behind an empty one the search goes on a character further, so that one that is empty
@@ -212,14 +231,14 @@ fn regexp_replace(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
                 return Err(TypeError::new("22023", message).with_hint(hint).into());
             }
             let flags = Flags::parse(flags)?;
-            replace(cx, text, &*compiled(pattern, flags)?, new, 0, usize::from(!flags.global))
+            replace(cx, text, &*compiled(cx, pattern, flags)?, new, 0, usize::from(!flags.global))
         }
         _ => {
             let options = Given::read(rest, &["start", "n"])?;
             let flags = Flags::parse(options.flags)?;
             let nth = if options.numbers.len() < 2 && flags.global { 0 } else { options.number(1, 1) };
             let Some(start) = offset(text, options.number(0, 1)) else { return Ok(args[0].clone()) };
-            replace(cx, text, &*compiled(pattern, flags)?, new, start, nth)
+            replace(cx, text, &*compiled(cx, pattern, flags)?, new, start, nth)
         }
     }
 }
@@ -294,14 +313,14 @@ fn regexp_match(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
             .with_hint("Use the regexp_matches function instead.")
             .into());
     }
-    let found = compiled(pattern, flags)?.find(cx, text, 0)?;
+    let found = compiled(cx, pattern, flags)?.find(cx, text, 0)?;
     Ok(found.map_or(Value::Null, |captures| groups(&captures)))
 }
 
 fn regexp_matches(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     let (text, pattern, rest) = split_args(args, "regexp_matches")?;
     let flags = Flags::parse(flags_of(rest))?;
-    let regexp = compiled(pattern, flags)?;
+    let regexp = compiled(cx, pattern, flags)?;
     let count = if flags.global { usize::MAX } else { 1 };
     let all = matches(cx, &regexp, text, 0).take(count);
     rows(cx, all.map(|found| Ok(groups(&found?))))
@@ -310,13 +329,13 @@ fn regexp_matches(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
 fn regexp_like(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (text, pattern, rest) = split_args(args, "regexp_like")?;
     let flags = Flags::parse_once(flags_of(rest), "regexp_like")?;
-    Ok(Value::Bool(compiled(pattern, flags)?.is_match(cx, text)?))
+    Ok(Value::Bool(compiled(cx, pattern, flags)?.is_match(cx, text)?))
 }
 
 fn regexp_count(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (text, pattern, rest) = split_args(args, "regexp_count")?;
     let options = Given::read(rest, &["start"])?;
-    let regexp = compiled(pattern, Flags::parse_once(options.flags, "regexp_count")?)?;
+    let regexp = compiled(cx, pattern, Flags::parse_once(options.flags, "regexp_count")?)?;
     let Some(start) = offset(text, options.number(0, 1)) else { return Ok(Value::Int4(0)) };
     let mut count = 0;
     for found in matches(cx, &regexp, text, start) {
@@ -347,7 +366,7 @@ fn part_asked(found: &Match<'_>, part: usize) -> usize {
 fn regexp_instr(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (text, pattern, rest) = split_args(args, "regexp_instr")?;
     let options = Given::read(rest, &["start", "n", "endoption", "subexpr"])?;
-    let regexp = compiled(pattern, Flags::parse_once(options.flags, "regexp_instr")?)?;
+    let regexp = compiled(cx, pattern, Flags::parse_once(options.flags, "regexp_instr")?)?;
     let found = nth(cx, &regexp, text, options.number(0, 1), options.number(1, 1))?;
     let found = found.as_ref().and_then(|found| found.place(part_asked(found, options.number(3, 0))));
     Ok(Value::Int4(found.map_or(0, |(start, end)| {
@@ -360,7 +379,7 @@ fn regexp_instr(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 fn regexp_substr(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (text, pattern, rest) = split_args(args, "regexp_substr")?;
     let options = Given::read(rest, &["start", "n", "subexpr"])?;
-    let regexp = compiled(pattern, Flags::parse_once(options.flags, "regexp_substr")?)?;
+    let regexp = compiled(cx, pattern, Flags::parse_once(options.flags, "regexp_substr")?)?;
     let found = nth(cx, &regexp, text, options.number(0, 1), options.number(1, 1))?;
     let found = found.as_ref().and_then(|found| found.get(part_asked(found, options.number(2, 0))));
     Ok(found.map_or(Value::Null, Value::text))
@@ -374,7 +393,7 @@ fn substring(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 
 /// What the first parenthesis matches, or all of the pattern where it has none.
 pub(super) fn substring_of(cx: &EvalContext<'_>, text: &str, pattern: &str) -> Result<Value> {
-    let found = compiled(pattern, Flags::default())?.find(cx, text, 0)?;
+    let found = compiled(cx, pattern, Flags::default())?.find(cx, text, 0)?;
     let part = found.as_ref().and_then(|found| found.get(usize::from(found.len() > 1)));
     Ok(part.map_or(Value::Null, Value::text))
 }
@@ -382,7 +401,7 @@ pub(super) fn substring_of(cx: &EvalContext<'_>, text: &str, pattern: &str) -> R
 /// What lies between the matches. One that is empty divides only within the text, and not where one has just ended.
 fn split(cx: &EvalContext<'_>, args: &[Value], function: &str) -> Result<Vec<Value>> {
     let (text, pattern, rest) = split_args(args, function)?;
-    let regexp = compiled(pattern, Flags::parse_once(flags_of(rest), function)?)?;
+    let regexp = compiled(cx, pattern, Flags::parse_once(flags_of(rest), function)?)?;
     let (mut part_start, mut last_end) = (0, 0);
     let between = matches(cx, &regexp, text, 0).filter_map(|found| {
         let found = match found {

@@ -1,8 +1,10 @@
 //! Rows as values: their fields.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use verso_types::{SqlType, Value, cmp_sql};
+use verso_types::text::type_of as plainest;
+use verso_types::{SqlType, TimeStyle, Value, cmp_sql, format_text};
 
 use super::collected::Rows;
 use super::define::unexpected;
@@ -171,15 +173,20 @@ fn unlike_rows(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Record(left), Value::Record(right), Value::Int4(unlike), Value::Text(text)] = args else {
         return Err(unexpected("rows to compare", args));
     };
+    Ok(Value::Int4(order(left, right, *unlike, text)? as i32))
+}
+
+/// How two rows are ordered, as [`UNLIKE_ROWS`] says.
+fn order(left: &[Value], right: &[Value], unlike: i32, text: &str) -> Result<Ordering> {
     let mismatch = |text: String| ExecError::raised("42804", text);
     for (n, (left, right)) in left.iter().zip(right.iter()).enumerate() {
-        if usize::try_from(*unlike) == Ok(n) {
+        if usize::try_from(unlike) == Ok(n) {
             break;
         }
         let order = match (left.is_null(), right.is_null()) {
             (false, false) => {
                 let (one, other) = (type_of(left), type_of(right));
-                if *unlike < 0 && one != other {
+                if unlike < 0 && one != other {
                     let text = "cannot compare dissimilar column types";
                     return Err(mismatch(format!("{text} {one} and {other} at record column {}", n + 1)));
                 }
@@ -188,15 +195,121 @@ fn unlike_rows(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
             (one, other) => one.cmp(&other),
         };
         if order.is_ne() {
-            return Ok(Value::Int4(order as i32));
+            return Ok(order);
         }
     }
     match unlike {
         0.. => Err(mismatch(text.to_string())),
         _ if left.len() != right.len() => Err(mismatch(UNEQUAL_COUNTS.to_owned())),
-        _ => Ok(Value::Int4(0)),
+        _ => Ok(Ordering::Equal),
     }
 }
+
+/// The two rows of a call.
+fn pair<'a>(name: &str, args: &'a [Value]) -> Result<(&'a [Value], &'a [Value])> {
+    match args {
+        [Value::Record(left), Value::Record(right)] => Ok((left, right)),
+        _ => Err(unexpected(name, args)),
+    }
+}
+
+fn by_values(name: &str, args: &[Value]) -> Result<Ordering> {
+    let (left, right) = pair(name, args)?;
+    order(left, right, -1, "")
+}
+
+/// How two rows are ordered by what their values are made of: 1.0 is another number than 1.00 then. Numbers go by their bits, texts by
+/// their bytes.
+fn by_images(name: &str, args: &[Value]) -> Result<Ordering> {
+    let (left, right) = pair(name, args)?;
+    let mismatch = |text: String| Err(ExecError::raised("42804", text));
+    for (n, (left, right)) in left.iter().zip(right).enumerate() {
+        let (one, other) = (type_of(left), type_of(right));
+        let order = match (left.is_null(), right.is_null()) {
+            (false, false) if one != other => {
+                let text = "cannot compare dissimilar column types";
+                return mismatch(format!("{text} {one} and {other} at record column {}", n + 1));
+            }
+            (false, false) => image_order(left, right),
+            (one, other) => one.cmp(&other),
+        };
+        if order.is_ne() {
+            return Ok(order);
+        }
+    }
+    match left.len() == right.len() {
+        true => Ok(Ordering::Equal),
+        false => mismatch(UNEQUAL_COUNTS.to_owned()),
+    }
+}
+
+fn image_order(left: &Value, right: &Value) -> Ordering {
+    let bits = |value: &Value| match value {
+        Value::Float8(number) => Some(number.to_bits()),
+        Value::Float4(number) => Some(u64::from(number.to_bits())),
+        Value::Date(day) => Some(i64::from(*day).cast_unsigned()),
+        Value::Time(moment) | Value::Timestamp(moment) | Value::Timestamptz(moment) => {
+            Some(moment.cast_unsigned())
+        }
+        value => value.as_i64().map(i64::cast_unsigned),
+    };
+    match (bits(left), bits(right)) {
+        (Some(left), Some(right)) => left.cmp(&right),
+        _ if left == right => Ordering::Equal,
+        _ => {
+            // What is equal in SQL and made of something else is told apart by how it is written.
+            let text = |value: &Value| {
+                let mut text = String::new();
+                format_text(value, &plainest(value), &TimeStyle::UTC, &mut text);
+                text
+            };
+            cmp_sql(left, right).then_with(|| text(left).cmp(&text(right)))
+        }
+    }
+}
+
+fn larger(args: &[Value], larger: bool) -> Result<Value> {
+    let order = by_values("record_larger", args)?;
+    let first = if larger { order.is_gt() } else { order.is_lt() };
+    Ok(args[usize::from(!first)].clone())
+}
+
+const RECORD: ArgType = ArgType::Exact(SqlType::Record);
+
+macro_rules! of_rows {
+    ($($name:literal $op:expr, $result:expr, $body:expr;)*) => {
+        &[$(BuiltinFunction {
+            name: $name,
+            operator: $op,
+            args: &[RECORD, RECORD],
+            variadic: false,
+            result: $result,
+            strict: true,
+            volatility: Volatility::Immutable,
+            body: Body::Scalar($body),
+            kernel: None,
+        },)*]
+    };
+}
+
+const AS_INTEGER: ResultType = ResultType::Fixed(SqlType::Int4);
+const AS_BOOL: ResultType = ResultType::Fixed(SqlType::Bool);
+
+static ROWS: &[BuiltinFunction] = of_rows! {
+    "btrecordcmp" None, AS_INTEGER, |_, args| Ok(Value::Int4(by_values("btrecordcmp", args)? as i32));
+    "record_larger" None, ResultType::SameAs(0), |_, args| larger(args, true);
+    "record_smaller" None, ResultType::SameAs(0), |_, args| larger(args, false);
+    "btrecordimagecmp" None, AS_INTEGER, |_, args| Ok(Value::Int4(by_images("btrecordimagecmp", args)? as i32));
+    "record_image_eq" Some("*="), AS_BOOL, |_, args| Ok(Value::Bool(by_images("record_image_eq", args)?.is_eq()));
+    "record_image_ne" Some("*<>"), AS_BOOL, |_, args| Ok(Value::Bool(by_images("record_image_ne", args)?.is_ne()));
+    "record_image_lt" Some("*<"), AS_BOOL, |_, args| Ok(Value::Bool(by_images("record_image_lt", args)?.is_lt()));
+    "record_image_le" Some("*<="), AS_BOOL, |_, args| Ok(Value::Bool(by_images("record_image_le", args)?.is_le()));
+    "record_image_gt" Some("*>"), AS_BOOL, |_, args| Ok(Value::Bool(by_images("record_image_gt", args)?.is_gt()));
+    "record_image_ge" Some("*>="), AS_BOOL, |_, args| Ok(Value::Bool(by_images("record_image_ge", args)?.is_ge()));
+};
+
+/// The tables of this module.
+pub(super) static TABLES: [&[BuiltinFunction]; 1] = [ROWS];
 
 /// What `record_cmp` says of rows of which one has more columns.
 pub const UNEQUAL_COUNTS: &str = "cannot compare record types with different numbers of columns";

@@ -83,8 +83,38 @@ static SENDS: &[BuiltinFunction] = sends! {
     "regrolesend" SqlType::System(SystemType::Regrole);
     "regcollationsend" SqlType::System(SystemType::Regcollation);
     "regconfigsend" SqlType::System(SystemType::Regconfig);
+    "pg_snapshot_send" SqlType::System(SystemType::PgSnapshot);
+    "txid_snapshot_send" SqlType::System(SystemType::TxidSnapshot);
     "regdictionarysend" SqlType::System(SystemType::Regdictionary);
 };
 
+macro_rules! typed_sends {
+    ($($name:literal $arg:expr;)*) => {
+        &[$(BuiltinFunction {
+            name: $name,
+            operator: None,
+            args: &[$arg],
+            variadic: false,
+            result: ResultType::Fixed(SqlType::Bytea),
+            strict: true,
+            volatility: Volatility::Stable,
+            body: Body::Typed(|_, args, types| send($name, args, types.first().unwrap_or(&SqlType::Text))),
+            kernel: None,
+        },)*]
+    };
+}
+
+/// Those of types of any elements, which the argument's type tells.
+static OF_ELEMENTS: &[BuiltinFunction] = typed_sends! {
+    "array_send" ArgType::AnyArray;
+    "anyarray_send" ArgType::AnyArray;
+    "anycompatiblearray_send" ArgType::AnyArray;
+    "range_send" ArgType::AnyRange;
+    "multirange_send" ArgType::AnyMultirange;
+    "record_send" ArgType::Exact(SqlType::Record);
+    "oidvectorsend" ArgType::ArrayOf(SqlType::System(SystemType::VectorOid));
+    "int2vectorsend" ArgType::ArrayOf(SqlType::System(SystemType::VectorInt2));
+};
+
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 1] = [SENDS];
+pub(super) static TABLES: [&[BuiltinFunction]; 2] = [SENDS, OF_ELEMENTS];

@@ -285,6 +285,12 @@ fn type_name(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::Int8(verso_types::text::type_of(&args[0]).pg_oid().into()))
 }
 
+/// What controls the replay of a log: a database that answers replays none.
+fn not_in_recovery(_: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
+    let hint = "Recovery control functions can only be executed during recovery.";
+    Err(TypeError::new("55000", "recovery is not in progress").with_hint(hint).into())
+}
+
 static SESSION: &[BuiltinFunction] = &[
     session_function!("nextval" Volatile [Text] => Int8 = nextval),
     session_function!("currval" Volatile [Text] => Int8 = currval),
@@ -331,6 +337,14 @@ static SESSION: &[BuiltinFunction] = &[
     session_function!("pg_current_xact_id_if_assigned" Stable [] => Xid8 =
         |cx, _| transaction_id(cx, false)),
     session_function!("pg_is_in_recovery" Stable [] => Bool = |_, _| Ok(Value::Bool(false))),
+    session_function!("pg_is_wal_replay_paused" Volatile [] => Bool = not_in_recovery),
+    session_function!("pg_get_wal_replay_pause_state" Volatile [] => Text = not_in_recovery),
+    session_function!("pg_wal_replay_pause" Volatile [] => Void = not_in_recovery),
+    session_function!("pg_wal_replay_resume" Volatile [] => Void = not_in_recovery),
+    session_function!("pg_promote" Volatile [Bool, Int4] => Bool = not_in_recovery),
+    session_function!("pg_last_wal_receive_lsn" Volatile [] => Lsn = |_, _| Ok(Value::Null)),
+    session_function!("pg_last_wal_replay_lsn" Volatile [] => Lsn = |_, _| Ok(Value::Null)),
+    session_function!("pg_last_xact_replay_timestamp" Volatile [] => Timestamptz = |_, _| Ok(Value::Null)),
     session_function!("current_schema" Stable [] => Name = |cx, _| {
         let schema = cx.runtime.catalog().and_then(|catalog| catalog.creation_schema());
         Ok(schema.map_or(Value::Null, |schema| Value::text(&schema.name)))

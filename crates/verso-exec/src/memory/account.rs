@@ -113,6 +113,16 @@ impl Account {
         Account { node: Arc::new(node) }
     }
 
+    /// The account of the instance that it counts for; none outside of one.
+    #[must_use]
+    pub fn of_instance(&self) -> Option<&Account> {
+        let mut account = self;
+        while account.node.scope != Scope::Instance {
+            account = account.node.parent.as_ref()?;
+        }
+        Some(account)
+    }
+
     /// Changes the limit; what is held already stays.
     pub fn set_limit(&self, limit_bytes: u64) {
         self.node.limit.store(limit_of(limit_bytes), Ordering::Relaxed);
@@ -247,6 +257,12 @@ pub struct Reservation {
 }
 
 impl Reservation {
+    /// Whether it is charged to this account.
+    #[must_use]
+    pub fn is_of(&self, account: &Account) -> bool {
+        Arc::ptr_eq(&self.account.node, &account.node)
+    }
+
     /// What it is for, as errors name it.
     #[must_use]
     pub fn what(&self) -> &'static str {

@@ -24,6 +24,9 @@ pub(super) fn run_block(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Fra
         frame.looping.remove(slot);
         frame.clear(*slot);
     }
+    if !block.declarations.is_empty() {
+        frame.settle();
+    }
     for declaration in &mut block.declarations {
         let slot = declaration.slot;
         let mut computed = false;
@@ -112,6 +115,7 @@ fn run_guarded(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Re
     cx.services.portals.close_since(opened);
     cx.services.cursors.close_declared_since(opened);
     cx.tables()?.release(&name)?;
+    frame.settle();
     if let Some((state_slot, message_slot)) = block.error_slots {
         frame.slots[state_slot] = Value::Text(sqlstate);
         frame.slots[message_slot] = Value::text(&message);

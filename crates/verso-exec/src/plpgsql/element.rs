@@ -5,7 +5,7 @@
 //! function that the binder has chosen, with the values that were computed already: nothing is computed twice.
 
 use verso_types::Value;
-use verso_types::array::DIMENSIONS_MAX;
+use verso_types::array::{DIMENSIONS_MAX, ELEMENTS_MAX};
 
 use super::frame::Frame;
 use super::short::BodyExpr;
@@ -17,10 +17,12 @@ use crate::functions::subscripts::SET_ELEMENT;
 use crate::functions::{Body, BuiltinFunction, ScalarFn};
 use crate::plan::{ExprKind, TypedExpr};
 
-/// A variable's array gets an element.
+/// A variable's array gets an element, or the elements of another one.
 pub(super) struct ElementChange {
     slot: usize,
     value: BodyExpr,
+    /// The value is an array whose elements come at the end.
+    several: bool,
     /// Where; at the end without.
     subscripts: Vec<BodyExpr>,
     general: ScalarFn,
@@ -35,13 +37,16 @@ impl ElementChange {
             [array, value, subscripts @ ..] if std::ptr::eq(*function, &raw const SET_ELEMENT) => {
                 (array, value, subscripts.iter().map(BodyExpr::compile).collect())
             }
-            [array, value] if function.name == "array_append" => (array, value, Vec::new()),
+            [array, value] if matches!(function.name, "array_append" | "array_cat") => {
+                (array, value, Vec::new())
+            }
             _ => return None,
         };
         let own = matches!(array.kind, ExprKind::Parameter(of) if of == slot);
         (own && subscripts.len() <= DIMENSIONS_MAX).then(|| ElementChange {
             slot,
             value: BodyExpr::compile(value),
+            several: function.name == "array_cat",
             subscripts,
             general,
         })
@@ -54,7 +59,12 @@ impl ElementChange {
         for (place, subscript) in subscripts.iter_mut().zip(&self.subscripts) {
             *place = subscript.eval(cx, frame)?;
         }
-        let value = match set_in_place(cx, &mut frame.slots[self.slot], value, subscripts)? {
+        let array = &mut frame.slots[self.slot];
+        let outcome = match self.several {
+            true => add_in_place(cx, array, value)?,
+            false => set_in_place(cx, array, value, subscripts)?,
+        };
+        let value = match outcome {
             Outcome::Changed { more, fewer } => return frame.held.change(cx, self.slot, more, fewer),
             Outcome::Not(value) => value,
         };
@@ -115,16 +125,37 @@ fn set_in_place(
         [Value::Int4(subscript)] => subscript.checked_sub(1) == last,
         _ => false,
     };
-    let mut more = payload(&value);
-    if !behind || values.len() >= verso_types::array::ELEMENTS_MAX {
+    if !behind || values.len() >= ELEMENTS_MAX {
         return Ok(Outcome::Not(value));
     }
-    if values.len() == values.capacity() {
-        // There has to be room for the longer list before it is made.
-        let _room = hold_elements(&cx.eval(), values.len())?;
-        values.reserve(values.len());
-        more += (values.capacity() - values.len()) * size_of::<Value>();
-    }
+    let more = payload(&value) + make_room(cx, values, 1)?;
     values.push(value);
     Ok(Outcome::Changed { more, fewer: 0 })
+}
+
+/// Adds the elements of an array at the end; gives it back where that takes another array.
+fn add_in_place(cx: &ExecContext<'_>, array: &mut Value, value: Value) -> Result<Outcome> {
+    let (Value::Array(array), Value::Array(added)) = (&mut *array, &value) else {
+        return Ok(Outcome::Not(value));
+    };
+    let own = array.plain_values_mut().filter(|values| !values.is_empty());
+    let Some(values) = own.filter(|values| added.is_plain() && values.len() + added.len() <= ELEMENTS_MAX)
+    else {
+        return Ok(Outcome::Not(value));
+    };
+    let more = added.iter().map(payload).sum::<usize>() + make_room(cx, values, added.len())?;
+    values.extend(added.iter().cloned());
+    Ok(Outcome::Changed { more, fewer: 0 })
+}
+
+/// Makes room for so many elements behind those that are there; how many bytes it takes.
+fn make_room(cx: &ExecContext<'_>, values: &mut Vec<Value>, count: usize) -> Result<usize> {
+    let free = values.capacity() - values.len();
+    if count <= free {
+        return Ok(0);
+    }
+    // There has to be room for the longer list before it is made.
+    let _room = hold_elements(&cx.eval(), values.len() + count)?;
+    values.reserve(values.len().max(count));
+    Ok((values.capacity() - values.len() - free) * size_of::<Value>())
 }

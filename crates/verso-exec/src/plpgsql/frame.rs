@@ -7,6 +7,7 @@ use std::sync::Arc;
 use verso_types::{Batch, CastKind, RowType, SqlType, TypeError, Value, cast_kind};
 
 use super::embedded::in_statement;
+use super::growing::{Growing, Reads};
 use super::held::Held;
 use super::program::{Embedded, Program, ProgramPool, RowAssignment, slots};
 use crate::aggregate::payload;
@@ -23,6 +24,8 @@ pub(crate) struct Frame {
     pub slots: Vec<Value>,
     /// The memory that they take.
     pub(super) held: Held,
+    /// Variables that grow: their slots are NULL meanwhile.
+    pub(super) growing: Vec<Growing>,
     /// The variables in the slots.
     pub(super) variables: Arc<[PlVariable]>,
     /// The fields that RECORD variables have, by slot.
@@ -66,6 +69,7 @@ impl Frame {
         Self {
             slots: slots(&program.function, args),
             held: Held::default(),
+            growing: Vec::new(),
             function: Arc::clone(&program.function),
             variables: Arc::clone(&program.function.variables),
             shapes: Vec::new(),
@@ -121,8 +125,41 @@ impl Frame {
             return Err(TypeError::new("22004", message).into());
         }
         self.held.set(cx, slot, &value)?;
+        self.forget_growing(slot);
         self.slots[slot] = value;
         Ok(())
+    }
+
+    /// What grows becomes the values of its variables.
+    #[inline]
+    pub(super) fn settle(&mut self) {
+        if !self.growing.is_empty() {
+            self.settle_read(|_| true);
+        }
+    }
+
+    /// The same of the variables that an expression reads.
+    #[inline]
+    pub(super) fn settle_for(&mut self, reads: Reads) {
+        if !self.growing.is_empty() {
+            self.settle_read(|slot| reads.has(slot));
+        }
+    }
+
+    #[cold]
+    fn settle_read(&mut self, is_read: impl Fn(usize) -> bool) {
+        let slots = &mut self.slots;
+        for grown in self.growing.extract_if(.., |growing| is_read(growing.slot)) {
+            let slot = grown.slot;
+            slots[slot] = grown.into_value();
+        }
+    }
+
+    #[inline]
+    fn forget_growing(&mut self, slot: usize) {
+        if !self.growing.is_empty() {
+            self.growing.retain(|growing| growing.slot != slot);
+        }
     }
 
     /// The row that a trigger's record is; none where it is none.
@@ -427,6 +464,7 @@ impl Frame {
 
     /// A variable becomes what it is before it is assigned.
     pub(super) fn clear(&mut self, slot: usize) {
+        self.forget_growing(slot);
         self.slots[slot] = Value::Null;
         self.held.forget(slot);
         if let Some(shape) = self.shapes.get_mut(slot) {

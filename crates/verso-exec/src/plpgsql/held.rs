@@ -45,6 +45,11 @@ impl Held {
         self.replace(cx, slot, (now + more).saturating_sub(fewer))
     }
 
+    /// What a variable is to get takes so many bytes.
+    pub fn hold(&mut self, cx: &ExecContext<'_>, slot: usize, bytes: usize) -> Result<()> {
+        self.replace(cx, slot, bytes)
+    }
+
     /// A variable has no value any more.
     pub fn forget(&mut self, slot: usize) {
         if let Some(bytes) = self.slots.get_mut(slot) {

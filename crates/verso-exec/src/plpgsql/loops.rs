@@ -41,6 +41,7 @@ pub(super) fn turn(
 }
 
 pub(super) fn run_range(range: &mut Range, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
+    frame.settle_for(range.reads);
     let bound = |frame: &Frame, expr: &RowExpr, name: &str| -> Result<i64> {
         frame
             .eval(cx, expr)?

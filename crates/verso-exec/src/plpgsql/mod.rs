@@ -19,6 +19,7 @@ mod dynamic;
 mod element;
 mod embedded;
 mod frame;
+mod growing;
 mod held;
 mod later;
 mod loops;
@@ -110,33 +111,47 @@ fn check_record(shape: Option<&RowType>, types: &[SqlType]) -> Result<()> {
     check_types(text, shape.fields.iter().map(|(_, ty)| ty), types, &[])
 }
 
+/// A row that is not of the columns that the query wants.
+fn unlike(detail: String) -> ExecError {
+    ExecError::Raised(Box::new(Raised {
+        sqlstate: "42804".into(),
+        message: "function return row and query-specified return row do not match".into(),
+        detail: Some(detail),
+        hint: None,
+    }))
+}
+
+fn check_count(given: usize, wanted: usize) -> Result<()> {
+    if given == wanted {
+        return Ok(());
+    }
+    let attributes = if given == 1 { "attribute" } else { "attributes" };
+    Err(unlike(format!("Returned row contains {given} {attributes}, but query expects {wanted}.")))
+}
+
+fn unlike_type(n: usize, given: &SqlType, wanted: &SqlType) -> ExecError {
+    let (given, wanted) = (given.pg_name(), wanted.pg_name());
+    unlike(format!("Returned type {given} at ordinal position {}, but query expects {wanted}.", n + 1))
+}
+
+/// Whether a row of these types has the columns that the query wants.
+pub(crate) fn check_fields(given: &[SqlType], types: &[SqlType]) -> Result<()> {
+    check_count(given.len(), types.len())?;
+    let mut pairs = given.iter().zip(types).enumerate();
+    match pairs.find(|(_, (given, wanted))| !given.same_base(wanted)) {
+        Some((n, (given, wanted))) => Err(unlike_type(n, given, wanted)),
+        None => Ok(()),
+    }
+}
+
 /// Whether the row that a function in SQL has made has the columns that the query wants: its body may say ROW.
 pub(crate) fn check_row(values: &[Value], types: &[SqlType]) -> Result<()> {
-    let mismatch = |detail: String| {
-        Err(ExecError::Raised(Box::new(Raised {
-            sqlstate: "42804".into(),
-            message: "function return row and query-specified return row do not match".into(),
-            detail: Some(detail),
-            hint: None,
-        })))
-    };
-    if values.len() != types.len() {
-        let attributes = if values.len() == 1 { "attribute" } else { "attributes" };
-        return mismatch(format!(
-            "Returned row contains {} {attributes}, but query expects {}.",
-            values.len(),
-            types.len()
-        ));
-    }
+    check_count(values.len(), types.len())?;
     for (n, (value, wanted)) in values.iter().zip(types).enumerate() {
         let given = type_of(value);
         // Values of other types do not tell which they are of.
         if says_its_type(&given) && says_its_type(wanted) && !given.same_base(wanted) {
-            let (given, wanted) = (given.pg_name(), wanted.pg_name());
-            return mismatch(format!(
-                "Returned type {given} at ordinal position {}, but query expects {wanted}.",
-                n + 1
-            ));
+            return Err(unlike_type(n, &given, wanted));
         }
     }
     Ok(())

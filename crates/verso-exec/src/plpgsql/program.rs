@@ -9,6 +9,7 @@ use verso_types::{RowType, SqlType, Value};
 
 use super::dynamic::Dynamic;
 use super::element::ElementChange;
+use super::growing::{Append, Reads};
 use super::later::Later;
 use super::short::BodyExpr;
 use crate::error::Result;
@@ -94,6 +95,8 @@ pub(super) enum StepKind {
     },
     /// To an element of an array, or to the array with one more.
     Change(ElementChange),
+    /// To a text or bytea with something behind it.
+    Append(Append),
     AssignField {
         place: PlPlace,
         value: RowExpr,
@@ -250,6 +253,8 @@ pub(super) struct Range {
     pub from: RowExpr,
     pub to: RowExpr,
     pub by: Option<RowExpr>,
+    /// What the bounds read.
+    pub reads: Reads,
     pub reverse: bool,
     pub body: Vec<Step>,
 }
@@ -405,10 +410,15 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             StepKind::Define { text: Arc::clone(text), query: query.clone(), into: into.clone() }
         }
         PlStatementKind::Block(inner) => StepKind::Block(block(inner, executor)),
-        PlStatementKind::Assign { slot, value } => match ElementChange::compile(*slot, value) {
-            Some(change) => StepKind::Change(change),
-            None => StepKind::Assign { slot: *slot, value: BodyExpr::compile(value) },
-        },
+        PlStatementKind::Assign { slot, value } => {
+            if let Some(change) = ElementChange::compile(*slot, value) {
+                StepKind::Change(change)
+            } else if let Some(append) = Append::compile(*slot, value) {
+                StepKind::Append(append)
+            } else {
+                StepKind::Assign { slot: *slot, value: BodyExpr::compile(value) }
+            }
+        }
         PlStatementKind::AssignField { place, value } => {
             StepKind::AssignField { place: place.clone(), value: RowExpr::compile(value) }
         }
@@ -439,6 +449,7 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             StepKind::ForRange(Box::new(Range {
                 label: label.clone(),
                 slot: *slot,
+                reads: Reads::of_all([from, to].into_iter().chain(by)),
                 from: RowExpr::compile(from),
                 to: RowExpr::compile(to),
                 by: optional(by.as_ref()),
@@ -555,12 +566,31 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
 }
 
 impl StepKind {
+    /// Whether it reads no variable but by expressions that let it become a value before, if it grows.
+    pub fn settles_itself(&self) -> bool {
+        matches!(
+            self,
+            StepKind::Assign { .. }
+                | StepKind::Change(_)
+                | StepKind::Append(_)
+                | StepKind::If { .. }
+                | StepKind::Loop { .. }
+                | StepKind::While { .. }
+                | StepKind::ForRange(_)
+                | StepKind::Exit { .. }
+                | StepKind::Continue { .. }
+                | StepKind::Block(_)
+                | StepKind::Nothing
+        )
+    }
+
     /// How PostgreSQL calls the statement in an error's context.
     pub fn name(&self) -> &'static str {
         match self {
             StepKind::Block(_) => "statement block",
             StepKind::Assign { .. }
             | StepKind::Change(_)
+            | StepKind::Append(_)
             | StepKind::AssignField { .. }
             | StepKind::AssignRow(_) => "assignment",
             StepKind::If { word, .. } => word,

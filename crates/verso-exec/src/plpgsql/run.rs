@@ -34,7 +34,9 @@ impl Program {
     /// Runs the function; whether a RETURN ended it.
     pub(crate) fn run(&mut self, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<bool> {
         frame.set_found(false);
-        match run_block(&mut self.body, cx, frame)? {
+        let flow = run_block(&mut self.body, cx, frame)?;
+        frame.settle();
+        match flow {
             Flow::Return => Ok(true),
             Flow::Next => Ok(false),
             Flow::Exit(_) | Flow::Continue(_) => {
@@ -107,6 +109,7 @@ fn in_context(error: ExecError, cx: &ExecContext<'_>, frame: &mut Frame, step: &
     if std::mem::replace(&mut frame.located, true) {
         return error;
     }
+    frame.settle();
     within(error, step.within(), cx, frame).in_function(context_line(
         &frame.function,
         step.line,
@@ -145,6 +148,9 @@ pub(super) fn line_of<'l>(
 }
 
 pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
+    if !step.kind.settles_itself() {
+        frame.settle();
+    }
     let asks = step.asks;
     if asks {
         frame.row_count = 1;
@@ -155,6 +161,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             frame.assign(cx, *slot, value)?;
         }
         StepKind::Change(change) => change.run(cx, frame)?,
+        StepKind::Append(append) => append.run(cx, frame)?,
         StepKind::AssignField { place, value } => {
             let value = frame.eval(cx, value)?;
             let ty = place.ty.clone();

@@ -7,6 +7,7 @@
 use verso_types::{SqlType, Value};
 
 use super::frame::Frame;
+use super::growing::Reads;
 use crate::error::Result;
 use crate::exec::ExecContext;
 use crate::expr::RowExpr;
@@ -16,6 +17,7 @@ use crate::plan::{ExprKind, TypedExpr};
 pub(super) struct BodyExpr {
     short: Option<Short>,
     general: RowExpr,
+    reads: Reads,
 }
 
 enum Short {
@@ -52,12 +54,12 @@ enum Test {
 
 impl BodyExpr {
     pub fn compile(expr: &TypedExpr) -> BodyExpr {
-        BodyExpr { short: short(expr), general: RowExpr::compile(expr) }
+        BodyExpr { short: short(expr), general: RowExpr::compile(expr), reads: Reads::of(expr) }
     }
 
     /// Its value.
     #[inline]
-    pub fn eval(&self, cx: &ExecContext<'_>, frame: &Frame) -> Result<Value> {
+    pub fn eval(&self, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Value> {
         match &self.short {
             Some(Short::Number { number, is_wide }) => {
                 if let Some(number) = number.value(&frame.slots) {
@@ -72,15 +74,19 @@ impl BodyExpr {
             }
             None => {}
         }
+        frame.settle_for(self.reads);
         frame.eval(cx, &self.general)
     }
 
     /// Whether it is true.
     #[inline]
-    pub fn holds(&self, cx: &ExecContext<'_>, frame: &Frame) -> Result<bool> {
+    pub fn holds(&self, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<bool> {
         match self.test(frame) {
             Some(holds) => Ok(holds),
-            None => Ok(frame.eval(cx, &self.general)?.as_bool() == Some(true)),
+            None => {
+                frame.settle_for(self.reads);
+                Ok(frame.eval(cx, &self.general)?.as_bool() == Some(true))
+            }
         }
     }
 

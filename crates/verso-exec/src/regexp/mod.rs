@@ -15,6 +15,7 @@
 //!
 //! R1. Without back references a search takes time that grows with the text times the expression, for each place where a match
 //!     may begin; with them it may take longer, and looks at the flag that cancels all the time.
+//! R2. The first texts are searched by the automata alone: an expression that is used once is not made twice.
 //!
 //! Source: `src/backend/regex` of PostgreSQL, by Henry Spencer; the manual's section 9.7.3.
 
@@ -30,6 +31,8 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 
+use std::cell::{Cell, OnceCell};
+
 use verso_types::TypeError;
 use verso_types::error::sqlstate;
 
@@ -37,9 +40,9 @@ use crate::context::EvalContext;
 use crate::error::Result;
 use dissect::{Groups, Tree};
 use fast::{Fast, fast_of};
-use program::Budget;
+use program::{Budget, Step};
 use simulate::{Subject, Until};
-use syntax::Greed;
+use syntax::{Greed, Node};
 
 /// `2201B`.
 fn invalid(flaw: &str) -> TypeError {
@@ -90,11 +93,22 @@ impl Options {
 /// A compiled expression.
 #[derive(Debug)]
 pub(crate) struct Regexp {
+    node: Node,
     tree: Tree,
     groups: usize,
-    fast: Option<Fast>,
+    /// Made once it pays: to make it takes ten times as long as all the rest (R2).
+    fast: OnceCell<Option<Fast>>,
+    /// Bytes that were searched without it.
+    searched: Cell<usize>,
     steps: usize,
 }
+
+/// So many bytes are searched without the fast expression: an expression that is made of each row's values is asked once.
+const SLOW_BYTES: usize = 512;
+/// What a search takes beside the text.
+const SEARCH_BYTES: usize = 16;
+/// What the fast expression takes, mostly: tables of its own, and the states that it has met.
+const FAST_BYTES: u64 = 64 << 10;
 
 /// A match: the whole, then its groups, as places in the text.
 pub(crate) struct Match<'t> {
@@ -138,7 +152,26 @@ impl Regexp {
         let (node, groups, options) = parse::parse(pattern, options)?;
         let mut budget = Budget::default();
         let tree = Tree::of(&node, options.fold, &mut budget)?;
-        Ok(Regexp { tree, groups, fast: fast_of(&node), steps: budget.used() })
+        let (fast, searched) = (OnceCell::new(), Cell::new(0));
+        Ok(Regexp { node, tree, groups, fast, searched, steps: budget.used() })
+    }
+
+    /// The memory that it takes, or may take, roughly.
+    pub fn bytes(&self) -> u64 {
+        (self.steps * size_of::<Step>()) as u64 + FAST_BYTES
+    }
+
+    /// The fast expression, for a search of so many bytes.
+    fn fast(&self, bytes: usize) -> Option<&Fast> {
+        if let Some(fast) = self.fast.get() {
+            return fast.as_ref();
+        }
+        let searched = self.searched.get().saturating_add(bytes).saturating_add(SEARCH_BYTES);
+        self.searched.set(searched);
+        if searched < SLOW_BYTES {
+            return None;
+        }
+        self.fast.get_or_init(|| fast_of(&self.node)).as_ref()
     }
 
     /// How many steps its automata have.
@@ -151,9 +184,13 @@ impl Regexp {
     /// # Errors
     /// When it is cancelled.
     pub fn is_match(&self, cx: &EvalContext<'_>, text: &str) -> Result<bool> {
-        match &self.fast {
+        match self.fast(text.len()) {
             Some(fast) if fast.exact => Ok(fast.regex.is_match(text)),
-            _ => Ok(self.find(cx, text, 0)?.is_some()),
+            None if !self.tree.backs() => {
+                let subject = Subject { text, cx, work: Cell::new(0) };
+                subject.occurs(self.tree.program())
+            }
+            fast => Ok(self.find_with(fast, cx, text, 0)?.is_some()),
         }
     }
 
@@ -162,10 +199,20 @@ impl Regexp {
     /// # Errors
     /// When it is cancelled.
     pub fn find<'t>(&self, cx: &EvalContext<'_>, text: &'t str, start: usize) -> Result<Option<Match<'t>>> {
-        let subject = Subject { text, cx, work: std::cell::Cell::new(0) };
+        self.find_with(self.fast(text.len() - start), cx, text, start)
+    }
+
+    fn find_with<'t>(
+        &self,
+        fast: Option<&Fast>,
+        cx: &EvalContext<'_>,
+        text: &'t str,
+        start: usize,
+    ) -> Result<Option<Match<'t>>> {
+        let subject = Subject { text, cx, work: Cell::new(0) };
         let mut from = start;
         loop {
-            if let Some(fast) = &self.fast {
+            if let Some(fast) = fast {
                 let Some(found) = fast.regex.find_at(text, from) else { return Ok(None) };
                 from = found.start();
             }

@@ -112,6 +112,34 @@ impl Subject<'_> {
     }
 }
 
+impl Subject<'_> {
+    /// Whether a program is done anywhere, wherever it begins: it begins anew at each place, beside the runs under way.
+    pub fn occurs(&self, program: &Program) -> Result<bool> {
+        let mut reached = Reached::default();
+        let mut states = States::new(program.steps.len());
+        let mut following = States::new(program.steps.len());
+        let mut at = 0;
+        loop {
+            states.add(self, program, 0, at, &mut reached)?;
+            if reached.first.is_some() {
+                return Ok(true);
+            }
+            let Some(c) = self.next(at) else { return Ok(false) };
+            at += c.len_utf8();
+            self.tick(states.taking.len() + 1)?;
+            for state in std::mem::take(&mut states.taking) {
+                if let Step::Set(set) = &program.steps[state]
+                    && set.has(c)
+                {
+                    following.add(self, program, state + 1, at, &mut reached)?;
+                }
+            }
+            std::mem::swap(&mut states, &mut following);
+            following.clear();
+        }
+    }
+}
+
 /// The states that a run is in.
 struct States {
     seen: Vec<u32>,

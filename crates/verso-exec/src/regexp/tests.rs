@@ -58,9 +58,13 @@ proptest! {
         let expected = tried(&whole, &text, node.greed());
         for pattern in [&pattern, &grouped, &format!("{pattern}(?=)")] {
             let regexp = Regexp::new(pattern, Options::default()).expect("a pattern");
-            let found = regexp.find(&cx, &text, 0).expect("no error").and_then(|found| found.place(0));
-            prop_assert_eq!(found, expected, "{} in {:?}", pattern, text);
-            prop_assert_eq!(regexp.is_match(&cx, &text).expect("no error"), expected.is_some());
+            // By the automata alone, then by the fast expression, too.
+            for searched in [0, super::SLOW_BYTES] {
+                prop_assert_eq!(regexp.fast(searched).is_some(), searched > 0);
+                let found = regexp.find(&cx, &text, 0).expect("no error").and_then(|found| found.place(0));
+                prop_assert_eq!(found, expected, "{} in {:?}", pattern, text);
+                prop_assert_eq!(regexp.is_match(&cx, &text).expect("no error"), expected.is_some());
+            }
         }
     }
 

@@ -281,8 +281,9 @@ pub(super) fn named_type(parts: &[String], at: u32) -> Result<SqlType, SyntaxErr
         "json" => SqlType::Json,
         "jsonb" => SqlType::Jsonb,
         "oid" => SqlType::Oid,
+        "record" => SqlType::Record,
         "serial" | "serial4" | "bigserial" | "serial8" | "smallserial" | "serial2" | "xml" | "hstore"
-        | "point" | "line" | "lseg" | "box" | "path" | "polygon" | "circle" | "record" | "trigger" => {
+        | "point" | "line" | "lseg" | "box" | "path" | "polygon" | "circle" | "trigger" => {
             return Err(SyntaxError::unsupported(format!("type {short}")).at(at));
         }
         "int2vector" => SqlType::Array(Box::new(SqlType::System(SystemType::VectorInt2))),

@@ -17,6 +17,7 @@ use super::json::json_aggregate;
 use super::polymorphic::{is_open, no_element};
 use super::resolve::{Declared, Resolution, call_error, function_error, passed_on, resolve, result_type};
 use super::routine::{self, Fit};
+use super::row::with_fields;
 use super::scope::Scope;
 use super::strict::null_if_strict;
 use super::walk::same;
@@ -180,7 +181,12 @@ impl Binder<'_> {
             }
         };
         match found {
-            Found::BuiltIn(function, args, types) => {
+            Found::BuiltIn(function, mut args, types) => {
+                if functions::json::with_definitions(function.name).is_some()
+                    && let Some((row, _)) = args.first_mut()
+                {
+                    *row = with_fields(row.clone());
+                }
                 if function.returns_set() {
                     if function.result == functions::ResultType::Fixed(SqlType::Record) {
                         let text =

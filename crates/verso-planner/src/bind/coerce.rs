@@ -55,7 +55,7 @@ impl Binder<'_> {
         to: &SqlType,
         kind: CastKind,
     ) -> Result<TypedExpr, SqlError> {
-        if expr.ty == *to || (*to == SqlType::Record && expr.ty.is_row()) {
+        if expr.ty == *to || is_record_of(&expr.ty, to) {
             return Ok(expr);
         }
         if let Some(value) = self.user_cast(&expr, at, to, kind)? {
@@ -124,10 +124,10 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether what a literal means is known only when the statement runs: `today` and the like. In a text that the catalog is to
-    /// keep they mean the moment at which it is given (M1).
+    /// Whether what a literal means is known only when the statement runs: `today` and the like. In a statement that is prepared,
+    /// and in a text that the catalog is to keep, they mean the moment at which it is given (M1).
     fn is_later(&self, text: &str, to: &SqlType) -> bool {
-        to.has_times() && heeds_clock(text) && (self.reads_kept() || !self.is_noted())
+        to.has_times() && heeds_clock(text) && (self.reads_kept() || !self.is_noted() && !self.lasts)
     }
 
     /// An untyped literal's value: read without the modifier, then cast to it, so that `'abc'::varchar(2)` cuts.
@@ -304,6 +304,14 @@ impl Binder<'_> {
             }),
         });
         Ok((casts.collect::<Result<_, _>>()?, common))
+    }
+}
+
+/// Whether the values of a type are those of `record`, or arrays of them.
+fn is_record_of(from: &SqlType, to: &SqlType) -> bool {
+    match (from, to) {
+        (SqlType::Array(from), SqlType::Array(to)) => is_record_of(from, to),
+        (from, to) => *to == SqlType::Record && from.is_row(),
     }
 }
 

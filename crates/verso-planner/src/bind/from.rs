@@ -16,6 +16,7 @@ use verso_catalog::{
 };
 use verso_env::recursion;
 use verso_exec::functions::ArgType;
+use verso_exec::functions::json::with_definitions;
 use verso_exec::functions::records::UNNEST_ROWS;
 use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SetColumns, TypedExpr, With};
 use verso_types::{CastKind, RowType, SqlType, Value};
@@ -28,8 +29,10 @@ use super::context::{Clause, Context};
 use super::lock::{self, Locking, Mark, Wanted};
 use super::null::may_be_null;
 use super::past::refuse_past;
+use super::polymorphic::is_polymorphic;
 use super::resolve::{Resolution, function_error, resolve, result_type};
 use super::rights::{Need, denied};
+use super::row::with_fields;
 use super::sample::no_sample_of;
 use super::scope::{Correlation, Hidden, Scope, ScopeTable};
 use super::table_number::{RowNumber, RowNumbers, numbered};
@@ -717,12 +720,16 @@ impl Binder<'_> {
                     .zip(&to)
                     .map(|((arg, at), to)| self.coerce(arg, at, to, CastKind::Implicit))
                     .collect::<Result<Vec<_>, _>>()?;
-                let (function, args) = searching(function, args)?;
+                let (function, mut args) = searching(function, args)?;
+                let populates = with_definitions(function.name).is_some();
+                if let Some(row) = args.first_mut().filter(|_| populates) {
+                    *row = with_fields(row.clone());
+                }
                 let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
                 let ty = result_type(&function.result, &types);
                 // Of rows without a type the query says the fields, whatever is known of them.
-                let of_array = matches!(types.first(), Some(SqlType::Array(_)));
-                let is_open = |row: &RowType| function.name == "unnest" && of_array && row.of.is_none();
+                let of_array = function.name == "unnest" && matches!(types.first(), Some(SqlType::Array(_)));
+                let is_open = |row: &RowType| (of_array || populates) && row.of.is_none();
                 let ty = match ty {
                     SqlType::Row(row) if is_open(&row) => SqlType::Record,
                     ty => ty,
@@ -756,7 +763,14 @@ impl Binder<'_> {
 impl Binder<'_> {
     /// The columns that a query defines, with what the names of their types mean.
     fn definitions(&self, definitions: &[(Name, SqlType)]) -> Result<Vec<(Name, SqlType)>, SqlError> {
-        definitions.iter().map(|(name, ty)| Ok((name.clone(), self.data_type(ty)?.erased()))).collect()
+        let one = |(name, ty): &(Name, SqlType)| match self.data_type(ty)?.erased() {
+            ty if is_polymorphic(&ty) => {
+                let text = format!("column \"{}\" has pseudo-type {}", name.text, ty.pg_name());
+                Err(SqlError::new("42P16", text))
+            }
+            ty => Ok((name.clone(), ty)),
+        };
+        definitions.iter().map(one).collect()
     }
 }
 
@@ -765,7 +779,7 @@ fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> Result<Plan,
     if let Plan::FunctionScan { call: SetCall::User { function, args }, columns } = plan {
         return defined_routine(function, args, columns, definitions, at);
     }
-    let Plan::FunctionScan { call: SetCall::Builtin { function, mut args }, columns } = plan else {
+    let Plan::FunctionScan { call: SetCall::Builtin { mut function, mut args }, columns } = plan else {
         return match definitions.first() {
             Some((name, _)) => Err(SqlError::unsupported("a column definition list").at(name.at.start)),
             None => Ok(plan),
@@ -785,6 +799,11 @@ fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> Result<Plan,
                 | verso_exec::functions::ResultType::Mixed(_) => {
                     "a column definition list is redundant for a function with OUT parameters"
                 }
+                verso_exec::functions::ResultType::SameAs(0)
+                    if args.first().is_some_and(|row| row.ty.composite().is_some()) =>
+                {
+                    "a column definition list is redundant for a function returning a named composite type"
+                }
                 _ => "a column definition list is only allowed for functions returning \"record\"",
             };
             return Err(SqlError::syntax(text).at(name.at.start));
@@ -801,12 +820,11 @@ fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> Result<Plan,
             let function = &UNNEST_ROWS;
             return Ok(Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns });
         }
-        // `json_populate_record(NULL::record, …)`: the definitions say what is to be populated.
-        let fields = definitions.iter().map(|(name, ty)| (name.text.as_str().into(), ty.clone())).collect();
-        if let Some(row) = args.first_mut().filter(|row| row.ty == SqlType::Record) {
-            row.ty = SqlType::Row(Arc::new(RowType::unnamed(fields)));
-        }
-        return Ok(Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns });
+        let Some(defined) = with_definitions(function.name) else {
+            return Ok(Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns });
+        };
+        function = defined;
+        args.truncate(2);
     }
     let names: Vec<Value> = definitions.iter().map(|(name, _)| Value::text(&name.text)).collect();
     args.push(TypedExpr::literal(Value::Array(names.into()), SqlType::Array(Box::new(SqlType::Text))));

@@ -56,6 +56,7 @@ mod copy;
 mod dml;
 mod domain;
 mod expr;
+mod figures;
 mod file_scan;
 mod from;
 mod generated;
@@ -284,7 +285,7 @@ impl<'c> Binder<'c> {
         Binder { values, ..self }
     }
 
-    /// The same for a plan that is kept when settings change.
+    /// The same for a plan that is kept when settings change and time goes by.
     #[must_use]
     pub fn lasting(self, lasts: bool) -> Binder<'c> {
         Binder { lasts, ..self }

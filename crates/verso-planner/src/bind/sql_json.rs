@@ -26,6 +26,7 @@ use verso_types::{CastKind, SqlType, SystemType, Value, cast_kind};
 use super::Binder;
 use super::context::Context;
 use super::json::named;
+use super::polymorphic::is_polymorphic;
 use super::resolve::shown;
 use crate::errors::{SqlError, sqlstate};
 
@@ -180,6 +181,10 @@ impl Binder<'_> {
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
         }
         let ty = self.data_type(&output.ty)?;
+        if is_polymorphic(&ty) || matches!(ty, SqlType::Record | SqlType::Void) {
+            let text = "returning pseudo-types is not supported in SQL/JSON functions";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
         if let Some(format) = &output.format {
             let base = ty.erased();
             let known = utf8(format);

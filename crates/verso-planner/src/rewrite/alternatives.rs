@@ -8,8 +8,9 @@
 //! A1. There is a partner where one alternative has one, and none where none has. NULL in an alternative is no partner of it.
 //! A2. Of a semi-join what an alternative asks besides its equalities is asked of the right side alone: its keys come once each, so
 //!     that no row on the left is doubled.
-//! A3. The right side is read once for each alternative, which are few. So it is a scan with conditions: what costs more is computed
-//!     once and asked of pairs, and so is what need not have the same rows each time (LIMIT without an order, volatile functions).
+//! A3. The right side is read once for each alternative, which are few. So it is a scan with conditions, or inner joins of such
+//!     where there are some rows on the left: what costs more is computed once and asked of pairs, and so is what need not have the
+//!     same rows each time (LIMIT without an order, volatile functions).
 
 use std::sync::Arc;
 
@@ -72,20 +73,27 @@ pub(super) fn joined(left: Plan, right: &Plan, alternatives: Vec<Alternative>, a
     columns(keep(plan, vec![one]), 0..width)
 }
 
-/// Whether a right side may be read several times (A3).
-pub(super) fn is_scan(right: &Plan) -> bool {
-    let mut part = right;
-    loop {
+/// From so many rows on the left on a join is computed several times: so often each row on the right would be looked at otherwise.
+const ROWS_OF_JOIN: f64 = 16.0;
+
+/// Whether a right side may be read several times for so many rows on the left (A3).
+pub(super) fn may_repeat(right: &Plan, rows: f64) -> bool {
+    let mut open = vec![right];
+    while let Some(part) = open.pop() {
         let asks = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, K::Subquery { .. }));
         if part.exprs().into_iter().any(|expr| asks(expr) || expr.is_volatile() || expr.calls_users()) {
             return false;
         }
-        part = match part {
-            Plan::Filter { input, .. } | Plan::Project { input, .. } => input,
-            Plan::TableScan { .. } | Plan::IndexScan { .. } => return true,
+        match part {
+            Plan::Filter { input, .. } | Plan::Project { input, .. } => open.push(input),
+            Plan::Join { left, right, kind: JoinKind::Inner, .. } if rows >= ROWS_OF_JOIN => {
+                open.extend([&**left, &**right]);
+            }
+            Plan::TableScan { .. } | Plan::IndexScan { .. } => {}
             _ => return false,
-        };
+        }
     }
+    true
 }
 
 /// The alternatives of the one condition that is an OR, of conditions over the `width` columns of the left side and those of the right

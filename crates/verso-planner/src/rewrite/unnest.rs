@@ -85,7 +85,7 @@ impl Rewriter<'_> {
             plan = columns(plan, 0..width);
         }
         for join in joins {
-            plan = join.over(plan);
+            plan = join.over(plan, rows);
         }
         Ok(plan)
     }
@@ -181,7 +181,8 @@ pub(super) struct Grouped {
 }
 
 impl Join {
-    fn over(self, left: Plan) -> Plan {
+    /// The rows of `left`, so many, that have a partner, or none.
+    fn over(self, left: Plan, rows: f64) -> Plan {
         let width = left.output().len();
         let Join { right, conditions, outer, args, anti } = self;
         let (mut equal, mut rest) = (Vec::new(), Vec::new());
@@ -196,7 +197,7 @@ impl Join {
             }
         }
         if equal.is_empty()
-            && alternatives::is_scan(&right)
+            && alternatives::may_repeat(&right, rows)
             && let Some(alternatives) = alternatives::of(&rest, width, anti)
         {
             return alternatives::joined(left, &right, alternatives, anti);

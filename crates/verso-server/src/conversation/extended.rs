@@ -68,6 +68,7 @@ impl Conversation {
     pub(super) fn parse(&mut self, name: &str, sql: &str, types: &[u32]) -> Result<(), SqlError> {
         let types = types.iter().map(|oid| self.session.parameter_type(*oid)).collect::<Result<Vec<_>, _>>();
         let types = types.map_err(|error| self.failed(error))?;
+        self.session.foresee();
         let statement = self.session.prepare(sql, &types)?;
         if name.is_empty() {
             self.prepared.unnamed = Some(statement);

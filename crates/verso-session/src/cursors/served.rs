@@ -42,7 +42,7 @@ fn open(frame: &Frame<'_>, cursor: &Cursor, text: &str, given: Given<'_>) -> Res
     let (parsed, locks) = placed(cursor);
     let types: Vec<Option<SqlType>> = given.types.iter().cloned().map(Some).collect();
     let style = &services.settings.time_zone;
-    let prepared = Prepared::unbound(text.into(), Some(parsed), &types);
+    let prepared = Prepared::unbound(text.into(), Some(parsed), &types).for_others();
     let prepared = Arc::new(prepared.bind(frame.catalog, style, &types, false)?);
     let mut nowhere = Nowhere;
     let mut kept = Kept::new(&mut nowhere, services.memory.keep());

@@ -17,7 +17,7 @@ use verso_types::{CastKind, SqlType, Value};
 
 use super::alter_partitions::reaches_partitions;
 use super::alter_passes;
-use super::composite::refuse_system_name;
+use super::composite::{refuse_pseudo, refuse_system_name};
 use super::create_table::{default_text, identity_column, refuse_identity_of};
 use super::drop::kind_of;
 use super::index::{like_index, named};
@@ -277,6 +277,7 @@ impl Schema<'_> {
             AlterAction::ColumnType { column, ty, using } => {
                 let ty = binder.data_type(ty)?;
                 self.may_use(&ty)?;
+                refuse_pseudo(&column.text, &ty)?;
                 let known = table.column(&column.text).map(|at| &table.columns[at]);
                 if known.is_some_and(|known| known.identity.is_some()) {
                     refuse_identity_of(&ty)?;

@@ -167,10 +167,19 @@ pub(super) fn refuse_system_name(column: &str) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// Whether no stored value is of a type.
+pub(super) fn is_pseudo(ty: &SqlType) -> bool {
+    match ty {
+        SqlType::Array(element) => is_pseudo(element),
+        SqlType::Row(row) => row.of.is_none(),
+        SqlType::Void | SqlType::Record | SqlType::Unknown => true,
+        ty => is_polymorphic(ty),
+    }
+}
+
 /// Refuses columns and fields of a type that no stored value has (42P16).
 pub(super) fn refuse_pseudo(column: &str, ty: &SqlType) -> Result<(), SqlError> {
-    let record = matches!(ty, SqlType::Row(row) if row.of.is_none());
-    if record || matches!(ty, SqlType::Void | SqlType::Record | SqlType::Unknown) || is_polymorphic(ty) {
+    if is_pseudo(ty) {
         let text = format!("column \"{column}\" has pseudo-type {}", ty.pg_name());
         return Err(SqlError::new("42P16", text));
     }

@@ -6,7 +6,7 @@ use verso_catalog::{Identity, NewColumn, NewConstraint, NewConstraintKind, NewTa
 use verso_types::SqlType;
 
 use super::alter_table::{check_compression, check_storage};
-use super::composite::refuse_system_name;
+use super::composite::{refuse_pseudo, refuse_system_name};
 use super::like::{copy_columns, copy_constraints, plain_indexes, statistics_like};
 use super::partition::{divided_by, same_kind};
 use super::sequence::bounds;
@@ -219,6 +219,7 @@ impl Schema<'_> {
     ) -> Result<NewColumn, Failure> {
         let ty = binder.data_type(&column.ty)?;
         self.may_use(&ty)?;
+        refuse_pseudo(&column.name.text, &ty)?;
         if let Some(how) = &column.storage {
             check_storage(&ty, how)?;
         }

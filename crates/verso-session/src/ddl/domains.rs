@@ -7,6 +7,7 @@ use verso_exec::plan::{ExprKind, Plan, TypedExpr};
 use verso_storage::TableLockMode;
 use verso_types::{DomainType, SqlType};
 
+use super::composite::is_pseudo;
 use super::{Schema, text};
 use crate::failure::Failure;
 use verso_parser::syntax::{CreateDomain, DomainAction, DomainCondition, Expr, QualifiedName};
@@ -18,7 +19,7 @@ impl Schema<'_> {
         let binder = self.binder();
         let base = binder.data_type(&create.base)?;
         self.may_use(&base)?;
-        if matches!(base, SqlType::Void | SqlType::Record | SqlType::Row(_) | SqlType::Unknown) {
+        if matches!(base, SqlType::Row(_)) || is_pseudo(&base) {
             let text = format!("\"{}\" is not a valid base type for a domain", base.pg_name());
             return Err(SqlError::new("42804", text).into());
         }

@@ -14,6 +14,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 use verso_types::SqlType;
 
 use super::Schema;
+use super::composite::is_pseudo;
 use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
 
@@ -257,6 +258,12 @@ impl Schema<'_> {
     ) -> Result<(), Failure> {
         let source = self.data_type(source)?.without_modifiers();
         let target = self.data_type(target)?.without_modifiers();
+        for (ty, which) in [(&source, "source"), (&target, "target")] {
+            if is_pseudo(ty) && !matches!(ty, SqlType::Array(_)) {
+                let text = format!("{which} data type {} is a pseudo-type", ty.pg_name());
+                return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
+            }
+        }
         self.may_use(&source)?;
         self.may_use(&target)?;
         self.own_cast(&source, &target)?;

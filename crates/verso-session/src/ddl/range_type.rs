@@ -9,11 +9,11 @@ use verso_catalog::{
 use verso_exec::functions::candidates;
 use verso_types::{OwnRange, RangeType, SqlType};
 
+use super::composite::is_pseudo;
 use super::{Schema, text};
 use crate::catalogs::class_takes;
 use crate::failure::Failure;
 use verso_parser::syntax::{QualifiedName, RangeOption};
-use verso_planner::bind::is_polymorphic;
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Greatest length of a name, in bytes.
@@ -71,8 +71,7 @@ impl Schema<'_> {
     /// Refuses bounds of a type that has no order, or no other place where its values are checked.
     fn check_subtype(&self, subtype: &SqlType, class: Option<&QualifiedName>) -> Result<(), SqlError> {
         let shown = subtype.pg_name();
-        let polymorphic = is_polymorphic(subtype);
-        if polymorphic || matches!(subtype, SqlType::Void | SqlType::Unknown | SqlType::Record) {
+        if is_pseudo(subtype) {
             let text = format!("range subtype cannot be {shown}");
             return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
         }

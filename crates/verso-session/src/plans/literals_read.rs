@@ -1,7 +1,7 @@
 //! The settings under which the literals of a prepared statement were read.
 //!
 //! As in PostgreSQL a literal is read once, when the statement is prepared: `t < '2024-01-01 08:00'` stays the same moment when the
-//! session goes to another zone. A definition that changes something which the statement names has it read anew, under the
+//! session goes to another zone, and `now` is when the statement was prepared. A definition that changes something which the statement names has it read anew, under the
 //! settings of then; so does another search path. Other definitions change nothing.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use verso_exec::plan::{Plan, Statement as Bound};
 use verso_types::TimeStyle;
 
 /// What the literals of a statement were read under.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct LiteralsRead {
     key: NamesKey,
     style: TimeStyle,
@@ -29,7 +29,7 @@ impl LiteralsRead {
         key: NamesKey,
         style: &TimeStyle,
     ) -> LiteralsRead {
-        LiteralsRead { key, style: style.clone(), tables: tables_of(bound), views }
+        LiteralsRead { key, style: style.stopped(), tables: tables_of(bound), views }
     }
 
     /// Under what they are read for this version of the catalog; none where they are read anew.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use verso_catalog::{CatalogSnapshot, ColumnDef, IndexDef, NamesKey, TableDef, is_of_users};
+use verso_catalog::{CatalogSnapshot, ColumnDef, IndexDef, NamesKey, TableDef, ViewDef, is_of_users};
 use verso_exec::memory::Reservation;
 use verso_exec::plan::{ExprKind, Plan, SetColumns, Statement as Bound, TypedExpr};
 use verso_types::{SqlType, TimeStyle};
@@ -53,7 +53,7 @@ pub struct Prepared {
     /// The catalog has made other types of the parameters.
     stale: AtomicBool,
     plan: Mutex<Option<Arc<Planned>>>,
-    /// Of one that a session has prepared.
+    /// Of one that a session has prepared, and of what is around it.
     literals_read: Mutex<Option<LiteralsRead>>,
     /// The values of its parameters may decide about its plan.
     pub(super) varies: AtomicBool,
@@ -190,7 +190,7 @@ impl Prepared {
         if !params.is_empty() {
             self.note_any(&bound, catalog);
         }
-        *self.literals_read.lock() = Some(LiteralsRead::new(&mut bound, views, catalog.key(), time_zone));
+        self.note_read(&mut bound, views, catalog, time_zone);
         let planned = Planned::new(bound, catalog.key(), time_zone).telling(told);
         let columns = planned.returns.then(|| Arc::clone(&planned.columns));
         let (only_reads, row) = (planned.streams, planned.inserts_row());
@@ -322,8 +322,7 @@ impl Prepared {
                 let params = self.params_in(catalog);
                 let binder = Binder::new(catalog, time_zone, &params).lasting(self.lasts);
                 let mut bound = binder.statement(&parsed.statement)?;
-                *self.literals_read.lock() =
-                    Some(LiteralsRead::new(&mut bound, binder.views(), catalog.key(), time_zone));
+                self.note_read(&mut bound, binder.views(), catalog, time_zone);
                 (bound, binder.told())
             }
             Some(literals) => {
@@ -349,6 +348,29 @@ impl Prepared {
             *plan = Some(Arc::clone(&planned));
         }
         Ok(planned)
+    }
+
+    /// Notes under which settings the literals were read that are read once.
+    fn note_read(
+        &self,
+        bound: &mut Bound,
+        views: Vec<Arc<ViewDef>>,
+        catalog: &CatalogSnapshot,
+        style: &TimeStyle,
+    ) {
+        if self.lasts {
+            *self.literals_read.lock() = Some(LiteralsRead::new(bound, views, catalog.key(), style));
+        }
+    }
+
+    /// The same for the statement around another one, whose literals were read when that was prepared.
+    pub(crate) fn around(self, inner: &Prepared) -> Prepared {
+        Prepared { literals_read: Mutex::new(inner.literals_read.lock().clone()), ..self }
+    }
+
+    /// Whether its literals have been read for good.
+    pub(crate) fn has_read_literals(&self) -> bool {
+        self.lasts && self.literals_read.lock().is_some()
     }
 
     /// The settings under which literals are read: those of now, but for one that was prepared under others.

@@ -2,6 +2,7 @@
 //!
 //! 1. A line has the SQLSTATE and the text of the statement as fields of its own.
 //! 2. Of a text the log gets no password: a literal behind the word PASSWORD is left out.
+//! 3. A message of any length takes little room: values of hundreds of megabytes stand in some errors.
 
 use std::borrow::Cow;
 
@@ -11,15 +12,19 @@ use crate::session::in_one_line;
 use crate::settings::{LogLevel, LogSettings, LogVerbosity};
 use verso_planner::errors::{SqlError, Subject};
 
-/// The most characters of a statement's text in a line.
+/// The most characters of a text in a line.
 const TEXT_MAX: usize = 16 << 10;
 
 impl Services {
     /// Logs a message that is no error.
     pub(super) fn log_notice(&self, notice: &Notice, log: LogSettings) {
         let Notice { severity, sqlstate, message, .. } = notice;
-        let message = in_one_line(message);
-        let shown = |text: &'_ Option<String>| text.clone().filter(|_| log.verbosity > LogVerbosity::Terse);
+        let message = cut(message);
+        let message = in_one_line(&message);
+        let shown = |text: &'_ Option<String>| {
+            let text = text.as_deref().filter(|_| log.verbosity > LogVerbosity::Terse);
+            text.map(|text| cut(text).into_owned())
+        };
         let (detail, hint, context) = (shown(&notice.detail), shown(&notice.hint), shown(&notice.context));
         let level = LogLevel::of(severity);
         let statement = (level >= log.statements_from).then(|| self.info.statement.lock().clone());
@@ -56,10 +61,12 @@ impl Services {
             return;
         }
         let more = log.verbosity > LogVerbosity::Terse;
-        let detail = error.detail.as_deref().filter(|_| more);
-        let hint = error.hint.as_deref().filter(|_| more);
-        let context = error.context.as_deref().filter(|_| more);
-        let internal = error.internal.as_deref().filter(|_| more).map(|internal| internal.query.as_str());
+        let shown = |text: Option<&'_ str>| text.filter(|_| more).map(|text| cut(text).into_owned());
+        let detail = shown(error.detail.as_deref());
+        let hint = shown(error.hint.as_deref());
+        let context = shown(error.context.as_deref());
+        let internal = shown(error.internal.as_deref().map(|internal| internal.query.as_str()));
+        let message = cut(&error.message);
         let about = error.subject.as_deref().filter(|_| log.verbosity == LogVerbosity::Verbose);
         let statement = text.filter(|_| log.statements_from <= LogLevel::Error).map(for_log);
         let place = error.position.map(|position| format!(" at character {position}")).unwrap_or_default();
@@ -73,7 +80,7 @@ impl Services {
             about = about.map(named),
             statement = statement.as_deref(),
             "{}{place}",
-            in_one_line(&error.message)
+            in_one_line(&message)
         );
     }
 }
@@ -91,12 +98,17 @@ fn named(subject: &Subject) -> String {
     known.collect::<Vec<_>>().join(", ")
 }
 
-/// A statement's text as the log gets it.
-fn for_log(text: &str) -> Cow<'_, str> {
-    let text = match text.char_indices().nth(TEXT_MAX) {
+/// A text with as many of its characters as the log gets.
+fn cut(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(TEXT_MAX) {
         None => Cow::Borrowed(text),
         Some((end, _)) => Cow::Owned(format!("{} …", &text[..end])),
-    };
+    }
+}
+
+/// A statement's text as the log gets it.
+fn for_log(text: &str) -> Cow<'_, str> {
+    let text = cut(text);
     match without_passwords(&text) {
         Some(shown) => Cow::Owned(shown),
         None => text,

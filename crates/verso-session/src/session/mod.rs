@@ -264,6 +264,7 @@ impl Session {
     /// # Errors
     /// Those of the commit.
     pub fn sync(&mut self) -> Result<(), SqlError> {
+        self.forget_foreseen();
         self.end_series()
     }
 

@@ -199,5 +199,6 @@ fn purposed(prepared: &Prepared, purpose: &ExecutePurpose) -> Result<Option<Prep
     };
     let types: Vec<Option<SqlType>> = prepared.params().iter().cloned().map(Some).collect();
     let parsed = Parsed { statement, at: inner.at, databases: Vec::new() };
-    Ok(Some(Prepared::unbound(Arc::clone(prepared.text()), Some(parsed), &types)))
+    let around = Prepared::unbound(Arc::clone(prepared.text()), Some(parsed), &types);
+    Ok(Some(around.around(prepared)))
 }

@@ -135,6 +135,19 @@ impl Session {
         })
     }
 
+    /// A statement is about to be prepared that may be executed at once: where no transaction is open, what `now` means in its literals
+    /// is when the next one begins. [`Session::forget_foreseen`] tells that none follows.
+    pub fn foresee(&self) {
+        if !self.transaction.is_open() {
+            self.services.clocks.foresee();
+        }
+    }
+
+    /// No execution follows of what was prepared last.
+    pub fn forget_foreseen(&self) {
+        self.services.clocks.forget_foreseen();
+    }
+
     /// Values are read: where no transaction is open, what `now` means in their texts is now.
     pub(super) fn read_outside(&self) {
         if !self.transaction.is_open() {

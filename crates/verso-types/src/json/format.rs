@@ -4,10 +4,29 @@ use std::fmt::Write as _;
 
 use super::{DEPTH_MAX, JsonRef};
 use crate::decimal::write_scaled;
+use crate::error::TypeError;
+use crate::interrupt::text_pieces;
 
 /// Appends a string in quotes, with escapes where JSON wants them.
 pub fn escape_into(text: &str, out: &mut String) {
     out.push('"');
+    escape_part(text, out);
+    out.push('"');
+}
+
+/// As [`escape_into`], for texts of any length.
+///
+/// # Errors
+/// 57014 if it is not wanted any more.
+pub fn escape_long(text: &str, out: &mut String) -> Result<(), TypeError> {
+    out.push('"');
+    text_pieces(text).try_for_each(|piece| piece.map(|piece| escape_part(piece, out)))?;
+    out.push('"');
+    Ok(())
+}
+
+/// Appends a part of a string between quotes.
+fn escape_part(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.find(|c: char| c < ' ' || c == '"' || c == '\\') {
         out.push_str(&rest[..at]);
@@ -28,7 +47,6 @@ pub fn escape_into(text: &str, out: &mut String) {
         rest = &rest[at + 1..];
     }
     out.push_str(rest);
-    out.push('"');
 }
 
 fn scalar_into(value: JsonRef<'_>, out: &mut String) {

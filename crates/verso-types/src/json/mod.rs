@@ -23,7 +23,7 @@ mod view;
 use std::sync::Arc;
 
 pub use compare::{compare, contains, encode_key, hash};
-pub use format::{escape_into, format_into, pretty_into};
+pub use format::{escape_into, escape_long, format_into, pretty_into};
 pub use node::Node;
 pub use scan::{Scanner, Token, elements, fields, validate};
 pub use view::{ArrayRef, JsonRef, ObjectRef};

@@ -1,6 +1,7 @@
 //! Byte strings and UUIDs.
 
 use crate::error::{TypeError, sqlstate};
+use crate::interrupt::Pieces;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
@@ -48,8 +49,9 @@ pub fn parse_bytea(text: &str) -> Result<Vec<u8>, TypeError> {
 fn parse_hex(text: &str) -> Result<Vec<u8>, TypeError> {
     let error = |message: String| Err(TypeError::new(sqlstate::INVALID_PARAMETER_VALUE, message));
     let mut bytes = Vec::with_capacity(text.len() / 2);
-    let mut chars = text.chars();
+    let (mut chars, mut pieces) = (text.chars(), Pieces::default());
     while let Some(first) = chars.next() {
+        pieces.one_more()?;
         // blanks may stand between bytes, not within
         if matches!(first, ' ' | '\n' | '\t' | '\r') {
             continue;
@@ -68,8 +70,9 @@ fn parse_hex(text: &str) -> Result<Vec<u8>, TypeError> {
 
 fn parse_escaped(text: &str) -> Result<Vec<u8>, TypeError> {
     let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
+    let (mut rest, mut pieces) = (text.as_bytes(), Pieces::default());
     while let [first, tail @ ..] = rest {
+        pieces.one_more()?;
         rest = match (first, tail) {
             (b'\\', [b'\\', tail @ ..]) => {
                 bytes.push(b'\\');

@@ -19,7 +19,8 @@ impl DB for Verso {
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
         let word = sql.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
         let plain = ["SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE", "MERGE"].contains(&&*word);
-        let rows = if self.1 && plain && !sql.contains(';') {
+        // What is prepared for good reads `now` when it is prepared.
+        let rows = if self.1 && plain && !sql.contains(';') && !sql.contains("'now'") {
             let statement = self.0.prepare(sql)?;
             if statement.columns().is_none() {
                 return statement.execute(&[]).map(DBOutput::StatementComplete);

@@ -29,6 +29,7 @@ use verso_types::{Array, Batch, SqlType, Value};
 use self::aggregate::{AggregateRun, AggregateWindow};
 use self::frame::FrameSpec;
 use self::partition::{Layout, Partition};
+pub(crate) use self::range::in_range;
 use self::value::{ValueRun, ValueWindow};
 use super::operator::Operator;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, key};

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use verso_types::datetime::{date_to_timestamp, timestamp_plus_interval, timestamptz_plus_interval};
 use verso_types::opaque::timetz::TimeTz;
 use verso_types::value::cmp_f64;
-use verso_types::{Interval, Number, Value, cmp_sql};
+use verso_types::{Interval, Number, TimeStyle, Value, cmp_sql};
 
 use super::super::ExecContext;
 use crate::error::{ExecError, Result};
@@ -27,7 +27,17 @@ pub(super) fn reaches(
     descending: bool,
 ) -> Result<bool> {
     let subtract = step.preceding != descending;
-    let order = order(cx, value, base, &step.offset, subtract)?;
+    in_range(cx.services.time_zone, (value, base, &step.offset), subtract, less)
+}
+
+/// Whether `value` is at most (`less`), or at least, `base` plus the offset, or minus it.
+pub(crate) fn in_range(
+    style: &TimeStyle,
+    (value, base, offset): (&Value, &Value, &Value),
+    subtract: bool,
+    less: bool,
+) -> Result<bool> {
+    let order = order(style, value, base, offset, subtract)?;
     Ok(if less { order.is_le() } else { order.is_ge() })
 }
 
@@ -36,13 +46,7 @@ fn negative() -> ExecError {
 }
 
 /// How `value` compares with `base ± offset`.
-fn order(
-    cx: &ExecContext<'_>,
-    value: &Value,
-    base: &Value,
-    offset: &Value,
-    subtract: bool,
-) -> Result<Ordering> {
+fn order(style: &TimeStyle, value: &Value, base: &Value, offset: &Value, subtract: bool) -> Result<Ordering> {
     // What a sum out of range compares like: every value lies before (after) it.
     let beyond = if subtract { Ordering::Greater } else { Ordering::Less };
     Ok(match (value, base, offset) {
@@ -99,7 +103,7 @@ fn order(
                 return Ok(Ordering::Equal);
             }
             let step = if subtract { offset.checked_neg()? } else { *offset };
-            moments(cx, value, base, step)?.unwrap_or(beyond)
+            moments(style, value, base, step)?.unwrap_or(beyond)
         }
         _ => return Err(ExecError::raised("XX000", "a frame over keys of a type that has no differences")),
     })
@@ -134,7 +138,7 @@ fn is_infinity(value: &Value, negative: bool) -> bool {
 }
 
 /// Dates and times against one moved by an interval; none where the sum is out of range.
-fn moments(cx: &ExecContext<'_>, value: &Value, base: &Value, step: Interval) -> Result<Option<Ordering>> {
+fn moments(style: &TimeStyle, value: &Value, base: &Value, step: Interval) -> Result<Option<Ordering>> {
     Ok(match (value, base) {
         (Value::Date(value), Value::Date(base)) => {
             let (value, base) = (date_to_timestamp(*value)?, date_to_timestamp(*base)?);
@@ -144,7 +148,7 @@ fn moments(cx: &ExecContext<'_>, value: &Value, base: &Value, step: Interval) ->
             timestamp_plus_interval(*base, step).ok().map(|sum| value.cmp(&sum))
         }
         (Value::Timestamptz(value), Value::Timestamptz(base)) => {
-            let sum = timestamptz_plus_interval(*base, step, cx.services.time_zone);
+            let sum = timestamptz_plus_interval(*base, step, style);
             sum.ok().map(|sum| value.cmp(&sum))
         }
         // A time does not wrap around midnight here.

@@ -8,6 +8,7 @@
 
 use std::collections::HashSet;
 
+use verso_types::interrupt::Pieces;
 use verso_types::json::{self, Node};
 use verso_types::text::type_of;
 use verso_types::{Array, Decimal, SqlType, TimeStyle, TypeError, Value, format_text};
@@ -98,10 +99,13 @@ impl Encoder<'_> {
             (Value::Bool(v), _) => out.push_str(if *v { "true" } else { "false" }),
             (Value::Jsonb(v), _) => json::format_into(v.root(), out),
             (Value::Text(v), SqlType::Json) => out.push_str(v),
+            (Value::Text(v), SqlType::Text | SqlType::Varchar(_)) => json::escape_long(v, out)?,
             (Value::Array(array), _) => {
                 let element = element_type(ty).cloned();
+                let mut pieces = Pieces::default();
                 out.push('[');
                 for (n, part) in rows_of(array).iter().enumerate() {
+                    pieces.one_more()?;
                     if n > 0 {
                         out.push_str(between);
                     }
@@ -142,8 +146,9 @@ impl Encoder<'_> {
             (Value::Jsonb(v), _) => Node::Encoded(v.bytes().to_vec()),
             (Value::Text(v), SqlType::Json) => Node::parse(v)?,
             (Value::Array(array), _) => {
-                let mut parts = Vec::new();
+                let (mut parts, mut pieces) = (Vec::new(), Pieces::default());
                 for part in rows_of(array) {
+                    pieces.one_more()?;
                     let ty = match (&part, element_type(ty)) {
                         (Value::Array(_), _) => ty.clone(),
                         (_, Some(element)) => element.clone(),

@@ -130,9 +130,7 @@ pub(super) fn column_value(raw: &str, ty: &SqlType, tz: &TimeStyle) -> Result<Va
             let what = if raw.starts_with('[') { "an array" } else { "a scalar" };
             Err(invalid(format!("cannot call populate_composite on {what}")))
         }
-        SqlType::Record => {
-            Err(TypeError::new("0A000", "a row from JSON in a column is not supported").into())
-        }
+        SqlType::Record => Err(TypeError::new("42809", "record type has not been registered").into()),
         _ => Ok(parse_text(ty, &text, tz)?),
     }
 }
@@ -154,7 +152,7 @@ fn record_of(raw: &str, names: &[Value], types: &[SqlType], tz: &TimeStyle) -> R
 }
 
 /// One record comes as its only value where there is one column.
-fn in_columns(record: Value, types: &[SqlType]) -> Value {
+pub(super) fn in_columns(record: Value, types: &[SqlType]) -> Value {
     match record {
         Value::Record(values) if types.len() == 1 => values.first().cloned().unwrap_or(Value::Null),
         record => record,
@@ -183,18 +181,32 @@ fn to_recordset(cx: &EvalContext<'_>, args: &[Value], _: &[SqlType], types: &[Sq
     let [from, Value::Array(names)] = args else { return Err(unexpected("json_to_recordset", args)) };
     let name = if matches!(from, Value::Jsonb(_)) { "jsonb_to_recordset" } else { "json_to_recordset" };
     let text = text_form(from);
-    let Some(elements) = json::elements(&text)? else {
-        return Err(invalid(format!("cannot call {name} on a non-array")));
+    let _room = room_to_read(cx.services.memory.account, &text, &SqlType::Jsonb)?;
+    let objects = objects(&text, from, name)?;
+    let one = |object: Result<&str>| {
+        Ok(in_columns(record_of(object?, names, types, cx.services.time_zone)?, types))
     };
-    let mut records = Vec::with_capacity(elements.len());
-    for element in elements {
-        if !element.starts_with('{') {
-            return Err(invalid(format!("argument of {name} must be an array of objects")));
-        }
-        let record = record_of(element, names, types, cx.services.time_zone)?;
-        records.push(in_columns(record, types));
-    }
-    rows(cx, records.into_iter().map(Ok))
+    rows(cx, objects.map(one))
+}
+
+/// The objects of an array; what else it has is an error.
+pub(super) fn objects<'t>(
+    text: &'t str,
+    from: &Value,
+    name: &'static str,
+) -> Result<impl Iterator<Item = Result<&'t str>>> {
+    let Some(elements) = json::elements(text)? else {
+        let what = match from {
+            Value::Jsonb(_) => "a non-array",
+            _ if json::fields(text)?.is_some() => "an object",
+            _ => "a scalar",
+        };
+        return Err(invalid(format!("cannot call {name} on {what}")));
+    };
+    Ok(elements.into_iter().map(move |element| match element.trim_start().starts_with('{') {
+        true => Ok(element),
+        false => Err(invalid(format!("argument of {name} must be an array of objects"))),
+    }))
 }
 
 static KEY_JSON: [(&str, SqlType); 2] = [("key", SqlType::Text), ("value", SqlType::Json)];

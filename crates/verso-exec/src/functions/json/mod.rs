@@ -29,6 +29,7 @@ pub use change::SET_SUBSCRIPT;
 pub use construct::{
     BYTES_AS_TEXT, JSON_ARRAY, JSON_OBJECT, JSON_UNIQUE, JSONB_ARRAY, JSONB_OBJECT, TEXT_AS_BYTES,
 };
+pub use populate::with_definitions;
 pub(crate) use query::{Form, Found, Variables, is_about_data};
 pub use table::JSON_TABLE;
 
