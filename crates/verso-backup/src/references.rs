@@ -42,7 +42,7 @@ fn saved(ty: &SqlType) -> SqlType {
         SqlType::Domain(domain) => saved(&domain.base),
         SqlType::Row(row) => {
             let fields = row.fields.iter().map(|(name, ty)| (Arc::clone(name), saved(ty)));
-            SqlType::Row(Arc::new(RowType { of: row.of.clone(), fields: fields.collect() }))
+            SqlType::Row(Arc::new(RowType { of: row.of.clone(), fields: fields.collect(), declared: None }))
         }
         other => other.clone(),
     }

@@ -315,7 +315,7 @@ impl<'m, 's> Maker<'m, 's> {
     }
 
     /// What CREATE STATISTICS has made for a table; what ANALYZE found is found again.
-    fn extended(&mut self, table: &TableDef, of: Option<&Arc<TableDef>>) -> Result<(), BackupError> {
+    fn extended(&mut self, table: &TableDef, of: Option<&TableDef>) -> Result<(), BackupError> {
         let all = self.source.selection.is_all();
         for one in table.extended.iter().filter(|one| all || one.schema == table.schema) {
             let sql = self.ask("pg_get_statisticsobjdef", one.oid)?;

@@ -19,8 +19,8 @@ use super::table::{find_table, relation_kind};
 use super::{refuse_if_needed, sequence_of};
 use crate::catalog::Catalog;
 use crate::definition::{
-    ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, Identity, IndexDef, Oid, SchemaDef, SequenceDef, TableDef,
-    TableOptions,
+    ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, Identity, IndexDef, Oid, SchemaDef, SequenceDef,
+    TableDef, TableOptions,
 };
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewTable, RenamedTexts, TableChange};

@@ -132,14 +132,14 @@ impl Schema<'_> {
                     let text = match (own.identity, &own.default) {
                         (Some(_), _) => format!("{of} is already an identity column"),
                         (None, Some(_)) => format!("{of} already has a default value"),
-                        (None, None) => return self.take_identity(name, &binder.table(whole)?, column),
+                        (None, None) => return self.take_identity(name, &*binder.table(whole)?, column),
                     };
                     return Err(SqlError::new("55000", text).into());
                 }
                 Ok(())
             }
             AlterAction::SetIdentity { column, .. } => {
-                self.take_identity(name, &binder.table(whole)?, column)
+                self.take_identity(name, &*binder.table(whole)?, column)
             }
             AlterAction::DropIdentity { column, .. }
                 if part.column(&column.text).is_some_and(|at| part.columns[at].identity.is_none()) =>

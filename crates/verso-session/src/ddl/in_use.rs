@@ -52,7 +52,7 @@ impl InUse<'_> {
                 })
             }
             Statement::Truncate(truncate) => {
-                truncate.tables.iter().try_for_each(|name| self.named(name, "TRUNCATE"))
+                truncate.tables.iter().try_for_each(|(name, _)| self.named(name, "TRUNCATE"))
             }
             Statement::Cluster(cluster) => {
                 let word = if cluster.full { "VACUUM" } else { "CLUSTER" };

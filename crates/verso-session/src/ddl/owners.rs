@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogError, CollationChange, Object, ObjectKind, Oid, Relation, Rights, StatisticsChange};
+use verso_catalog::{
+    CatalogError, CollationChange, Object, ObjectKind, Oid, Relation, Rights, StatisticsChange,
+};
 
 use super::Schema;
 use crate::client::{CommandTag, tag};

@@ -17,8 +17,8 @@ use std::ops::Range;
 use smallvec::SmallVec;
 use verso_types::{Batch, BytesColumn, Column};
 
-use super::layout::PageLayout;
 use super::copier::Copier;
+use super::layout::PageLayout;
 use super::slice::{ColumnSlice, Variable};
 use super::slots::Slots;
 use super::table::Heap;

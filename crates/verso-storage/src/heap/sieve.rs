@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use verso_types::{Batch, Column, ColumnData, Physical};
 
-use super::layout::{ColumnPlace, PageLayout};
 use super::copier::Copier;
+use super::layout::{ColumnPlace, PageLayout};
 use super::slice::bit;
 use super::slots::Slots;
 use super::value_slot::ValueSlot;

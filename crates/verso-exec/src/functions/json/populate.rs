@@ -47,7 +47,7 @@ fn own_type(values: &[Value]) -> RowType {
         };
         (format!("f{n}").into(), ty)
     };
-    RowType { of: None, fields: values.iter().zip(1u32..).map(field).collect() }
+    RowType::unnamed(values.iter().zip(1u32..).map(field).collect())
 }
 
 /// The row that `base` becomes by an object.
@@ -157,7 +157,7 @@ fn defined_row(
         _ => {
             let field =
                 |(name, ty): (&Value, &SqlType)| (name.as_str().unwrap_or_default().into(), ty.clone());
-            Ok(Arc::new(RowType { of: None, fields: names.iter().zip(columns).map(field).collect() }))
+            Ok(Arc::new(RowType::unnamed(names.iter().zip(columns).map(field).collect())))
         }
     }
 }
