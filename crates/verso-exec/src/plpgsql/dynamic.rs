@@ -9,7 +9,7 @@ use super::checks::{check_strict, check_width};
 use super::embedded::{Taken, in_statement, run_embedded};
 use super::frame::{Frame, check_columns};
 use super::program::Embedded;
-use super::run::as_of_now;
+use super::run::part_of_now;
 use crate::context::{Given, Known, Served};
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
@@ -229,9 +229,9 @@ pub(super) fn execute(
         return text.run_part((&words, 0..words.len()), into, cx, frame);
     };
     for part in before {
-        as_of_now(cx, frame, |cx, frame| text.run_part((&words, part.clone()), None, cx, frame))?;
+        part_of_now(cx, frame, |cx, frame| text.run_part((&words, part.clone()), None, cx, frame))?;
     }
-    as_of_now(cx, frame, |cx, frame| text.run_part((&words, last.clone()), into, cx, frame))
+    part_of_now(cx, frame, |cx, frame| text.run_part((&words, last.clone()), into, cx, frame))
 }
 
 /// `RETURN QUERY EXECUTE`: the rows of all statements of the text.
@@ -239,11 +239,11 @@ pub(super) fn return_execute(text: &Dynamic, cx: &ExecContext<'_>, frame: &mut F
     let words = text.text(cx, frame)?;
     let mut rows = 0;
     for part in cx.services.binding.statements_of(&words)? {
-        rows += as_of_now(cx, frame, |cx, frame| {
+        rows += part_of_now(cx, frame, |cx, frame| {
             let (mut query, params) = match text.bound(&words, part.clone(), false, cx, frame)? {
                 Some(bound) => bound,
                 None => {
-                    let served = text.serve((&words, part), cx, frame)?.yields;
+                    let served = text.serve((&words, part.clone()), cx, frame)?.yields;
                     let served = served.ok_or_else(|| in_statement(no_rows("SELECT INTO"), &words))?;
                     (Embedded::new(&served, cx.executor), Vec::new())
                 }

@@ -165,6 +165,17 @@ impl Sink for Taker<'_, '_> {
     }
 }
 
+/// Whether a statement of a block that may commit, which has failed and was undone, runs once more: what was committed before
+/// keeps the block from being run again, so its statements are, one by one.
+pub(super) fn runs_again(cx: &ExecContext<'_>, error: &ExecError, tries: &mut u32) -> Result<bool> {
+    if cx.ends().is_none() || *tries == RESTARTS_MAX || !error.is_conflict() || !cx.tables()?.restarts() {
+        return Ok(false);
+    }
+    *tries += 1;
+    verso_env::sync::backoff(*tries);
+    Ok(true)
+}
+
 /// Runs a statement in a storage frame of its own (L2) and yields its number of rows.
 pub(super) fn run_embedded(
     statement: &mut Embedded,
@@ -209,15 +220,13 @@ pub(super) fn run_embedded(
                 Err(error) => error,
             };
             cx.tables()?.abort_statement()?;
-            // What was committed before keeps the block from being run again: its statements are, one by one.
-            let ends = match cx.ends() {
-                Some(ends) if tries < RESTARTS_MAX && error.is_conflict() && cx.tables()?.restarts() => ends,
-                _ => break Err((error, false)),
-            };
-            tries += 1;
+            if !runs_again(cx, &error, &mut tries)? {
+                break Err((error, false));
+            }
             taker.forget();
-            verso_env::sync::backoff(tries);
-            if ends.look_anew(true)? {
+            if let Some(ends) = cx.ends()
+                && ends.look_anew(true)?
+            {
                 break Err((error, true));
             }
         }
@@ -225,7 +234,7 @@ pub(super) fn run_embedded(
     let mut result = match result {
         Ok(result) => result,
         Err((error, stale)) => {
-            frame.stale = stale;
+            frame.stale.set(stale);
             return Err(statement.named_in(error));
         }
     };

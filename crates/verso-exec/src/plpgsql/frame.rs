@@ -1,12 +1,13 @@
 //! A call under way: its variables, and what it has returned so far.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use verso_types::{Batch, CastKind, RowType, SqlType, TypeError, Value, cast_kind};
 
-use super::embedded::in_statement;
+use super::embedded::{in_statement, runs_again};
 use super::growing::{Growing, Reads};
 use super::held::Held;
 use super::program::{Embedded, Program, ProgramPool, RowAssignment, slots};
@@ -50,7 +51,7 @@ pub(crate) struct Frame {
     /// An error says which of its statements it is of.
     pub(super) located: bool,
     /// A statement that has just failed was bound to definitions that others have changed since: it is bound and run anew.
-    pub(super) stale: bool,
+    pub(super) stale: Cell<bool>,
     /// The catalog and the settings after the last definitions.
     renewed: Option<Renewed>,
 }
@@ -84,7 +85,7 @@ impl Frame {
             looping: BTreeSet::new(),
             handled: Vec::new(),
             located: false,
-            stale: false,
+            stale: Cell::new(false),
             renewed: None,
         }
     }
@@ -107,7 +108,7 @@ impl Frame {
         let mut eval = cx.eval();
         eval.params = &self.slots;
         if expr.depends_on_view() && !self.function.read_only {
-            return as_statement(cx, || expr.eval_constant(&eval));
+            return as_statement(cx, &self.stale, || expr.eval_constant(&eval));
         }
         expr.eval_constant(&eval)
     }
@@ -473,15 +474,33 @@ impl Frame {
     }
 }
 
-/// Computes a value under a view of its own.
-fn as_statement(cx: &ExecContext<'_>, compute: impl FnOnce() -> Result<Value>) -> Result<Value> {
-    cx.tables()?.begin_statement()?;
-    let value = compute();
-    match value {
-        Ok(_) => cx.tables()?.end_statement()?,
-        Err(_) => cx.tables()?.abort_statement()?,
+/// Computes a value under a view of its own. Where it fails as others have changed what it was bound to, it is `stale`.
+fn as_statement(
+    cx: &ExecContext<'_>,
+    stale: &Cell<bool>,
+    compute: impl Fn() -> Result<Value>,
+) -> Result<Value> {
+    let mut tries = 0;
+    loop {
+        cx.tables()?.begin_statement()?;
+        let error = match compute() {
+            Ok(value) => {
+                cx.tables()?.end_statement()?;
+                return Ok(value);
+            }
+            Err(error) => error,
+        };
+        cx.tables()?.abort_statement()?;
+        if !runs_again(cx, &error, &mut tries)? {
+            return Err(error);
+        }
+        if let Some(ends) = cx.ends()
+            && ends.look_anew(true)?
+        {
+            stale.set(true);
+            return Err(error);
+        }
     }
-    value
 }
 
 /// A row with the columns that are declared: those have to be of the same types, but for modifiers.

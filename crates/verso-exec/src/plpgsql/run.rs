@@ -84,10 +84,11 @@ fn run_located(
     if let Some(site) = cx.calls() {
         site.stands_at(step);
     }
+    frame.stale.set(false);
     match run_step(step, cx, frame) {
         Ok(flow) => Ok(Some(flow)),
         // A statement within this one has said where it stands.
-        Err(_) if std::mem::take(&mut frame.stale) && again && !frame.located => Ok(None),
+        Err(_) if frame.stale.take() && again && !frame.located => Ok(None),
         Err(error) => Err(in_context(error, cx, frame, step)),
     }
 }
@@ -101,6 +102,21 @@ pub(super) fn as_of_now<T>(
     let Some(Renewed { defined, now, programs }) = frame.renewed(cx)? else { return run(cx, frame) };
     let services = Services { time_zone: &now.time_zone, ..*cx.services };
     run(&cx.with_renewed(&now.catalog, &services, (defined, &programs)), frame)
+}
+
+/// The same for one of several statements of a step, which is run again by itself where others have changed what it was bound to.
+pub(super) fn part_of_now<T>(
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+    mut run: impl FnMut(&ExecContext<'_>, &mut Frame) -> Result<T>,
+) -> Result<T> {
+    let mut tries = 0;
+    loop {
+        match as_of_now(cx, frame, &mut run) {
+            Err(_) if frame.stale.take() && tries < RESTARTS_MAX && !frame.located => tries += 1,
+            done => return done,
+        }
+    }
 }
 
 /// Adds the line of the innermost statement, once per call: a statement within this one has said it already.

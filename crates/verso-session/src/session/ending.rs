@@ -207,7 +207,8 @@ impl Session {
         self.services.transaction.set(None);
         self.services.info.transaction_started.store(0, Ordering::Relaxed);
         // A procedure may have set the timeout for its next transactions, and failed.
-        if self.is_timed || self.services.has_ended.get() {
+        let has_ended = self.services.has_ended.replace(false);
+        if self.is_timed || has_ended {
             self.services.info.set_transaction_deadline(None);
         }
         let result = if commit { self.prepare_end(&mut active, ending) } else { Ok(()) };

@@ -91,6 +91,22 @@ fn what_others_take_away_behind_a_commit_is_the_plain_error() {
     assert_eq!(client.value("SELECT count(*) FROM rr"), "3");
 }
 
+/// Statements of one EXECUTE run once each, and expressions that read tables go on as well.
+#[test]
+fn parts_of_a_statement_see_it_too() {
+    let (world, mut client) = prepared_world();
+    let both =
+        "EXECUTE 'INSERT INTO begun VALUES (2); INSERT INTO r (a) VALUES (2); INSERT INTO begun VALUES (3)'";
+    let outcome = beside(&world, "ALTER TABLE r ADD CHECK (a < 100)", both);
+    assert_eq!(outcome.as_deref(), Ok(&["DO".to_string()][..]));
+    assert_eq!(client.value("SELECT string_agg(n::text, ',' ORDER BY n) FROM begun"), "1,2,3");
+    let reads = "IF (SELECT count(*) FROM r WHERE b IS NULL) <> 3 THEN RAISE EXCEPTION 'wrong'; END IF";
+    for definition in ["ALTER TABLE r ALTER b TYPE bigint", "CREATE INDEX ON r (b)"] {
+        client.run("TRUNCATE r; INSERT INTO r VALUES (5), (6)");
+        assert_eq!(beside(&world, definition, reads).as_deref(), Ok(&["DO".to_string()][..]), "{definition}");
+    }
+}
+
 /// A procedure that another one calls, and which does not end its transaction itself, goes on as well.
 #[test]
 fn a_procedure_that_is_called_sees_it_too() {
