@@ -105,7 +105,7 @@ impl SearchPath {
     /// Whether a schema is searched before `pg_catalog`, so that what is in it hides the system's own that takes the same.
     pub fn precedes_system(&self, schema: &str) -> bool {
         let before = self.searched.iter().take_while(|name| ***name != *PG_CATALOG);
-        before.filter(|name| self.temporary.as_ref() != Some(name)).any(|name| **name == *schema)
+        before.filter(|name| self.temporary.as_ref() != Some(*name)).any(|name| **name == *schema)
     }
 
     /// Everything that is searched, in order.

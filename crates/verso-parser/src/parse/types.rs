@@ -95,13 +95,13 @@ impl Cursor<'_> {
         while self.accept_token(&Token::Period) {
             names.push(self.label()?);
         }
-        self.without_database(&mut names, 2, false)?;
-        let mut parts: Vec<String> = names.into_iter().map(|name| name.text).collect();
         // Else it is the operator, behind a cast.
         let copies = self.is_at(1, "type") || self.is_at(1, "rowtype");
         if self.peek() == Token::Mod && copies {
             return Err(SyntaxError::unsupported("%TYPE and %ROWTYPE").at(self.here().start));
         }
+        self.without_database(&mut names, 2, false)?;
+        let mut parts: Vec<String> = names.into_iter().map(|name| name.text).collect();
         if self.peek() == Token::LParen {
             // These are words of the grammar, which knows no modifier behind them.
             let words = ["int", "integer", "smallint", "bigint", "boolean", "real"];

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use verso_catalog::{FunctionDef, FunctionReturn, INFORMATION_SCHEMA, kept};
 use verso_exec::files::FUNCTIONS;
-use verso_exec::functions::{self, ArgType, BuiltinFunction, candidates as functions_named, taking_array};
+use verso_exec::functions::{
+    self, AggregateKind, ArgType, BuiltinFunction, candidates as functions_named, taking_array,
+};
 use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedExpr};
 use verso_types::{CastKind, Derivation, RowType, SqlType, SystemType, Value, cast_kind};
 
@@ -107,7 +109,17 @@ impl Binder<'_> {
             };
             !users.iter().any(hides)
         });
-        users.retain(|(_, takes)| !built_in.contains(takes));
+        // One `max` serves here for what are many elsewhere.
+        let extreme = |takes: &Declared| {
+            let is_extreme = |kind| matches!(kind, AggregateKind::Min | AggregateKind::Max);
+            entries.iter().any(|entry| is_extreme(entry.kind))
+                && matches!(takes.as_slice(), [ArgType::Exact(ty)]
+                    if comparable::has_extremes(ty) && !matches!(ty, SqlType::Varchar(_) | SqlType::Name))
+        };
+        users.retain(|(function, takes)| {
+            let precedes = self.catalog.search_path().precedes_system(&function.schema);
+            !built_in.contains(takes) && (precedes || !extreme(takes))
+        });
         let known = built_in.len();
         built_in.extend(users.iter().map(|(_, takes)| takes.clone()));
         match resolve(&built_in, &types, false) {

@@ -42,7 +42,7 @@ impl Session {
             let text = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::syntax(text));
         }
-        let databases = parsed.as_ref().map_or(&[][..], |parsed| &parsed.databases);
+        let databases = parsed.as_ref().map_or(&[][..], |parsed| &parsed.databases[..]);
         SqlError::check_databases(databases, self.services.database())?;
         self.prepare_parsed(sql.into(), parsed, types, Some(held))
     }
