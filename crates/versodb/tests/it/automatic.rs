@@ -14,7 +14,8 @@ fn counts(client: &mut Connection) -> (i64, i64) {
     (row.get(0).unwrap(), row.get(1).unwrap())
 }
 
-/// With threads and clock of a seed: after a pause, and again after the time of its nap.
+/// With threads and clock of a seed: after a pause, and again after the time of its nap, or sooner where as many rows have changed
+/// as there were.
 #[test]
 fn tables_are_analyzed_after_a_while() {
     for seed in seeds(3) {
@@ -37,15 +38,21 @@ fn tables_are_analyzed_after_a_while() {
             client.execute("INSERT INTO t SELECT generate_series(1, 100)").unwrap();
             wait(5);
             assert_eq!(counts(&mut client), (0, 1));
+            client.execute("INSERT INTO t SELECT generate_series(1, 80)").unwrap();
+            wait(15);
+            assert_eq!(counts(&mut client), (80, 1), "the nap");
+            client.execute("INSERT INTO t SELECT generate_series(1, 20)").unwrap();
+            wait(15);
+            assert_eq!(counts(&mut client), (0, 2), "it has become another table");
             client.execute("INSERT INTO t SELECT generate_series(1, 100)").unwrap();
-            wait(10);
-            assert_eq!(counts(&mut client), (100, 1), "the nap");
+            wait(30);
+            assert_eq!(counts(&mut client), (100, 2), "the nap");
             wait(60);
-            assert_eq!(counts(&mut client), (0, 2));
+            assert_eq!(counts(&mut client), (0, 3));
             background.stop();
             client.execute("INSERT INTO t SELECT generate_series(1, 1000)").unwrap();
             wait(120);
-            assert_eq!(counts(&mut client), (1000, 2), "it has been stopped");
+            assert_eq!(counts(&mut client), (1000, 3), "it has been stopped");
         });
     }
 }
