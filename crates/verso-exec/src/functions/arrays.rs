@@ -8,7 +8,7 @@ use verso_types::{Array, Dimension, SqlType, TypeError, Value, cmp_sql};
 use super::collected::{Rows, elements, rows};
 use super::define::unexpected;
 use super::subscripts::{slice_of, with_element};
-use super::texts::{output, shown};
+use super::texts::{is_named, output, shown};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
@@ -347,7 +347,9 @@ fn array_overlap(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 fn array_to_string(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Value> {
     let [Value::Array(values), Value::Text(separator), null @ ..] = args else { return Ok(Value::Null) };
     let values = match types.first() {
-        Some(SqlType::Array(element)) => shown(cx, values, &vec![(**element).clone(); values.len()]),
+        Some(SqlType::Array(element)) if is_named(element) => {
+            shown(cx, values, &vec![(**element).clone(); values.len()])
+        }
         _ => Cow::Borrowed(&values[..]),
     };
     let null = null.first().and_then(Value::as_str);

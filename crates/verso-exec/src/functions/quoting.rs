@@ -1,5 +1,6 @@
 //! Texts that become SQL: `quote_ident`, `quote_literal`, `quote_nullable`, `format`.
 
+use verso_types::interrupt::text_pieces;
 use verso_types::keyword::quoted;
 use verso_types::text::type_of;
 use verso_types::{SqlType, TypeError, Value, cast};
@@ -17,10 +18,12 @@ const BLANKS: &[u8] = &[b' '; 256];
 
 fn quote_literal(value: &str, out: &mut Bytes<'_>) -> Result<()> {
     out.push(if value.contains('\\') { b"E'" } else { b"'" })?;
-    for part in value.split_inclusive(['\'', '\\']) {
-        out.push(part.as_bytes())?;
-        if let Some(mark @ (b'\'' | b'\\')) = part.as_bytes().last() {
-            out.push(&[*mark])?;
+    for piece in text_pieces(value) {
+        for part in piece?.split_inclusive(['\'', '\\']) {
+            out.push(part.as_bytes())?;
+            if let Some(mark @ (b'\'' | b'\\')) = part.as_bytes().last() {
+                out.push(&[*mark])?;
+            }
         }
     }
     out.push(b"'")
