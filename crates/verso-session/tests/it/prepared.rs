@@ -318,9 +318,13 @@ fn values_as_the_binary_protocol_carries_them() {
     let broken = Value::Array(vec![Value::text("{")].into());
     assert_eq!(client.prepared("SELECT $1::json[]", &[broken]).unwrap_err().sqlstate, "22P02");
     // Numbers of transactions and objects.
-    let number = [Value::Int8(77)];
-    for ty in ["xid", "xid8", "oid", "regclass"] {
-        assert_eq!(client.prepared(&format!("SELECT $1::{ty}"), &number).unwrap()[0], "77", "{ty}");
+    for (ty, number) in [
+        ("xid", Value::Int8(77)),
+        ("xid8", Value::Xid8(77)),
+        ("oid", Value::Int8(77)),
+        ("regclass", Value::Int8(77)),
+    ] {
+        assert_eq!(client.prepared(&format!("SELECT $1::{ty}"), &[number]).unwrap()[0], "77", "{ty}");
     }
     assert_eq!(client.prepared("SELECT $1::xid", &[Value::Int8(-1)]).unwrap_err().sqlstate, "42804");
     // A range type of users.
