@@ -17,7 +17,7 @@ use crate::store::Of;
 use crate::system::row::{
     AclRow, AttributeRow, ClassRow, CollatedRow, ConstraintRow, DefaultAclRow, DefaultRow, DependRow,
     DescriptionRow, IndexRow, InheritsRow, NamespaceRow, Numbered, PartitionedRow, PolicyRow, RewriteRow,
-    StatisticExtRow, StatisticRow, SystemRow, TriggerRow,
+    StatisticExtRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 
 impl Catalog {
@@ -93,7 +93,12 @@ impl Catalog {
             return Ok(());
         }
         let oids: BTreeSet<Oid> = gone.iter().map(|(_, oid)| *oid).collect();
-        self.delete_rows(txn, &oids, |row: &DescriptionRow| gone.contains(&(row.classoid, row.objoid)))?;
+        // Fields of a composite type are columns of its relation, which has the type's number here.
+        let of_type = |row: &DescriptionRow| {
+            row.classoid == ClassRow::TABLE.oid && gone.contains(&(TypeRow::TABLE.oid, row.objoid))
+        };
+        let is_gone = |row: &DescriptionRow| gone.contains(&(row.classoid, row.objoid)) || of_type(row);
+        self.delete_rows(txn, &oids, is_gone)?;
         self.delete_rows(txn, &oids, |row: &AclRow| gone.contains(&(row.classoid, row.objoid)))?;
         self.delete_rows(txn, &oids, |row: &DependRow| gone.contains(&(row.classid, row.objid)))?;
         if gone.iter().any(|(class, _)| *class == NamespaceRow::TABLE.oid) {

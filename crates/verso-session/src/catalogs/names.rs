@@ -31,11 +31,9 @@ impl SessionNames {
         Arc::ptr_eq(&self.catalog, catalog)
     }
 
-    /// Those also that every database has.
-    fn every_role(&self) -> impl Iterator<Item = verso_catalog::Role> {
-        let all = self.catalog.all_roles().filter(|role| role.is_predefined());
-        let predefined: Vec<_> = all.map(|role| verso_catalog::Role::clone(role)).collect();
-        self.roles().into_iter().chain(predefined)
+    /// All roles, those of the running transaction and those that every database has among them.
+    fn every_role(&self) -> impl Iterator<Item = &Arc<verso_catalog::Role>> {
+        self.catalog.all_roles()
     }
 
     fn roles(&self) -> Vec<verso_catalog::Role> {

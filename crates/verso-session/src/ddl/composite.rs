@@ -43,7 +43,9 @@ impl Schema<'_> {
         let known: Vec<(Arc<str>, SqlType)> =
             row.as_declared().map(|(name, ty)| (Arc::clone(name), ty.clone())).collect();
         let mut fields = known.clone();
-        for change in changes {
+        // As in PostgreSQL, what goes is a field that was there before.
+        let goes = |change: &&FieldChange| matches!(change, FieldChange::Drop { .. });
+        for change in changes.iter().filter(goes).chain(changes.iter().filter(|change| !goes(change))) {
             self.change_field(&ty.name, &mut fields, change)?;
         }
         if fields == known {
