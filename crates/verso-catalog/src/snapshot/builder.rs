@@ -183,8 +183,11 @@ impl SnapshotBuilder {
     /// Adds a comment.
     pub(crate) fn add_comment(&mut self, on: (Oid, Oid, i32), text: Arc<str>) -> &mut Self {
         let (catalog, object, column) = on;
-        self.contents.bytes += ENTRY_BYTES + text.len();
-        self.contents.comments.insert((object, catalog, column), text);
+        let on = (object, catalog, column);
+        // Two sessions that comment on the same at once may both leave a row.
+        let before = self.contents.comments.get(&on).map_or(0, |known| ENTRY_BYTES + known.len());
+        self.contents.bytes += ENTRY_BYTES + text.len() - before;
+        self.contents.comments.insert(on, text);
         self
     }
 
