@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -170,6 +171,8 @@ pub struct Terminal {
     known: Rc<RefCell<Known>>,
     keys: Arc<Mutex<Keys>>,
     history: Option<PathBuf>,
+    /// Lines that came with the last one: of a paste, or of a statement from the history.
+    behind: VecDeque<String>,
 }
 
 impl Terminal {
@@ -200,7 +203,18 @@ impl Terminal {
             // The first time there is none.
             let _ = editor.load_history(path);
         }
-        Ok(Terminal { editor, known, keys, history })
+        Ok(Terminal { editor, known, keys, history, behind: VecDeque::new() })
+    }
+
+    /// The next line; several that arrive at once come one after the other, as from a script: a comment ends with its line.
+    fn read_lines(&mut self, prompt: &str) -> std::io::Result<Line> {
+        if let Some(line) = self.behind.pop_front() {
+            return Ok(Line::Text(line));
+        }
+        let read = self.read(prompt)?;
+        let Line::Text(text) = &read else { return Ok(read) };
+        self.behind = text.split('\n').map(|line| line.trim_end_matches('\r').to_owned()).collect();
+        Ok(self.behind.pop_front().map_or(read, Line::Text))
     }
 
     fn read(&mut self, prompt: &str) -> std::io::Result<Line> {
@@ -230,14 +244,14 @@ impl Input for Terminal {
             known.peer = asking.peer.take();
             known.variables = asking.variables.names().map(str::to_owned).collect();
         }
-        let line = self.read(asking.prompt);
+        let line = self.read_lines(asking.prompt);
         *asking.peer = self.known.borrow_mut().peer.take();
         line
     }
 
     fn data_line(&mut self) -> std::io::Result<Line> {
         self.keys.lock().is_data = true;
-        self.read(">> ")
+        self.read_lines(">> ")
     }
 
     fn answer(&mut self, question: &str, hidden: bool) -> std::io::Result<Line> {

@@ -80,6 +80,39 @@ fn tabs_of_a_paste_stay_where_they_are() {
     typed.leave();
 }
 
+/// Lines of a paste with brackets are lines: a comment ends with its own, and so does a command.
+#[test]
+fn several_lines_of_a_paste_run_one_after_the_other() {
+    let world = World::new();
+    let mut typed = Typed::start(&world, &[]);
+    let paste = |lines: &str| format!("\x1b[200~{lines}\x1b[201~\n");
+    typed.send(&paste(
+        "SELECT 40 + 1;\n-- a comment\nSELECT 40 + 2;\nCREATE TABLE p (a int -- key\n, b text\n);",
+    ));
+    typed.until("41\r\n");
+    typed.until("42\r\n");
+    typed.until("CREATE TABLE\r\n");
+    typed.send(&paste("\\set q 50\nSELECT :q + 1;\n\\echo one\nSELECT 50 + 2 AS a \\gx\nSELECT 50 + 3;"));
+    typed.until("51\r\n");
+    typed.until("one\r\n");
+    typed.until("a | 52\r\n");
+    typed.until("53\r\n");
+    typed.send(&paste("COPY p FROM STDIN;\n1\tone\n2\ttwo\n\\.\nSELECT count(*) + 60 FROM p;"));
+    typed.until("COPY 2\r\n");
+    typed.until("62\r\n");
+    assert_eq!(
+        std::fs::read_dir(world.path())
+            .expect("the folder")
+            .filter(|entry| {
+                let name = entry.as_ref().expect("an entry").file_name();
+                !name.to_string_lossy().starts_with("a.verso")
+            })
+            .count(),
+        0
+    );
+    typed.leave();
+}
+
 #[test]
 fn a_tab_completes_keywords_names_settings_and_commands() {
     let world = World::new();
