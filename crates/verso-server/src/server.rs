@@ -306,9 +306,9 @@ impl Server {
 /// Settings are checked at once, not by the first client.
 fn check_defaults(lease: &Lease, config: &Config) -> Result<(), SqlError> {
     let instance = lease.instance();
-    instance.member().cluster().set_defaults(&config.session_defaults);
+    instance.reconfigure(&config.session_defaults)?;
     instance.note_configured();
-    instance.apply_defaults()
+    Ok(())
 }
 
 /// Whether any role of a database has a password.

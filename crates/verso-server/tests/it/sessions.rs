@@ -232,6 +232,30 @@ fn a_client_that_reads_late_hears_why_its_session_ends() {
     assert_eq!((last.kind, last.field('C').as_deref()), ('E', Some("57P01")));
 }
 
+/// As PostgreSQL does on SIGHUP.
+#[test]
+fn a_setting_that_the_configuration_names_no_more_is_the_usual_one() {
+    let world = World::new();
+    let configured = |lines: &[(&str, &str)]| {
+        let session_defaults = lines.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
+        world.server().reload(verso_server::Config { session_defaults, ..verso_server::Config::default() })
+    };
+    let settings = || {
+        let mut client = world.connect();
+        ["sweep_interval", "work_mem", "synchronous_commit"].map(|name| client.value(&format!("SHOW {name}")))
+    };
+    let usual = settings();
+    let lines = [("sweep_interval", "77"), ("work_mem", "7MB"), ("synchronous_commit", "off")];
+    configured(&lines).unwrap();
+    assert_eq!(settings(), ["77", "7MB", "off"]);
+    assert!(configured(&[("sweep_interval", "78"), ("work_mem", "much")]).is_err());
+    world.connect().query("ALTER SYSTEM SET work_mem = '9MB'");
+    configured(&[]).unwrap();
+    assert_eq!(settings(), [usual[0].as_str(), "9MB", usual[2].as_str()]);
+    world.connect().query("ALTER SYSTEM RESET work_mem");
+    assert_eq!(settings(), usual);
+}
+
 #[test]
 fn the_servers_own_settings_are_shown_and_no_statement_changes_them() {
     let world = World::with(|config| config.worker_threads = 3);

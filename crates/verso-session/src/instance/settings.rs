@@ -116,6 +116,27 @@ impl Instance {
         Ok(())
     }
 
+    /// Takes up another configuration of the server; what it says no more is what it is without one.
+    ///
+    /// # Errors
+    /// Those of [`Instance::apply_defaults`]; the configuration stays the one before then.
+    pub fn reconfigure(&self, defaults: &[(String, String)]) -> Result<(), SqlError> {
+        let cluster = self.member.cluster();
+        let before = cluster.defaults();
+        cluster.set_defaults(defaults);
+        if let Err(error) = self.apply_defaults() {
+            cluster.set_defaults(&before);
+            return Err(error);
+        }
+        let kept = self.catalog.database_settings()?;
+        let stands = |name: &String| defaults.iter().chain(&kept).any(|(known, _)| known == name);
+        for (name, _) in before.iter().filter(|(name, _)| !settings::is_of_commits(name) && !stands(name)) {
+            self.set_database(name, None)?;
+            self.fall_back(name)?;
+        }
+        Ok(())
+    }
+
     /// Puts together how commits are written: at once, so that none meets what only one of the settings says.
     fn apply_commits(&self, defaults: &[(String, String)], kept: &[(String, String)]) {
         let mut commit = CommitLevel::default();
