@@ -15,11 +15,23 @@ impl Session {
     /// Opens a transaction if there is none. For a statement that changes nothing and is a transaction of its own, one
     /// that keeps no frames will do.
     pub(super) fn ensure_active_for(&mut self, reads: bool) -> Result<(), SqlError> {
+        self.ensure_active_at(None, reads)
+    }
+
+    /// The same for a statement that, where it is a transaction of its own, needs this level whatever the session's is.
+    pub(super) fn ensure_active_at(
+        &mut self,
+        level: Option<IsolationLevel>,
+        reads: bool,
+    ) -> Result<(), SqlError> {
         if self.transaction.is_open() {
             return Ok(());
         }
         let block = self.transaction.block_of_statement();
-        let modes = Modes::usual(&self.services.settings);
+        let mut modes = Modes::usual(&self.services.settings);
+        if let Some(level) = level.filter(|_| block == Block::Statement) {
+            modes.isolation = level;
+        }
         let mut options = modes.options();
         if reads && block == Block::Statement {
             options.savepoints = false; // there is nothing to undo

@@ -20,7 +20,7 @@ use crate::services::Outgoing;
 use crate::tables::explain_unique;
 use crate::transaction::{Active, Block};
 use crate::views::Views;
-use verso_parser::syntax::Statement;
+use verso_parser::syntax::{IsolationLevel, Statement};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Times a statement of READ COMMITTED is tried again on a new snapshot. Behind these comes one more, with the tables
@@ -48,7 +48,9 @@ impl Session {
         let alone = !self.transaction.is_in_block();
         self.services.may_end.set(alone && matches!(job.statement, Statement::Do(_) | Statement::Call(_)));
         self.services.has_ended.set(false);
-        self.ensure_active_for(job.prepared.is_some_and(Prepared::only_reads))?;
+        // One that lets others go on for long meets what they define meanwhile, and goes on from there.
+        let level = job.statement.stands_alone().map(|_| IsolationLevel::ReadCommitted);
+        self.ensure_active_at(level, job.prepared.is_some_and(Prepared::only_reads))?;
         let Some(active) = self.transaction.active_mut() else {
             return Err(SqlError::internal("no transaction"));
         };
