@@ -79,7 +79,7 @@ impl Estimate<'_> {
         let (Plan::TableScan { table, columns, .. } | Plan::IndexScan { table, columns, .. }) = scan else {
             return None;
         };
-        let table: &Arc<TableDef> = &**table;
+        let table: &Arc<TableDef> = table;
         if table.extended.is_empty() {
             return None;
         }

@@ -19,15 +19,8 @@ fn moments(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Va
         _ => 2,
     };
     // A day beyond all timestamps that is none of infinity is later than they are.
-    let as_other = |value: &Value, from: &SqlType, to: &SqlType| match cast(
-        value,
-        from,
-        &to.without_modifiers(),
-        CastKind::Explicit,
-        cx.services.time_zone,
-    ) {
-        Ok(value) => Some(value),
-        Err(_) => None,
+    let as_other = |value: &Value, from: &SqlType, to: &SqlType| {
+        cast(value, from, &to.without_modifiers(), CastKind::Explicit, cx.services.time_zone).ok()
     };
     let is_late = |other: &Value| matches!(other, Value::Timestamp(i64::MAX) | Value::Timestamptz(i64::MAX));
     let order = if knows(of_a) < knows(of_b) {

@@ -39,10 +39,12 @@ impl Binder<'_> {
             return self.coerce_to_domain(expr, at, to, kind);
         }
         // A row that is written has its parts checked, and one of the type is one.
-        let checks = to.has_constrained_fields()
-            && !expr.ty.same_base(to)
-            && !(matches!(expr.kind, ExprKind::Row(_)) && to.composite().is_some())
-            && !matches!(expr.kind, ExprKind::Literal(Value::Null));
+        let has_checked = match &expr.kind {
+            ExprKind::Row(_) => to.composite().is_some(),
+            ExprKind::Literal(value) => value.is_null(),
+            _ => false,
+        };
+        let checks = to.has_constrained_fields() && !expr.ty.same_base(to) && !has_checked;
         let value = self.coerce_value(expr, at, to, kind)?;
         if checks { self.of_fields(value, to) } else { Ok(value) }
     }

@@ -35,10 +35,6 @@ impl SessionNames {
     fn every_role(&self) -> impl Iterator<Item = &Arc<verso_catalog::Role>> {
         self.catalog.all_roles()
     }
-
-    fn roles(&self) -> Vec<verso_catalog::Role> {
-        self.instance.upgrade().and_then(|instance| instance.roles().ok()).unwrap_or_default()
-    }
 }
 
 /// A name in parts: `schema.name`, each folded unless it is quoted.

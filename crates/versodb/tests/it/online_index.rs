@@ -351,7 +351,7 @@ const ASIDE: [&str; 5] = [
 
 #[test]
 fn rights_and_statistics_that_change_meanwhile_are_in_no_ones_way_at_any_level() {
-    for (seed, level) in seeds(3).into_iter().zip(["repeatable read", "serializable", "read committed"]) {
+    for (seed, level) in seeds(3).zip(["repeatable read", "serializable", "read committed"]) {
         let world = World::new(seed);
         world.run(|env| {
             let database = Arc::new(Database::create(path(), options(env)).unwrap());

@@ -298,7 +298,7 @@ fn common(of: &[Numbered], target: usize, rows_of_table: f64) -> Vec<CommonValue
     let mut groups = groups(&all);
     let rows = of[0].of_rows.len() as f64;
     // Of equally common ones the smaller values first.
-    groups.sort_by(|a, b| b.1.cmp(&a.1));
+    groups.sort_by_key(|group| std::cmp::Reverse(group.1));
     groups.truncate(target);
     // Those that the whole table has about as often as the sample, with an error of a fifth.
     let table = rows_of_table.max(rows);
