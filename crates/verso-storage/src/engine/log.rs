@@ -10,7 +10,7 @@ use crate::wal::{RecordKind, SegmentInfo, WalProgress};
 pub const RESTORE_POINT_BYTES_MAX: usize = 63;
 
 impl Engine {
-    /// How far the log is on disk; see [`Txn::needs`].
+    /// How far the log is on disk; see [`Txn::needs`](crate::Txn::needs).
     pub fn durable(&self) -> Lsn {
         self.shared().core().wal.durable()
     }

@@ -25,7 +25,7 @@ pub struct RestoredVersions {
 }
 
 impl RestoredVersions {
-    /// Takes in a [`RecordKind::VERSION_RANGE`] record.
+    /// Takes in a [`RecordKind::VERSION_RANGE`](crate::wal::RecordKind::VERSION_RANGE) record.
     ///
     /// # Errors
     /// A flaw for junk.
