@@ -1,7 +1,7 @@
 //! Constraints that are checked at commit: SET CONSTRAINTS, and the checks themselves.
 //!
-//! 1. SET CONSTRAINTS lasts until the transaction ends or goes back to a savepoint before it. As that may bring back what
-//!    it has found in order, the commit looks at everything again.
+//! 1. SET CONSTRAINTS lasts until the transaction ends or goes back to a savepoint before it. What that brings back which it
+//!    had found in order waits for the commit again.
 
 use std::sync::Arc;
 

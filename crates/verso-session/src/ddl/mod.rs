@@ -99,7 +99,8 @@ pub(crate) fn define(
     binder: &Binder<'_>,
     statement: &Statement,
 ) -> Result<CommandTag, Failure> {
-    in_use::refuse_used(frame, statement)?;
+    let pending = in_use::pending(frame)?;
+    in_use::refuse_used(frame, statement, &pending)?;
     // What the sorting of an index holds.
     let mut held = frame.services.memory.lend().account.reserve("CREATE INDEX", u64::MAX);
     let gauge = move |bytes| {
@@ -125,6 +126,7 @@ pub(crate) fn define(
     frame.txn.borrow_mut().set_gauge(Some(Box::new(gauge)));
     let concerned = reservable::Concerned::of(frame.catalog, statement);
     let result = Schema { frame }.define_somewhere(binder, statement);
+    let result = result.and_then(|tag| in_use::refuse_dropped(frame, &pending).map(|()| tag));
     temporary::note_touched(frame);
     let result = result.and_then(|tag| concerned.check(frame).map(|()| tag));
     frame.txn.borrow_mut().set_gauge(None);

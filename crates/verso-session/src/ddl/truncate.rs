@@ -6,6 +6,7 @@ use verso_catalog::{Object, Rights, TableDef};
 use verso_exec::exec::{TriggerEvent, fire_statement};
 
 use super::Schema;
+use super::in_use::refuse_emptied;
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
@@ -56,6 +57,7 @@ impl Schema<'_> {
                 }
                 self.skip(format!("truncate cascades to table \"{}\"", other.name));
                 self.needs(Object::Relation(other.oid), Rights::TRUNCATE, "table", &other.name)?;
+                refuse_emptied(self.frame, &other)?;
                 tables.push(other);
             }
         }

@@ -1,14 +1,14 @@
 //! What a transaction puts off to its commit: keys of foreign keys, unique indexes.
 //!
-//! 1. A deferred foreign key keeps the keys concerned, each once; at commit each is looked at as things then stand, so a
-//!    key noted by what was rolled back since does no harm.
+//! 1. A deferred foreign key keeps the keys concerned, each once; at commit each is looked at as things then stand. What came
+//!    behind a savepoint goes with it, and what was checked since (SET CONSTRAINTS … IMMEDIATE) waits again.
 //! 2. Keys are held in memory, charged to the account of the first statement that noted some: all of them may take what a
 //!    statement may.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use verso_catalog::{ConstraintDef, IndexDef, Oid, TriggerDef};
+use verso_catalog::{ConstraintDef, ConstraintKind, IndexDef, Oid, TriggerDef};
 use verso_exec::error::Result;
 use verso_exec::exec::{DeferredEvent, key_bytes};
 use verso_exec::memory::{Memory, Reservation};
@@ -31,8 +31,11 @@ pub(crate) struct ConstraintModes {
 pub(crate) struct Deferred {
     /// Whether constraints are put off.
     pub(crate) modes: ConstraintModes,
+    /// The keys that wait.
     seen: HashSet<(Oid, Vec<u8>)>,
-    keys: Vec<(Arc<ConstraintDef>, Vec<Value>, bool)>,
+    keys: Vec<NotedKey>,
+    /// Those that were checked, by their places, in the order in which they were.
+    checked: Vec<usize>,
     held: Option<Reservation>,
     /// Triggers that fire at commit.
     pub(crate) events: super::events::Events,
@@ -43,11 +46,44 @@ pub(crate) struct Deferred {
     marks: Marks<Place>,
 }
 
+/// A key of a foreign key; one that was checked stays, for going back to a savepoint before that makes it wait again.
+#[derive(Debug)]
+struct NotedKey {
+    constraint: Arc<ConstraintDef>,
+    key: Vec<Value>,
+    /// It went; otherwise a row with it came.
+    referenced: bool,
+    waits: bool,
+}
+
+impl NotedKey {
+    /// By what it is told from others.
+    fn identity(&self) -> (Oid, Vec<u8>) {
+        identity(&self.constraint, &self.key, self.referenced)
+    }
+
+    /// The table where the change was made.
+    fn table(&self) -> Oid {
+        match &self.constraint.kind {
+            ConstraintKind::Foreign(key) if self.referenced => key.referenced,
+            _ => self.constraint.table,
+        }
+    }
+}
+
+fn identity(constraint: &ConstraintDef, key: &[Value], referenced: bool) -> (Oid, Vec<u8>) {
+    let mut bytes = vec![u8::from(referenced)];
+    encode_row(key, &mut bytes);
+    (constraint.oid, bytes)
+}
+
 /// How much was put off at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     events: super::events::Place,
     reserved: usize,
+    keys: usize,
+    checked: usize,
 }
 
 impl ConstraintModes {
@@ -85,13 +121,29 @@ impl Deferred {
 
     /// How much is put off.
     pub(crate) fn place(&self) -> Place {
-        Place { events: self.events.place(), reserved: self.reserved.place() }
+        let (keys, checked) = (self.keys.len(), self.checked.len());
+        Place { events: self.events.place(), reserved: self.reserved.place(), keys, checked }
     }
 
-    /// Forgets what was put off since; triggers that have fired since wait again.
+    /// Forgets what was put off since; triggers that have fired since, and keys that were checked, wait again.
     pub(crate) fn go_back(&mut self, place: Place) {
         self.events.go_back(place.events);
         self.reserved.go_back(place.reserved);
+        for gone in self.keys.drain(place.keys.min(self.keys.len())..) {
+            self.seen.remove(&gone.identity());
+        }
+        for at in self.checked.drain(place.checked.min(self.checked.len())..) {
+            if let Some(known) = self.keys.get_mut(at) {
+                known.waits = true;
+                self.seen.insert(known.identity());
+            }
+        }
+    }
+
+    /// The tables with changes of which something waits for the commit.
+    pub(crate) fn waiting(&self) -> Vec<Oid> {
+        let keys = self.keys.iter().filter(|key| key.waits).map(NotedKey::table);
+        keys.chain(self.events.waiting()).collect()
     }
 
     /// A savepoint of a handler.
@@ -127,9 +179,7 @@ impl Deferred {
         referenced: bool,
         memory: Memory<'_>,
     ) -> Result<()> {
-        let mut bytes = vec![u8::from(referenced)];
-        encode_row(key, &mut bytes);
-        let place = (constraint.oid, bytes);
+        let place = identity(constraint, key, referenced);
         if self.seen.contains(&place) {
             return Ok(());
         }
@@ -138,7 +188,8 @@ impl Deferred {
             .get_or_insert_with(|| memory.account.reserve("foreign keys deferred to the commit", u64::MAX));
         held.add(key_bytes(key) + size_of_val(&place) as u64)?;
         self.seen.insert(place);
-        self.keys.push((Arc::clone(constraint), key.to_vec(), referenced));
+        let (constraint, key) = (Arc::clone(constraint), key.to_vec());
+        self.keys.push(NotedKey { constraint, key, referenced, waits: true });
         Ok(())
     }
 
@@ -149,15 +200,28 @@ impl Deferred {
 
     /// Whether there is something to check at commit.
     pub(crate) fn has_checks(&self) -> bool {
-        !self.keys.is_empty() || self.unique || !self.events.is_empty()
+        self.keys.iter().any(|key| key.waits) || self.unique || !self.events.is_empty()
     }
 
-    /// At commit all keys, before only those of constraints that are not deferred any more, which stay.
+    /// At commit all keys that wait, before only those of constraints that are not deferred any more: they count as checked.
     pub(crate) fn due(&mut self, commit: bool) -> Vec<(Arc<ConstraintDef>, Vec<Value>, bool)> {
+        let mut keys = std::mem::take(&mut self.keys);
         if commit {
             self.seen = HashSet::new();
-            return std::mem::take(&mut self.keys);
+            self.checked = Vec::new();
+            let waiting = keys.into_iter().filter(|key| key.waits);
+            return waiting.map(|noted| (noted.constraint, noted.key, noted.referenced)).collect();
         }
-        self.keys.iter().filter(|(constraint, ..)| !self.is_deferred(constraint)).cloned().collect()
+        let mut due = Vec::new();
+        for (at, noted) in keys.iter_mut().enumerate() {
+            if noted.waits && !self.is_deferred(&noted.constraint) {
+                noted.waits = false;
+                self.checked.push(at);
+                self.seen.remove(&noted.identity());
+                due.push((Arc::clone(&noted.constraint), noted.key.clone(), noted.referenced));
+            }
+        }
+        self.keys = keys;
+        due
     }
 }

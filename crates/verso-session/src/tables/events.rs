@@ -61,6 +61,11 @@ impl Events {
         self.list.iter().all(|noted| !noted.waits)
     }
 
+    /// The tables of the events that wait.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = Oid> {
+        self.list.iter().filter(|noted| noted.waits).map(|noted| noted.event.trigger.table)
+    }
+
     /// Forgets what came behind a place; what has fired since waits again.
     pub(crate) fn go_back(&mut self, place: Place) {
         for at in self.fired.drain(place.fired.min(self.fired.len())..) {

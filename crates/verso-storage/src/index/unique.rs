@@ -376,6 +376,22 @@ pub(crate) fn check_due(txn: &mut Txn, depth: Option<usize>, checked: Checked) -
     failed.map_or(Ok(()), Err)
 }
 
+/// The indexes with keys that wait for the end of the transaction, and still are those of their records.
+pub(crate) fn indexes_due(txn: &Txn) -> Result<Vec<ObjectId>, StorageError> {
+    let mut found = Vec::new();
+    for due in txn.unique.due.iter().filter(|due| due.depth.is_none()) {
+        let index = due.index.object();
+        if found.contains(&index) || txn.unique.is_dropped(index) {
+            continue;
+        }
+        let its = holder(&txn.shared, &due.heap, &due.index, &due.key, due.record, txn.id)?;
+        if matches!(its, Holder::Current) {
+            found.push(index);
+        }
+    }
+    Ok(found)
+}
+
 /// Checks records that have met others under exclusion constraints, in the order of their keys: what was checked is settled for
 /// those behind it (XC2). Gives back those that stay due if they are checked so far only.
 fn check_excluding(

@@ -554,6 +554,14 @@ impl Txn {
         self.unique.note_drop(object, frames);
     }
 
+    /// The unique indexes that have got keys which are to be checked at the end of the transaction: others have had them.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn unique_due(&self) -> Result<Vec<ObjectId>, StorageError> {
+        if self.unique.is_empty() { Ok(Vec::new()) } else { unique::indexes_due(self) }
+    }
+
     /// Checks the keys that deferred constraints have left unchecked.
     ///
     /// # Errors
