@@ -159,8 +159,13 @@ impl Session {
             let reason = self.services.info.reason().error();
             (error.sqlstate, error.message) = (reason.sqlstate, reason.message);
         }
+        let kept = self.services.settings.take_kept();
         self.services.forget_asked();
         self.fail_transaction();
+        // What transactions of the statement have set that had committed stays; it was accepted then.
+        for change in &kept {
+            let _ = self.change(change, false);
+        }
         if self.services.info.ending().is_some() {
             self.abandon();
         }

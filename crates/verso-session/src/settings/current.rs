@@ -283,6 +283,12 @@ impl SessionSettings {
         self.asked.take()
     }
 
+    /// What transactions that have committed within the statement have asked for, once: the statement has failed since.
+    pub(crate) fn take_kept(&self) -> Vec<Change> {
+        let Some(Asked { changes, kept, .. }) = self.asked.take() else { return Vec::new() };
+        changes.into_iter().take(kept).map(|(change, _)| change).collect()
+    }
+
     /// What sorting an index may use: what a function's definition says of it counts, too.
     pub(crate) fn job_memory_bytes(&self) -> u64 {
         let asked = self.asked.borrow();
