@@ -20,6 +20,7 @@ mod action;
 use std::sync::Arc;
 
 use verso_catalog::{PolicyFor, Relation, TableDef};
+use verso_exec::exec::{TriggerEvent, triggers_change_rows};
 use verso_exec::plan::{
     Check, CheckOf, ExprKind as K, JoinKind, Merge, OutputColumn, Plan, RECORD_COLUMN, Returning, TypedExpr,
 };
@@ -75,22 +76,23 @@ impl Binder<'_> {
         let mut found = found(joined, &table, &scope, &whens);
         let mut actions: Vec<Action> = whens.into_iter().filter_map(|when| when.action).collect();
         let width = scope.columns.len();
-        let values = actions.iter_mut().enumerate().flat_map(|(number, action)| action.take(number));
-        let given = width + found.add(width, values.collect());
-        let mut first = width;
-        for action in &mut actions {
-            action.first = first;
-            first += action.count;
-        }
         let bound = self.returning_of(
             &merge.returning,
             &source_first(&scope, target.visible.len()),
             &changed.seen,
             true,
         )?;
-        let mut returned: Vec<Option<Returning>> = Vec::new();
         // What queries in RETURNING read of the table is what it was.
         let early = bound.as_ref().filter(|bound| depends(bound.exprs(), &table, true));
+        let late = early.is_none() && draws_late(&table, &actions);
+        let values = actions.iter_mut().enumerate().flat_map(|(number, action)| action.take(number, late));
+        let given = width + found.add(width, values.collect());
+        let mut first = width;
+        for action in &mut actions {
+            action.first = first;
+            first += action.count;
+        }
+        let mut returned: Vec<Option<Returning>> = Vec::new();
         let read = match early {
             Some(bound) => given + found.add(given, returned_early(bound, &actions)),
             None => given,
@@ -233,6 +235,14 @@ impl Found {
         self.plan = project(input, exprs);
         count
     }
+}
+
+/// Whether numbers of sequences are drawn for each row that is added behind the triggers of the one before, which may look at
+/// them. Where rows that are updated get some, too, all are drawn in the order of the rows.
+fn draws_late(table: &Arc<TableDef>, actions: &[Action]) -> bool {
+    let fires = |table: &TableDef| triggers_change_rows(table, TriggerEvent::Insert);
+    (fires(table) || table.leaves().iter().any(|leaf| fires(leaf)))
+        && !actions.iter().any(Action::updates_volatile)
 }
 
 /// A value that depends on the action: NULL for those not named.

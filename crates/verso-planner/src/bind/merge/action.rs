@@ -36,6 +36,8 @@ pub(super) struct Action {
     named: usize,
     /// Away once they are columns of the query.
     values: Vec<TypedExpr>,
+    /// Those of a row that is added which are computed when it is: each in its place.
+    late: Vec<Option<TypedExpr>>,
     /// Where these columns are, and how many.
     pub(super) first: usize,
     pub(super) count: usize,
@@ -51,7 +53,8 @@ enum Kind {
 
 impl Action {
     fn new(kind: Kind, values: Vec<TypedExpr>) -> Action {
-        Action { kind, given: values.len(), named: values.len(), count: values.len(), values, first: 0 }
+        let count = values.len();
+        Action { kind, given: count, named: count, count, values, late: Vec::new(), first: 0 }
     }
 
     /// What policies demand of the row that it changes.
@@ -84,10 +87,27 @@ impl Action {
         }
     }
 
-    /// The values, to be computed with the rows.
-    pub(super) fn take(&mut self, number: usize) -> Vec<ByAction> {
-        let values = std::mem::take(&mut self.values).into_iter();
-        values.map(|value| ByAction { ty: value.ty.clone(), by_action: vec![(number, value)] }).collect()
+    /// The values, to be computed with the rows; those of an INSERT that draw something when the row is added, if `late`.
+    pub(super) fn take(&mut self, number: usize, late: bool) -> Vec<ByAction> {
+        let adds = matches!(self.kind, Kind::Insert(_));
+        let mut values = std::mem::take(&mut self.values);
+        if late && adds {
+            let put_off = |value: &mut TypedExpr| {
+                value.is_volatile_by_itself().then(|| {
+                    let null = TypedExpr::null(value.ty.clone());
+                    std::mem::replace(value, null)
+                })
+            };
+            self.late = values.iter_mut().map(put_off).collect();
+        }
+        let by_action =
+            |value: TypedExpr| ByAction { ty: value.ty.clone(), by_action: vec![(number, value)] };
+        values.into_iter().map(by_action).collect()
+    }
+
+    /// Whether it is an UPDATE whose values are others each time.
+    pub(super) fn updates_volatile(&self) -> bool {
+        matches!(self.kind, Kind::Update(_)) && self.values.iter().any(TypedExpr::is_volatile)
     }
 
     fn name(&self) -> &'static str {
@@ -292,7 +312,9 @@ impl Binder<'_> {
                 })
             }
             Kind::Insert(given) => {
-                let values = all.into_iter().map(value).collect();
+                let mut late = action.late.into_iter();
+                let values =
+                    all.into_iter().map(|n| late.next().flatten().unwrap_or_else(|| value(n))).collect();
                 let source = Plan::External { columns: output[..read].to_vec() };
                 let mut rules = changed.rules(self)?;
                 rules.set = names_of(&changed.table, given.iter());
