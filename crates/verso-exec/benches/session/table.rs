@@ -142,6 +142,9 @@ impl References for Doubles {
     fn hold_key(&self, _: &TableDef, _: &IndexDef, _: &[u8]) -> Result<bool> {
         nothing()
     }
+    fn saw_key(&self, _: &TableDef, _: &IndexDef, _: &[u8]) -> Result<bool> {
+        nothing()
+    }
     fn exists_beyond_snapshot(
         &self,
         _: &TableDef,

@@ -194,6 +194,9 @@ pub trait References {
     /// Whether a row with this key of a unique index is there, whoever committed it when; it then stays until the end of
     /// the transaction (KEY SHARE).
     fn hold_key(&self, table: &TableDef, index: &IndexDef, key: &[u8]) -> Result<bool>;
+    /// Whether the transaction's snapshot has a row with this key of a unique index; at levels whose statements have one each it
+    /// tells nothing, and that is no.
+    fn saw_key(&self, table: &TableDef, index: &IndexDef, key: &[u8]) -> Result<bool>;
     /// The periods of the rows of a key WITHOUT OVERLAPS whose other columns have the key `prefix`, and which overlap a period,
     /// whoever committed them when; these rows then stay until the end of the transaction (KEY SHARE).
     fn hold_periods(

@@ -192,6 +192,9 @@ impl References for MemoryTables {
     fn hold_key(&self, table: &TableDef, _: &IndexDef, _: &[u8]) -> Result<bool> {
         by_scan_only(table)
     }
+    fn saw_key(&self, _: &TableDef, _: &IndexDef, _: &[u8]) -> Result<bool> {
+        Ok(false)
+    }
     fn exists_beyond_snapshot(
         &self,
         _: &TableDef,

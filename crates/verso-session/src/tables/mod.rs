@@ -527,6 +527,10 @@ impl References for EngineTables<'_> {
         self.lock_key(table, index, wanted)
     }
 
+    fn saw_key(&self, table: &TableDef, index: &IndexDef, key: &[u8]) -> Result<bool> {
+        self.snapshot_has_key(table, index, key)
+    }
+
     fn hold_periods(
         &self,
         table: &TableDef,

@@ -52,6 +52,22 @@ impl EngineTables<'_> {
         Ok(false)
     }
 
+    /// Whether the snapshot that all statements of the transaction have has a row with a key.
+    pub(super) fn snapshot_has_key(&self, table: &TableDef, index: &IndexDef, key: &[u8]) -> Result<bool> {
+        if self.txn.borrow().isolation().by_statement() {
+            return Ok(false);
+        }
+        let ranges = vec![KeyRange::prefix(key)];
+        let mut scan = Rows::Index(Ranges::open(self, &self.txn.borrow(), table, index, ranges, false, &[])?);
+        let mut rows = ScanBatch::default();
+        while scan.next(&mut rows)? {
+            if !rows.records.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Locks the records of a temporal key that overlap a period, in their newest versions, so that they stay; their periods.
     pub(super) fn lock_periods(
         &self,

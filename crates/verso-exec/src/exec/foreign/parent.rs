@@ -97,27 +97,52 @@ impl Parent {
     /// Whether the key is there; it then stays.
     pub(super) fn has(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
         if self.table.partitioned.is_some() {
-            let mut part = self.of_partition(cx, key)?;
-            while let Some(inner) = part.take_if(|part| part.table.partitioned.is_some()) {
-                part = inner.of_partition(cx, key)?;
-            }
+            let part = self.leaf(cx, key)?;
             return part.map_or(Ok(false), |part| part.has_here(cx, key));
         }
         self.has_here(cx, key)
     }
 
-    /// The same of a table that has rows itself.
-    fn has_here(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
+    /// The partition with rows that a key belongs to.
+    fn leaf(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<Option<Parent>> {
+        let mut part = self.of_partition(cx, key)?;
+        while let Some(inner) = part.take_if(|part| part.table.partitioned.is_some()) {
+            part = inner.of_partition(cx, key)?;
+        }
+        Ok(part)
+    }
+
+    /// The key as that of the index, but for its period; none that can have no row.
+    fn encoded(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<Option<Vec<u8>>> {
         let (parts, types) = key_parts(&self.table, &self.index);
         let mut bytes = Vec::new();
         let equal = parts.len() - usize::from(self.period);
         for ((part, ty), (at, from)) in parts.iter().zip(&types).zip(&self.parts).take(equal) {
-            let Some(value) = comparable(cx, &key[*at], from, ty)? else { return Ok(false) };
+            let Some(value) = comparable(cx, &key[*at], from, ty)? else { return Ok(None) };
             let from = if from.same_base(ty) || from.is_integer() { from } else { ty };
             if !encode(part, ty, &value, from, &mut bytes)? {
-                return Ok(false);
+                return Ok(None);
             }
         }
+        Ok(Some(bytes))
+    }
+
+    /// Whether the transaction's snapshot has the key, which others have taken away since.
+    fn was_there(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
+        if self.period {
+            return Ok(false);
+        }
+        if self.table.partitioned.is_some() {
+            let part = self.leaf(cx, key)?;
+            return part.map_or(Ok(false), |part| part.was_there(cx, key));
+        }
+        let Some(bytes) = self.encoded(cx, key)? else { return Ok(false) };
+        cx.tables()?.saw_key(&self.table, &self.index, &bytes)
+    }
+
+    /// The same of a table that has rows itself.
+    fn has_here(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
+        let Some(bytes) = self.encoded(cx, key)? else { return Ok(false) };
         let Some((place, _)) = self.parts.last().filter(|_| self.period) else {
             return cx.tables()?.hold_key(&self.table, &self.index, &bytes);
         };
@@ -127,6 +152,8 @@ impl Parent {
         Ok(!covered.is_empty() && contains(&covered, ranges_of(period)))
     }
 
+    /// The error of a key that is not there: one that the transaction sees all the same has gone since (40001).
+    #[cold]
     pub(super) fn absent(
         &self,
         cx: &ExecContext<'_>,
@@ -134,6 +161,13 @@ impl Parent {
         constraint: &ConstraintDef,
         key: &[Value],
     ) -> ExecError {
+        match self.was_there(cx, key) {
+            Ok(false) => {}
+            Ok(true) => {
+                return ExecError::raised("40001", "could not serialize access due to concurrent update");
+            }
+            Err(error) => return error,
+        }
         let key = key_text(cx, child, &self.own, key);
         missing(child, constraint, format!("{key} is not present in table \"{}\".", self.table.name))
     }
