@@ -217,10 +217,11 @@ impl BuiltInTrigger {
 
 impl TriggerDef {
     /// The statement that makes the trigger, as `pg_get_triggerdef` shows it; `qualified` shows the table with its schema,
-    /// and `pretty` leaves out parentheses. The condition stands as it was given; the function with its schema unless its name alone finds it.
+    /// and `pretty` leaves out parentheses; `other` is the name of the table behind FROM. The condition stands as it was given; the function with its schema unless its name alone finds it.
     pub fn sql(
         &self,
         table: &TableDef,
+        other: Option<&str>,
         function: Option<(&FunctionDef, bool)>,
         (qualified, pretty): (bool, bool),
     ) -> String {
@@ -242,6 +243,10 @@ impl TriggerDef {
             text.push('.');
         }
         text.push_str(&quoted(&table.name));
+        if let Some(other) = other {
+            text.push_str(" FROM ");
+            text.push_str(other);
+        }
         if self.constraint {
             text.push_str(if self.deferrable { " DEFERRABLE" } else { " NOT DEFERRABLE" });
             text.push_str(if self.initially_deferred {

@@ -58,7 +58,7 @@ pub(super) fn create_trigger(cursor: &mut Cursor<'_>, or_replace: bool) -> Resul
     if constraint {
         deferral(cursor, &mut trigger)?;
     }
-    if cursor.accept(&["referencing"]) {
+    if !constraint && cursor.accept(&["referencing"]) {
         while transition(cursor, &mut trigger)? {}
     }
     if cursor.accept(&["for"]) {
@@ -129,7 +129,8 @@ fn event(cursor: &mut Cursor<'_>, trigger: &mut CreateTrigger) -> Result<(), Syn
         _ => return Err(cursor.unexpected()),
     };
     if std::mem::replace(flag, true) {
-        return Err(SyntaxError::syntax("duplicate trigger events specified").at(start));
+        let text = format!("duplicate trigger events specified at or near \"{}\"", cursor.written());
+        return Err(SyntaxError::syntax(text).at(start));
     }
     cursor.advance();
     if word == "update" && cursor.accept(&["of"]) {

@@ -7,6 +7,7 @@ use verso_planner::deparse;
 use verso_types::Value;
 
 use super::keys::Keys;
+use super::names::relation_name;
 use super::relations::of_users;
 use super::{attnum, letter, number, oid, vector};
 use crate::views::Views;
@@ -78,7 +79,9 @@ pub(super) fn trigger_text(
     let function = function.map(|function| &**function);
     let visible = function.as_ref().is_none_or(visible);
     let is_found = catalog.relation(None, &table.name).is_some_and(|found| found.oid() == table.oid);
-    Some(shown.sql(&table, function.map(|function| (function, visible)), (!pretty || !is_found, pretty)))
+    let other = relation_name(catalog, trigger.other_table);
+    let function = function.map(|function| (function, visible));
+    Some(shown.sql(&table, other.as_deref(), function, (!pretty || !is_found, pretty)))
 }
 
 /// The rows of `pg_rewrite`: one for each view.

@@ -112,6 +112,20 @@ fn is_key(action: &AlterAction) -> bool {
     matches!(constraint.clause, ConstraintClause::Unique { index: None, .. })
 }
 
+/// Whether a constraint is that of a constraint trigger.
+fn is_of_trigger(table: &TableDef, constraint: &Name) -> bool {
+    table.constraint(&constraint.text).is_none()
+        && table.trigger(&constraint.text).is_some_and(|trigger| trigger.constraint)
+}
+
+/// Such a constraint goes with its trigger only.
+fn refuse_for_trigger(table: &TableDef, constraint: &Name) -> SqlError {
+    let (name, table) = (&constraint.text, &table.name);
+    let trigger = format!("trigger {name} on table {table}");
+    let text = format!("cannot drop constraint {name} on table {table} because {trigger} requires it");
+    SqlError::new("2BP01", text).with_hint(format!("You can drop {trigger} instead."))
+}
+
 impl Schema<'_> {
     /// ALTER TABLE.
     pub(super) fn alter_table(&self, alter: &AlterTable) -> Result<CommandTag, Failure> {
@@ -417,6 +431,9 @@ impl Schema<'_> {
                 return self.alter_constraint(&binder, name, &table, constraint, *change);
             }
             AlterAction::DropConstraint { name: constraint, if_exists, cascade } => {
+                if is_of_trigger(&table, constraint) {
+                    return Err(refuse_for_trigger(&table, constraint).into());
+                }
                 if *if_exists && table.constraint(&constraint.text).is_none() {
                     self.skip_missing("constraint", constraint, &table);
                     return Ok(());
@@ -638,9 +655,9 @@ impl Schema<'_> {
         if let Some(known) = known.filter(|known| !known.validated) {
             self.check_rows(binder, table, known)?;
         }
-        if let Some(known) = known.filter(|known| known.kind.own_index().is_some()) {
+        if known.is_some_and(|known| known.kind.own_index().is_some()) || is_of_trigger(table, constraint) {
             let text =
-                format!("cannot validate constraint \"{}\" of relation \"{}\"", known.name, table.name);
+                format!("cannot validate constraint \"{}\" of relation \"{}\"", constraint.text, table.name);
             let detail = "This operation is not supported for this type of constraint.";
             return Err(SqlError::new("42809", text).with_detail(detail).into());
         }
@@ -659,7 +676,10 @@ impl Schema<'_> {
         let wrong = |text: String| Err(SqlError::new("42809", text).into());
         let of = format!("constraint \"{}\" of relation \"{}\"", constraint.text, table.name);
         let Some(known) = table.constraint(&constraint.text) else {
-            return Err(SqlError::new("42704", format!("{of} does not exist")).into());
+            return match is_of_trigger(table, constraint) {
+                true => wrong(format!("{of} is not a foreign key constraint")),
+                false => Err(SqlError::new("42704", format!("{of} does not exist")).into()),
+            };
         };
         let is_foreign = matches!(known.kind, ConstraintKind::Foreign(_));
         let defers = change.deferrable.is_some() || change.initially_deferred.is_some();
