@@ -5,28 +5,41 @@ use super::lexer::Token;
 use super::string_literal;
 use crate::error::SyntaxError;
 use crate::syntax::{Call, ExprKind, FunctionBody, Statement};
+use verso_types::sqlstate;
 
 /// DO.
 pub(super) fn do_block(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.advance();
-    let mut language = "plpgsql".to_string();
-    let mut body = None;
+    let (mut language, mut body) = (None, None);
     while !cursor.at_end() {
-        if cursor.accept(&["language"]) {
-            language = cursor.name()?.text;
-        } else if body.is_none() {
-            body = Some(function_body(cursor)?);
+        let at = cursor.here().start;
+        let twice = if cursor.accept(&["language"]) {
+            let name = match cursor.peek() {
+                Token::String(_) => string_literal(cursor)?.0,
+                _ => cursor.name()?.text,
+            };
+            language.replace(name).is_some()
         } else {
-            return Err(cursor.unexpected());
+            body.replace(function_body(cursor)?).is_some()
+        };
+        if twice {
+            return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
         }
     }
     let Some(body) = body else {
         return Err(SyntaxError::syntax("no inline code specified"));
     };
-    if language != "plpgsql" {
-        return Err(SyntaxError::unsupported(format!("DO in language {language}")).at(body.at.start));
+    match language.as_deref() {
+        None | Some("plpgsql") => Ok(Statement::Do(body)),
+        Some(language @ ("sql" | "c" | "internal")) => {
+            let text = format!("language \"{language}\" does not support inline code execution");
+            Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
+        }
+        Some(language) => {
+            let text = format!("language \"{language}\" does not exist");
+            Err(SyntaxError::new(sqlstate::UNDEFINED_OBJECT, text))
+        }
     }
-    Ok(Statement::Do(body))
 }
 
 /// CALL.

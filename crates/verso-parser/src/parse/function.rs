@@ -52,8 +52,12 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Resu
                 };
                 language.replace(name).is_some()
             }
+            "returns" if procedure && !cursor.is(&["returns", "null"]) => {
+                cursor.advance();
+                return Err(cursor.unexpected());
+            }
             "immutable" | "stable" | "volatile" | "strict" | "called" | "returns" | "parallel" | "cost"
-            | "rows"
+            | "rows" | "window"
                 if procedure =>
             {
                 let text = "invalid attribute in procedure definition";
@@ -210,6 +214,10 @@ pub(super) fn function_argument(cursor: &mut Cursor<'_>) -> Result<FunctionArg, 
     let name = if named { Some(cursor.name()?) } else { None };
     if mode.is_none() && name.is_some() {
         mode = argument_mode(cursor);
+    }
+    if cursor.is(&["setof"]) {
+        let text = "functions cannot accept set arguments";
+        return Err(SyntaxError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).at(at));
     }
     let ty = routine_type(cursor)?;
     let default = match cursor.accept(&["default"]) || cursor.accept_token(&Token::Eq) {

@@ -125,16 +125,25 @@ fn prepare(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
 fn declare(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.advance();
     let name = cursor.name()?;
-    let (mut binary, mut scroll) = (false, false);
+    let (mut binary, mut scroll, mut no_scroll) = (false, false, false);
+    let (mut insensitive, mut asensitive) = (false, false);
     while !cursor.accept(&["cursor"]) {
-        if cursor.accept(&["binary"]) {
-            binary = true;
-        } else if cursor.accept(&["no", "scroll"]) {
-            scroll = false;
-        } else if cursor.accept(&["scroll"]) {
-            scroll = true;
-        } else if !(cursor.accept(&["insensitive"]) || cursor.accept(&["asensitive"])) {
-            return Err(cursor.unexpected());
+        let mark = match () {
+            () if cursor.accept(&["binary"]) => &mut binary,
+            () if cursor.accept(&["no", "scroll"]) => &mut no_scroll,
+            () if cursor.accept(&["scroll"]) => &mut scroll,
+            () if cursor.accept(&["insensitive"]) => &mut insensitive,
+            () if cursor.accept(&["asensitive"]) => &mut asensitive,
+            () => return Err(cursor.unexpected()),
+        };
+        *mark = true;
+    }
+    for (both, words) in [
+        (scroll && no_scroll, "SCROLL and NO SCROLL"),
+        (insensitive && asensitive, "ASENSITIVE and INSENSITIVE"),
+    ] {
+        if both {
+            return Err(SyntaxError::new("42P11", format!("cannot specify both {words}")));
         }
     }
     let hold = cursor.accept(&["with", "hold"]);
@@ -146,7 +155,7 @@ fn declare(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let query = cursor.query()?;
     let at = at.to(cursor.here());
     let query = Box::new(Parsed { statement: Statement::Query(query), at, databases: Vec::new() });
-    Ok(Statement::Declare(Declared { name, binary, scroll, hold, query }))
+    Ok(Statement::Declare(Declared { name, binary, scroll, insensitive, hold, query }))
 }
 
 /// Behind FETCH or MOVE: `[direction] [FROM | IN] name`.

@@ -41,6 +41,8 @@ pub struct Cursor {
     pub binary: bool,
     /// SCROLL.
     pub scroll: bool,
+    /// INSENSITIVE: as all are, but for the locks of FOR UPDATE.
+    pub insensitive: bool,
     /// WITH HOLD.
     pub hold: bool,
     /// The query.

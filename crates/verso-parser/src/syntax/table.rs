@@ -128,6 +128,8 @@ pub struct CreateTableAs {
     pub temporary: Option<OnCommit>,
     /// UNLOGGED.
     pub unlogged: bool,
+    /// It was written as SELECT … INTO.
+    pub selects: bool,
 }
 
 /// What stands between the parentheses of CREATE TABLE.

@@ -51,6 +51,8 @@ pub enum Clause {
     JoinOn,
     /// DEFAULT.
     Default,
+    /// DEFAULT of an argument: no column is in sight.
+    ArgumentDefault,
     /// CHECK.
     Check,
     /// The expression of a generated column.
@@ -97,7 +99,7 @@ impl Clause {
             Clause::MergeWhen => "MERGE WHEN conditions",
             Clause::From => "functions in FROM",
             Clause::JoinOn => "JOIN conditions",
-            Clause::Default => "DEFAULT expressions",
+            Clause::Default | Clause::ArgumentDefault => "DEFAULT expressions",
             Clause::Check => "check constraints",
             Clause::Generated => "column generation expressions",
             Clause::IndexExpression => "index expressions",

@@ -426,8 +426,23 @@ impl<'c> Binder<'c> {
         column: &str,
         ty: &SqlType,
     ) -> Result<TypedExpr, SqlError> {
+        self.value_in(context::Clause::Default, expr, column, ty)
+    }
+
+    /// The same of an argument of a function.
+    pub fn argument_value(&self, expr: &syntax::Expr, ty: &SqlType) -> Result<TypedExpr, SqlError> {
+        self.value_in(context::Clause::ArgumentDefault, expr, "default", ty)
+    }
+
+    fn value_in(
+        &self,
+        clause: context::Clause,
+        expr: &syntax::Expr,
+        column: &str,
+        ty: &SqlType,
+    ) -> Result<TypedExpr, SqlError> {
         let scope = scope::Scope::default();
-        let mut cx = context::Context::new(&scope, context::Clause::Default);
+        let mut cx = context::Context::new(&scope, clause);
         let value = self.expr(expr, &mut cx)?;
         self.assign(value, expr.at.start, column, ty)
     }

@@ -22,7 +22,7 @@ impl Binder<'_> {
         let place = match clause {
             // Files may have some from before.
             Clause::Check if !self.kept => "check constraint",
-            Clause::Default => "DEFAULT expression",
+            Clause::Default | Clause::ArgumentDefault => "DEFAULT expression",
             Clause::Generated => "column generation expression",
             Clause::IndexExpression => "index expression",
             Clause::IndexPredicate => "index predicate",

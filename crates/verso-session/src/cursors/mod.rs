@@ -233,6 +233,15 @@ impl SqlCursor {
         sink: &mut dyn StatementSink,
         advance: Advance<'_>,
     ) -> Result<u64, SqlError> {
+        let stays = matches!(
+            direction,
+            Direction::Forward(Some(0)) | Direction::Backward(Some(0)) | Direction::Relative(0)
+        );
+        if stays && self.position == 0 {
+            // It stands before its first row.
+            sink.begin(self.columns().unwrap_or_default())?;
+            return Ok(0);
+        }
         let (skip, take) = match direction {
             Direction::Forward(None) => (0, 0),
             Direction::Forward(Some(count)) if count > 0 => (0, count),
@@ -313,12 +322,22 @@ pub(crate) fn check_query(cursor: &Cursor) -> Result<(), SqlError> {
         let text = "DECLARE CURSOR must not contain data-modifying statements in WITH";
         return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
     }
-    if cursor.hold && !query.locks.is_empty() {
-        let text = "DECLARE CURSOR WITH HOLD ... FOR UPDATE is not supported";
-        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
-            .with_detail("Holdable cursors must be READ ONLY."));
-    }
-    Ok(())
+    let Some(lock) = query.locks.first() else { return Ok(()) };
+    let lock = lock.strength.as_str();
+    let unsupported = sqlstate::FEATURE_NOT_SUPPORTED;
+    let (code, text, which) = match () {
+        () if cursor.hold => {
+            (unsupported, format!("DECLARE CURSOR WITH HOLD ... {lock} is not supported"), "Holdable")
+        }
+        () if cursor.scroll => {
+            (unsupported, format!("DECLARE SCROLL CURSOR ... {lock} is not supported"), "Scrollable")
+        }
+        () if cursor.insensitive => {
+            ("42P11", format!("DECLARE INSENSITIVE CURSOR ... {lock} is not valid"), "Insensitive")
+        }
+        () => return Ok(()),
+    };
+    Err(SqlError::new(code, text).with_detail(format!("{which} cursors must be READ ONLY.")))
 }
 
 /// The query of DECLARE as it is bound, with the places of its records; whether it locks them.

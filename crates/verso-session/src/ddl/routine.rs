@@ -27,7 +27,8 @@ impl Schema<'_> {
             if args.iter().any(|last| last.mode == ArgMode::Variadic)
                 && (arg.mode != syntax::ArgMode::Out || create.procedure)
             {
-                return Err(invalid("VARIADIC parameter must be the last input parameter"));
+                let which = if arg.mode == syntax::ArgMode::Out { "" } else { "input " };
+                return Err(invalid(format!("VARIADIC parameter must be the last {which}parameter")));
             }
             let mode = mode(arg.mode);
             if mode == ArgMode::Variadic && !is_array(&ty) {
@@ -43,6 +44,11 @@ impl Schema<'_> {
                 None if defaulted && mode.goes_in() => {
                     return Err(invalid(
                         "input parameters after one with a default value must also have defaults",
+                    ));
+                }
+                None if defaulted && create.procedure => {
+                    return Err(invalid(
+                        "procedure OUT parameters cannot appear after one with a default value",
                     ));
                 }
                 None => None,
@@ -217,8 +223,8 @@ impl Schema<'_> {
             false => Some(ty),
         };
         let (kept, _) = binder.kept_text(expr, text, |binder| match own {
-            Some(ty) => binder.default_value(expr, "default", ty),
-            None => binder.default_value(expr, "default", &SqlType::Text),
+            Some(ty) => binder.argument_value(expr, ty),
+            None => binder.argument_value(expr, &SqlType::Text),
         })?;
         Ok(kept.into())
     }

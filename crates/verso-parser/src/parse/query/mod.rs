@@ -33,6 +33,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErro
             with_data: true,
             temporary: cursor.into_temporary.then(OnCommit::default),
             unlogged: cursor.into_unlogged,
+            selects: true,
         }),
     })
 }

@@ -157,8 +157,17 @@ fn create_table_as(
         let with_data = with_data(cursor);
         // The prepared statement's query takes the place of this one when it is executed.
         let query = Query::of(QueryBody::Values(Vec::new()), cursor.since(start));
-        let create =
-            CreateTableAs { name, columns, if_not_exists, options, query, with_data, temporary, unlogged };
+        let create = CreateTableAs {
+            name,
+            columns,
+            if_not_exists,
+            options,
+            query,
+            with_data,
+            temporary,
+            unlogged,
+            selects: false,
+        };
         let purpose = ExecutePurpose::Table(Box::new(create));
         return Ok(Statement::Execute { name: prepared, args, purpose });
     }
@@ -169,8 +178,17 @@ fn create_table_as(
     }
     let query = cursor.query()?;
     let with_data = with_data(cursor);
-    let create =
-        CreateTableAs { name, columns, if_not_exists, options, query, with_data, temporary, unlogged };
+    let create = CreateTableAs {
+        name,
+        columns,
+        if_not_exists,
+        options,
+        query,
+        with_data,
+        temporary,
+        unlogged,
+        selects: false,
+    };
     Ok(Statement::CreateTableAs(create))
 }
 

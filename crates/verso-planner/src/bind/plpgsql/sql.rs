@@ -118,8 +118,7 @@ fn bind_noted(
         steps.extend(own.into_iter().map(|kind| PlStatement::new(line, kind)));
     }
     if statements.is_empty() && returns != PlReturn::Void && !of_nothing {
-        let detail = "Function's final statement must be SELECT or INSERT/UPDATE/DELETE/MERGE RETURNING.";
-        return Err(mismatch(&returns, detail));
+        return Err(mismatch(&returns, NO_ROWS));
     }
     let block = PlBlock { body: steps, ..PlBlock::default() };
     Ok(PlFunction {
@@ -141,6 +140,9 @@ fn bind_noted(
 fn of_function(statement: Box<Planned>, into: Option<PlInto>) -> PlStatementKind {
     PlStatementKind::Sql { statement, into, text: None, perform: false }
 }
+
+/// Of a last statement that yields no rows.
+const NO_ROWS: &str = "Function's final statement must be SELECT or INSERT/UPDATE/DELETE/MERGE RETURNING.";
 
 /// `42P13`.
 fn mismatch(returns: &PlReturn, detail: &str) -> SqlError {
@@ -250,6 +252,9 @@ impl Body<'_> {
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) => {
                 Box::new(self.binder.statement(statement)?)
             }
+            _ if *returns != PlReturn::Void => {
+                return Err(mismatch(returns, NO_ROWS));
+            }
             _ => {
                 return Err(SqlError::unsupported(
                     "a function in SQL with other statements than queries and changes",
@@ -262,8 +267,7 @@ impl Body<'_> {
         }
         let given = bound.output();
         if given.is_empty() {
-            let detail = "Function's final statement must be SELECT or INSERT/UPDATE/DELETE/MERGE RETURNING.";
-            return Err(mismatch(returns, detail));
+            return Err(mismatch(returns, NO_ROWS));
         }
         // One column may be the whole row.
         let whole = given.len() == 1 && given[0].ty.is_row() && (types.len() != 1 || types[0] != given[0].ty);
