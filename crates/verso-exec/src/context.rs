@@ -13,7 +13,7 @@ pub use verso_storage::AdvisoryKey;
 pub use verso_storage::workers::Crew;
 
 use crate::error::{ExecError, Result};
-use crate::exec::ExecContext;
+use crate::exec::{ExecContext, Transitions};
 use crate::memory::Memory;
 use crate::plan::{
     CommitWrite, Movement, PlFunction, Plan, RaiseLevel, RowRules, Statement, SubqueryTest, TransitionTable,
@@ -277,6 +277,15 @@ pub struct Served {
     pub yields: Option<Box<Statement>>,
 }
 
+/// The transition tables that a statement in the function of a trigger may read.
+#[derive(Clone, Copy, Default)]
+pub struct TransitionsSeen<'a> {
+    /// Those that a text may name; what is bound already has found its own.
+    pub tables: &'a [TransitionTable],
+    /// Their rows.
+    pub rows: Option<&'a Transitions>,
+}
+
 /// What a function gives to a statement that defines something.
 #[derive(Clone, Copy)]
 pub struct Given<'g> {
@@ -290,6 +299,8 @@ pub struct Given<'g> {
     pub types: &'g [SqlType],
     /// The function is STABLE or IMMUTABLE, and may run nothing of the kind.
     pub read_only: bool,
+    /// The rows that the statement has changed which has fired the function.
+    pub transitions: TransitionsSeen<'g>,
 }
 
 /// Statements that define something, within a statement that runs: CREATE TABLE in a function, say.
@@ -377,6 +388,19 @@ pub struct Known<'a> {
     pub types: &'a [SqlType],
     /// The transition tables of the trigger whose function runs it.
     pub transitions: &'a [TransitionTable],
+    /// What is done with its rows.
+    pub purpose: TextPurpose,
+}
+
+/// For what a text of a body is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextPurpose {
+    /// EXECUTE.
+    Execute,
+    /// A loop or a cursor goes over its rows.
+    Cursor,
+    /// RETURN QUERY EXECUTE.
+    Return,
 }
 
 /// A message that is no error.

@@ -79,7 +79,8 @@ impl Definitions for Frame<'_> {
             }
             if parsed.statement.serves() {
                 // Behind the end of a transaction the body goes by another catalog than the statement around it.
-                return serving::serve(&Frame { catalog, keeps: false, ..*self }, parsed, text, given);
+                let frame = Frame { catalog, keeps: false, transitions: given.transitions, ..*self };
+                return serving::serve(&frame, parsed, text, given);
             }
             if !parsed.statement.defines() {
                 return Err(SqlError::unsupported("this statement in a function").into());
@@ -106,7 +107,8 @@ impl Definitions for Frame<'_> {
             if lifted {
                 self.txn.borrow_mut().set_read_only(false);
             }
-            let done = self.inside(|frame| match (&parsed.statement, given.query) {
+            let around = Frame { transitions: given.transitions, ..*self };
+            let done = around.inside(|frame| match (&parsed.statement, given.query) {
                 (Statement::CreateTableAs(create), Some(query)) => {
                     Ok(Done::Tag(ddl::fill_table_as(frame, create, query, given.params)?))
                 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use verso_catalog::{CatalogSnapshot, Object, TableDef};
+use verso_exec::context::TransitionsSeen;
 use verso_exec::exec::Probes;
 use verso_exec::plan::Statement as Bound;
 use verso_exec::{Compiled, ExecContext, ExecError, execute};
@@ -45,6 +46,8 @@ pub(crate) struct Frame<'f> {
     pub(crate) keeps: bool,
     /// Where messages of functions go.
     pub(crate) outgoing: Outgoing<'f>,
+    /// What a statement in the function of a trigger sees of its transition tables.
+    pub(crate) transitions: TransitionsSeen<'f>,
 }
 
 impl Frame<'_> {
@@ -242,7 +245,7 @@ impl Frame<'_> {
         let executor = self.services.settings.executor;
         let services = self.lend();
         let cx = ExecContext::new(&tables, self.catalog, params, &services, self.cancel, executor);
-        run(&cx.with_definitions(self))
+        run(&cx.with_definitions(self).seeing_transitions(self.transitions.rows))
     }
 
     /// Runs `work` as a statement of its own within this one: it sees what was done before.

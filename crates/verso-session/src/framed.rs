@@ -57,6 +57,12 @@ pub(crate) fn statement(
     let style = &*own.map_or(Cow::Borrowed(now), |prepared| prepared.style_for(frame.catalog, now));
     let lasts = own.is_some();
     let binder = Binder::new(frame.catalog, style, types).with_rules(settings.rules).lasting(lasts);
+    let binder = match job.statement {
+        Statement::CreateTableAs(_) | Statement::Explain { .. } => {
+            binder.with_transitions(frame.transitions.tables)
+        }
+        _ => binder,
+    };
     let tag = match job.statement {
         Statement::Query(_)
         | Statement::Insert(_)
@@ -85,6 +91,7 @@ pub(crate) fn statement(
             let binder = match options.generic_plan {
                 true => Binder::inferring(frame.catalog, style, &inference)
                     .with_rules(settings.rules)
+                    .with_transitions(frame.transitions.tables)
                     .lasting(lasts),
                 false if job.generic || settings.plan_cache_mode == PlanCacheMode::ForceGeneric => binder,
                 false => binder.with_values(job.params),

@@ -78,6 +78,18 @@ pub(crate) fn cast_fields(
         return Err(unequal(from, to, values.len() < count));
     };
     let known = from.fields_of(values.len());
+    // Of a part of a table the columns may stand in another order.
+    if let (Some(_), Some(known)) = (from.composite().filter(|of| to.composite() != Some(*of)), known) {
+        let place = |(name, _): &(Arc<str>, SqlType)| known.iter().position(|(own, _)| own == name);
+        if let Some(places) = fields.iter().map(place).collect::<Option<Vec<usize>>>()
+            && !places.is_sorted()
+        {
+            let one =
+                |(at, (_, to)): (usize, &(Arc<str>, SqlType))| cast(&values[at], &known[at].1, to, kind, tz);
+            let values = places.into_iter().zip(fields).map(one).collect::<Result<_, _>>()?;
+            return Ok(Value::Record(values));
+        }
+    }
     let one = |(n, value): (usize, &Value)| -> Result<Value, TypeError> {
         let from = known.map_or_else(|| type_of(value), |fields| fields[n].1.clone());
         match from == fields[n].1 {

@@ -25,6 +25,12 @@ pub trait ObjectNames: Send + Sync {
     fn find(&self, ty: SystemType, text: &str) -> Result<Option<u32>, TypeError>;
     /// How the session writes the entry; none if there is no such entry.
     fn name(&self, ty: SystemType, oid: u32) -> Option<String>;
+    /// Whether rows of the one type are rows of the other as well: those of a partition are rows of its table, those of a
+    /// typed table are of its type.
+    fn are_rows_of(&self, part: u32, whole: u32) -> bool {
+        let _ = (part, whole);
+        false
+    }
 }
 
 thread_local! {
@@ -81,6 +87,11 @@ pub fn find_reference(ty: SystemType, text: &str) -> Result<Option<i64>, TypeErr
 /// A type's name as the session writes it; none where no names are lent, or no such type is known.
 pub fn type_name(oid: u32) -> Option<String> {
     lent()?.name(SystemType::Regtype, oid)
+}
+
+/// Whether rows of the one composite type are rows of the other as well; not where no names are lent.
+pub fn are_rows_of(part: u32, whole: u32) -> bool {
+    lent().is_some_and(|names| names.are_rows_of(part, whole))
 }
 
 /// A name as it is looked up: without quotes, and in small letters where it has none.

@@ -18,7 +18,7 @@ use super::subquery::StatementState;
 use super::trigger::Transitions;
 use crate::context::{
     AdvisoryCall, Definitions, EvalContext, Given, GivesWay, HeldSettings, Runtime, Served, Services,
-    TransactionEnds,
+    TransactionEnds, TransitionsSeen,
 };
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
@@ -180,6 +180,12 @@ impl<'a> ExecContext<'a> {
         Self { definitions: Some(definitions), defined: definitions.count(), ..self }
     }
 
+    /// The same for a statement in the function of a trigger, which may read these rows.
+    #[must_use]
+    pub fn seeing_transitions(self, transitions: Option<&'a Transitions>) -> Self {
+        Self { transitions, ..self }
+    }
+
     /// Runs a statement that defines something.
     /// # Errors
     /// Those of the statement.
@@ -192,6 +198,8 @@ impl<'a> ExecContext<'a> {
                     used.extend_from_slice(tables);
                     next = *around;
                 }
+                let transitions = TransitionsSeen { rows: self.transitions, ..given.transitions };
+                let given = Given { transitions, ..given };
                 definitions.define(text, given, self.catalog, &used)
             }
             None => Err(ExecError::raised("0A000", "statements of the schema are not supported here")),

@@ -1,6 +1,6 @@
 //! Rows of functions: those that a function returns, one by one or collected.
 
-use verso_types::{Batch, CastKind, SqlType, Value, cast};
+use verso_types::{Batch, CastKind, SqlType, Value, cast, cast_kind};
 
 use super::operator::Operator;
 use super::source::types;
@@ -150,7 +150,17 @@ pub(crate) fn cast_row(
 ) -> Result<()> {
     for ((value, from), to) in values.iter_mut().zip(from).zip(to) {
         if from != to && !value.is_null() {
-            *value = cast(value, from, to, CastKind::Assignment, cx.services.time_zone)?;
+            let zone = cx.services.time_zone;
+            *value = match cast_kind(from, to) {
+                Some(kind) if kind <= CastKind::Assignment => {
+                    cast(value, from, to, CastKind::Assignment, zone)?
+                }
+                // By way of text, as everywhere.
+                _ => {
+                    let text = cast(value, from, &SqlType::Text, CastKind::Explicit, zone)?;
+                    cast(&text, &SqlType::Text, to, CastKind::Explicit, zone)?
+                }
+            };
         }
         // What has the domain already is a value of it.
         if to.is_constrained() && from != to {

@@ -101,7 +101,8 @@ pub use tables::{
 };
 pub(crate) use trigger::TriggerCall;
 pub use trigger::{
-    DeferredEvent, TriggerEvent, fire_deferred, fire_statement, triggers_change_rows, triggers_read_rows,
+    DeferredEvent, Transitions, TriggerEvent, fire_deferred, fire_statement, triggers_change_rows,
+    triggers_read_rows,
 };
 pub(crate) use window::in_range;
 

@@ -73,6 +73,10 @@ pub enum TriggerFact {
     TableSchema,
     Nargs,
     Argv,
+    /// `NEW.tableoid`: none before the row is stored.
+    NewStored,
+    /// `OLD.tableoid`.
+    OldStored,
 }
 
 /// A slot.
@@ -661,6 +665,8 @@ pub struct PlDynamic {
     pub using: Vec<TypedExpr>,
     /// The transition tables that it may name, in the function of a trigger.
     pub transitions: Vec<TransitionTable>,
+    /// The statement of an EXPLAIN that stands in the body as such, bound to the variables.
+    pub explained: Option<Box<Statement>>,
 }
 
 /// The rows of a trigger's statement under a name.

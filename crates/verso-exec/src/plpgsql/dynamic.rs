@@ -10,7 +10,7 @@ use super::embedded::{Taken, in_statement, run_embedded};
 use super::frame::{Frame, check_columns};
 use super::program::Embedded;
 use super::run::part_of_now;
-use crate::context::{Given, Known, Served};
+use crate::context::{Given, Known, Served, TextPurpose, TransitionsSeen};
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
 use crate::expr::RowExpr;
@@ -25,6 +25,8 @@ pub(super) struct Dynamic {
     using: Vec<RowExpr>,
     using_types: Vec<SqlType>,
     transitions: Vec<TransitionTable>,
+    /// The statement of an EXPLAIN that stands in the body as such.
+    explained: Option<Box<Statement>>,
 }
 
 /// A query over whose rows a loop or a cursor goes.
@@ -84,6 +86,7 @@ impl Dynamic {
             using: dynamic.using.iter().map(RowExpr::compile).collect(),
             using_types: dynamic.using.iter().map(|value| value.ty.clone()).collect(),
             transitions: dynamic.transitions.clone(),
+            explained: dynamic.explained.clone(),
         }
     }
 
@@ -113,7 +116,8 @@ impl Dynamic {
             parts => parts.first().cloned().unwrap_or(0..text.len()),
         };
         let params = self.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
-        let known = Known { types: &self.using_types, transitions: &self.transitions };
+        let purpose = TextPurpose::Cursor;
+        let known = Known { types: &self.using_types, transitions: &self.transitions, purpose };
         let bound = cx.services.binding.bind_text(&text, part.clone(), &known, cursor, cx.catalog)?;
         if let Some(statement) = bound {
             let query = Embedded::new(&statement, cx.executor);
@@ -146,7 +150,14 @@ impl Dynamic {
         let params = self.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
         let ends = cx.ends().filter(|_| frame.savepoints == 0);
         let read_only = frame.function.read_only;
-        let given = Given { query: None, ends, params: &params, types: &self.using_types, read_only };
+        let transitions = TransitionsSeen { tables: &self.transitions, rows: None };
+        let (params, types) = match self.explained {
+            // It is bound to the variables.
+            Some(_) => (frame.slots.as_slice(), [].as_slice()),
+            None => (params.as_slice(), self.using_types.as_slice()),
+        };
+        let query = self.explained.as_deref();
+        let given = Given { query, ends, params, types, read_only, transitions };
         cx.define(text, given).map_err(|error| match error {
             ExecError::InQuery { error, query, position } if query == text => {
                 let before = words[..part.start].chars().count() as u32;
@@ -161,13 +172,13 @@ impl Dynamic {
         &self,
         text: &str,
         part: Range<usize>,
-        places: bool,
+        purpose: TextPurpose,
         cx: &ExecContext<'_>,
         frame: &Frame,
     ) -> Result<Option<(Embedded, Vec<Value>)>> {
         let params = self.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
-        let known = Known { types: &self.using_types, transitions: &self.transitions };
-        let statement = cx.services.binding.bind_text(text, part, &known, places, cx.catalog)?;
+        let known = Known { types: &self.using_types, transitions: &self.transitions, purpose };
+        let statement = cx.services.binding.bind_text(text, part, &known, false, cx.catalog)?;
         Ok(statement.map(|statement| {
             let is_query = matches!(statement, Statement::Query(_));
             let text = Some(text.into());
@@ -183,18 +194,19 @@ impl Dynamic {
         cx: &ExecContext<'_>,
         frame: &mut Frame,
     ) -> Result<()> {
-        let (mut statement, params) = match self.bound(words, part.clone(), false, cx, frame)? {
-            Some(bound) => bound,
-            None => {
-                let served = self.serve((words, part), cx, frame)?;
-                frame.row_count = i64::try_from(served.rows).unwrap_or(i64::MAX);
-                match (served.yields, into) {
-                    (_, None) => return Ok(()),
-                    (None, Some(_)) => return Err(ExecError::raised("42601", NO_DATA)),
-                    (Some(rows), Some(_)) => (Embedded::new(&rows, cx.executor), Vec::new()),
+        let (mut statement, params) =
+            match self.bound(words, part.clone(), TextPurpose::Execute, cx, frame)? {
+                Some(bound) => bound,
+                None => {
+                    let served = self.serve((words, part), cx, frame)?;
+                    frame.row_count = i64::try_from(served.rows).unwrap_or(i64::MAX);
+                    match (served.yields, into) {
+                        (_, None) => return Ok(()),
+                        (None, Some(_)) => return Err(ExecError::raised("42601", NO_DATA)),
+                        (Some(rows), Some(_)) => (Embedded::new(&rows, cx.executor), Vec::new()),
+                    }
                 }
-            }
-        };
+            };
         let Some(into) = into else {
             let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::Nothing)?;
             frame.row_count = i64::try_from(rows).unwrap_or(i64::MAX);
@@ -240,14 +252,15 @@ pub(super) fn return_execute(text: &Dynamic, cx: &ExecContext<'_>, frame: &mut F
     let mut rows = 0;
     for part in cx.services.binding.statements_of(&words)? {
         rows += part_of_now(cx, frame, |cx, frame| {
-            let (mut query, params) = match text.bound(&words, part.clone(), false, cx, frame)? {
-                Some(bound) => bound,
-                None => {
-                    let served = text.serve((&words, part.clone()), cx, frame)?.yields;
-                    let served = served.ok_or_else(|| in_statement(no_rows("SELECT INTO"), &words))?;
-                    (Embedded::new(&served, cx.executor), Vec::new())
-                }
-            };
+            let (mut query, params) =
+                match text.bound(&words, part.clone(), TextPurpose::Return, cx, frame)? {
+                    Some(bound) => bound,
+                    None => {
+                        let served = text.serve((&words, part.clone()), cx, frame)?.yields;
+                        let served = served.ok_or_else(|| in_statement(no_rows("SELECT INTO"), &words))?;
+                        (Embedded::new(&served, cx.executor), Vec::new())
+                    }
+                };
             if let (true, Some(change)) = (query.types.is_empty(), query.change) {
                 return Err(in_statement(no_rows(change), &words));
             }

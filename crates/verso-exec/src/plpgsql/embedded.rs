@@ -7,7 +7,7 @@ use super::dynamic::NO_DATA;
 use super::frame::Frame;
 use super::program::Embedded;
 use super::site::CallSite;
-use crate::context::{EvalContext, Given, Served};
+use crate::context::{EvalContext, Given, Served, TransitionsSeen};
 use crate::error::{ExecError, Result};
 use crate::exec::{ExecContext, Sink};
 use crate::plan::{PlInto, Statement};
@@ -30,11 +30,10 @@ pub(super) fn define_into(
     frame: &mut Frame,
 ) -> Result<()> {
     let ends = cx.ends().filter(|_| frame.savepoints == 0);
-    let served = define(
-        cx,
-        text,
-        Given { query, ends, params: &frame.slots, types: &[], read_only: frame.function.read_only },
-    )?;
+    let read_only = frame.function.read_only;
+    let transitions = TransitionsSeen::default();
+    let served =
+        define(cx, text, Given { query, ends, params: &frame.slots, types: &[], read_only, transitions })?;
     frame.row_count = i64::try_from(served.rows).unwrap_or(i64::MAX);
     match (served.yields, into) {
         (None, None) => Ok(()),

@@ -62,6 +62,14 @@ fn fill(slots: &mut [Value], places: &PlTrigger, call: &TriggerCall<'_>) {
             TriggerFact::TableSchema => Value::Text(call.table.schema.clone()),
             TriggerFact::Nargs => Value::Int4(i32::try_from(call.trigger.args.len()).unwrap_or(i32::MAX)),
             TriggerFact::Argv => argv(&call.trigger.args),
+            TriggerFact::NewStored if call.new.is_some() => {
+                Value::Int8(if kind.is_after() { call.table.oid.0.into() } else { 0 })
+            }
+            TriggerFact::OldStored if call.old.is_some() && !kind.is_instead() => {
+                Value::Int8(call.table.oid.0.into())
+            }
+            TriggerFact::OldStored if call.old.is_some() => Value::Int8(0),
+            TriggerFact::NewStored | TriggerFact::OldStored => Value::Null,
         };
     }
 }

@@ -354,4 +354,6 @@ pub struct PlDynamic {
     pub text: Expr,
     /// The values of `$1` …
     pub using: Vec<Expr>,
+    /// The statement of an EXPLAIN that stands in the body as such: the text is a literal then.
+    pub explained: Option<Box<Statement>>,
 }

@@ -6,7 +6,7 @@ use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::composite::unequal;
 use verso_types::datetime::heeds_clock;
-use verso_types::{CastKind, SqlType, TimeStyle, Value, cast, cast_kind, parse_text};
+use verso_types::{CastKind, SqlType, TimeStyle, Value, cast, cast_kind, names, parse_text};
 
 use super::Binder;
 use super::expr::{with_blanks, without_blanks};
@@ -109,7 +109,11 @@ impl Binder<'_> {
             // A parameter without a type: only NULL has none.
             return Ok(TypedExpr::new(expr.kind, to.clone()));
         }
-        if to.composite().is_some() && expr.ty != *to && matches!(expr.kind, ExprKind::Row(_)) {
+        if to.composite().is_some()
+            && expr.ty != *to
+            && matches!(expr.kind, ExprKind::Row(_))
+            && !are_rows_of(&expr.ty, to)
+        {
             return self.row_as(expr, at, to, kind);
         }
         if *to == expr.ty.without_modifiers() && !matches!(expr.ty, SqlType::Char(Some(_))) {
@@ -314,6 +318,14 @@ fn is_record_of(from: &SqlType, to: &SqlType) -> bool {
     match (from, to) {
         (SqlType::Array(from), SqlType::Array(to)) => is_record_of(from, to),
         (from, to) => *to == SqlType::Record && from.is_row(),
+    }
+}
+
+/// Whether rows of the one type are rows of the other as well, whose columns may stand in another order.
+fn are_rows_of(from: &SqlType, to: &SqlType) -> bool {
+    match (from.composite(), to.composite()) {
+        (Some(from), Some(to)) => from.oid != to.oid && names::are_rows_of(from.oid, to.oid),
+        _ => false,
     }
 }
 

@@ -16,6 +16,7 @@ use super::context::{Clause, Context};
 use super::generated::filled_text;
 use super::partition::share_rows;
 use super::returning::{BoundReturning, Returned};
+use super::row::is_starred;
 use super::scope::Scope;
 use super::select::rows_of_sets;
 use super::shown::{Change, Changed};
@@ -360,9 +361,9 @@ impl Binder<'_> {
     ) -> Result<(Plan, usize), SqlError> {
         let spread: Vec<Vec<Expr>>;
         let scope = Scope::default();
-        let rows = match self.records.is_empty() && self.variables.is_empty() {
-            true => rows,
-            false => {
+        let rows = match rows.iter().flatten().any(is_starred) {
+            false => rows,
+            true => {
                 spread = rows.iter().map(|row| self.spread_all(row, &scope)).collect();
                 &spread
             }

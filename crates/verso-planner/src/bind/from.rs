@@ -193,6 +193,12 @@ impl Binder<'_> {
                     }
                     let mut input = self.named_item(item, plan, Some(own), Some(columns), marks, false)?;
                     note(&mut input.scope, need);
+                    let known = self.catalog.relation_by_oid(view.oid).and_then(Relation::row_type);
+                    if let (Some(SqlType::Row(row)), Some(own)) =
+                        (known.map(|known| known.ty), input.scope.tables.first_mut())
+                    {
+                        own.row = Some(row);
+                    }
                     return Ok(input);
                 }
                 let mut plan = self.relation(name)?;
@@ -393,7 +399,20 @@ impl Binder<'_> {
         ) = (&item.source, scope.columns.as_slice(), &plan, scope.tables.first_mut())
         {
             use verso_exec::functions::ResultType;
-            own.scalar = !matches!(function.result, ResultType::Columns(_) | ResultType::Mixed(_));
+            own.scalar = !matches!(function.result, ResultType::Columns(_) | ResultType::Mixed(_))
+                && item.definitions.is_empty();
+        }
+        if let Some(own) = scope.tables.first_mut() {
+            own.row = match &plan {
+                Plan::FunctionScan { call, .. } => row_of_call(call),
+                Plan::ProjectSet { calls, ordinality: false, .. } => match calls.as_slice() {
+                    [only] if matches!(item.source, FromSource::Function(..) | FromSource::Rows(..)) => {
+                        row_of_call(&only.call)
+                    }
+                    _ => None,
+                },
+                _ => None,
+            };
         }
         if let (Plan::SystemScan { view: SystemView::Relation(id), .. }, Some(own)) =
             (&plan, scope.tables.first_mut())
@@ -829,6 +848,24 @@ fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> Result<Plan,
     let names: Vec<Value> = definitions.iter().map(|(name, _)| Value::text(&name.text)).collect();
     args.push(TypedExpr::literal(Value::Array(names.into()), SqlType::Array(Box::new(SqlType::Text))));
     Ok(Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns })
+}
+
+/// The composite type of the rows that a function yields; none of those that nothing but the function knows.
+fn row_of_call(call: &SetCall) -> Option<Arc<RowType>> {
+    let ty = match call {
+        SetCall::User { function, .. } => match &function.returns {
+            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => ty.clone(),
+            _ => return None,
+        },
+        SetCall::Builtin { function, args } => {
+            let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
+            result_type(&function.result, &types)
+        }
+    };
+    match ty {
+        SqlType::Row(row) if row.of.is_some() => Some(row),
+        _ => None,
+    }
 }
 
 /// The columns of a user's function in FROM; whether it is one that has no name.

@@ -13,6 +13,7 @@ use super::collate::{derived_from, refuse_mismatch};
 use super::context::{Clause, Context};
 use super::lock::{self, Locking, Mark};
 use super::resolve::shown;
+use super::row::is_starred;
 use super::scope::Scope;
 use super::select::check_targets;
 use crate::errors::{SqlError, sqlstate};
@@ -139,9 +140,17 @@ impl Binder<'_> {
 
     /// VALUES: each column in a common type.
     fn values(&self, rows: &[Vec<Expr>]) -> Result<Plan, SqlError> {
+        let scope = Scope::default();
+        let spread: Vec<Vec<Expr>>;
+        let rows = match rows.iter().flatten().any(is_starred) {
+            false => rows,
+            true => {
+                spread = rows.iter().map(|row| self.spread_all(row, &scope)).collect();
+                &spread
+            }
+        };
         let width = rows.first().map_or(0, Vec::len);
         check_targets(width)?;
-        let scope = Scope::default();
         let mut cx = Context::new(&scope, Clause::Values);
         let mut columns: Vec<Vec<(TypedExpr, u32)>> = vec![Vec::new(); width];
         for row in rows {

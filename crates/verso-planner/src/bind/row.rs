@@ -28,6 +28,31 @@ use verso_parser::syntax::{Call, Expr, ExprKind, Name, QualifiedName, Query};
 /// An expression and where it stands.
 type Located = (TypedExpr, u32);
 
+/// So many `(row).*` may be in each other: each is bound once for each of its fields, with those that are in it.
+const STARS_MAX: u32 = 6;
+
+/// How many `(row).*` are in each other in an expression.
+fn stars_within(expr: &Expr) -> u32 {
+    // What is nested deeper is refused by the parser.
+    let of_all = |parts: &[Expr]| parts.iter().map(stars_within).max().unwrap_or(0);
+    match &expr.kind {
+        ExprKind::Field { arg, name } => stars_within(arg) + u32::from(name.text == "*"),
+        ExprKind::Cast { arg, .. } => stars_within(arg),
+        ExprKind::Row(parts) | ExprKind::Array(parts) => of_all(parts),
+        ExprKind::Call(call) => of_all(&call.args),
+        _ => 0,
+    }
+}
+
+/// Whether an expression stands for several: `t.*`, `(row).*`.
+pub(super) fn is_starred(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Column(parts) => parts.last().is_some_and(|part| part.text == "*"),
+        ExprKind::Field { name, .. } => name.text == "*",
+        _ => false,
+    }
+}
+
 fn boolean(value: bool) -> TypedExpr {
     TypedExpr::literal(Value::Bool(value), SqlType::Bool)
 }
@@ -86,14 +111,30 @@ impl Binder<'_> {
         Some(names.into_iter().map(field).collect())
     }
 
-    /// A list with `t.*` as so many expressions.
+    /// A list with `t.*` and `(row).*` as so many expressions.
     pub(super) fn spread_all(&self, list: &[Expr], scope: &Scope) -> Vec<Expr> {
-        let starred = |expr: &&Expr| matches!(&expr.kind, ExprKind::Column(parts) if parts.last().is_some_and(|part| part.text == "*"));
-        let one = |expr: &Expr| match Some(expr).filter(starred).and_then(|expr| self.spread(expr, scope)) {
-            Some(parts) => parts,
-            None => vec![expr.clone()],
+        let one = |expr: &Expr| {
+            let parts = match &expr.kind {
+                ExprKind::Field { arg, name } if name.text == "*" => self.fields_of(arg, expr, scope),
+                _ if is_starred(expr) => self.spread(expr, scope),
+                _ => None,
+            };
+            parts.unwrap_or_else(|| vec![expr.clone()])
         };
         list.iter().flat_map(one).collect()
+    }
+
+    /// `(row).*`: an expression for each field; none where it is no row, which is told where it is bound.
+    fn fields_of(&self, row: &Expr, whole: &Expr, scope: &Scope) -> Option<Vec<Expr>> {
+        if stars_within(row) > STARS_MAX {
+            return None;
+        }
+        let bound = self.expr(row, &mut Context::new(scope, Clause::Select)).ok()?;
+        let field = |(name, _): (Arc<str>, TypedExpr)| {
+            let name = Name { text: name.to_string(), at: row.at };
+            Expr { kind: ExprKind::Field { arg: Box::new(row.clone()), name }, ..whole.clone() }
+        };
+        Some(self.fields(&bound).ok()?.into_iter().map(field).collect())
     }
 
     /// `ROW(a, b)` as a value.
@@ -140,11 +181,14 @@ impl Binder<'_> {
             values.push(value);
         }
         let item = parts.first().and_then(|name| cx.scope.table(&name.text));
-        let relation = item.and_then(|item| self.catalog.relation_by_oid(Oid(item.relation?)));
-        let ty = relation
-            .and_then(|relation| relation.row_type())
-            .filter(|known| matches!(&known.ty, SqlType::Row(row) if row.fields.len() == fields.len()))
-            .map_or_else(|| SqlType::Row(Arc::new(RowType::unnamed(fields))), |known| known.ty);
+        let of_relation = || {
+            let relation = self.catalog.relation_by_oid(Oid(item?.relation?))?;
+            relation.row_type().map(|known| known.ty)
+        };
+        let known = item.and_then(|item| item.row.clone()).map(SqlType::Row).or_else(of_relation);
+        let ty = known
+            .filter(|known| matches!(known, SqlType::Row(row) if row.fields.len() == fields.len()))
+            .unwrap_or_else(|| SqlType::Row(Arc::new(RowType::unnamed(fields))));
         let row = TypedExpr::new(K::Row(values), ty.clone());
         let there = parts.first().and_then(|name| cx.scope.table(&name.text)).and_then(|table| table.there);
         let Some(there) = there else { return row };
@@ -211,6 +255,11 @@ impl Binder<'_> {
     /// `(row).field`.
     pub(super) fn field(&self, arg: &Expr, name: &Name, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         let bound = self.expr(arg, cx)?;
+        if name.text == "*" {
+            self.fields(&bound).map_err(|error| error.at(arg.at.start))?;
+            let text = "row expansion via \"*\" is not supported here";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(arg.at.start));
+        }
         let of = bound.ty.composite().map(|of| of.shown());
         let missing = || {
             let text = match &of {

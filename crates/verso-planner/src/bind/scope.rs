@@ -7,7 +7,7 @@ use std::sync::Arc;
 use verso_catalog::{Oid, SystemRelation};
 use verso_exec::plan::{AggregateCall, ExprKind, TypedExpr};
 use verso_types::opaque::tid::Tid;
-use verso_types::{Derivation, SqlType, SystemType, Value};
+use verso_types::{Derivation, RowType, SqlType, SystemType, Value};
 
 use super::rights::Noted;
 use super::table_number::RowNumber;
@@ -57,6 +57,8 @@ pub struct ScopeTable {
     pub place: u32,
     /// The oid of the table that it is; none for queries and functions.
     pub relation: Option<u32>,
+    /// The composite type of its rows, where it is a view or a function.
+    pub row: Option<Arc<RowType>>,
     /// A function that yields one value a row: its name means that, not a row of it.
     pub scalar: bool,
     /// A column that is NULL where an outer join has found no row of it, and only there.
@@ -257,8 +259,12 @@ pub struct Record {
     pub name: Arc<str>,
     /// Names and types of its columns.
     pub columns: Arc<[(Arc<str>, SqlType)]>,
+    /// Its type as a whole: that of the rows of the trigger's table.
+    pub row: Arc<RowType>,
     /// The first slot.
     pub first: usize,
+    /// The slot of the number of the table that the row is stored in.
+    pub table: usize,
 }
 
 /// What a name means.
@@ -285,6 +291,7 @@ impl Scope {
             columns: own..2 * own,
             place: 0,
             relation: None,
+            row: None,
             scalar: false,
             there: None,
             merged: Vec::new(),
@@ -307,6 +314,7 @@ impl Scope {
             columns: columns_of_it,
             place: 0,
             relation: None,
+            row: None,
             scalar: false,
             there: None,
             merged: Vec::new(),
@@ -345,6 +353,7 @@ impl Scope {
             columns: 0..0,
             place: 0,
             relation: None,
+            row: None,
             scalar: false,
             there: None,
             merged,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{TableDef, TriggerDef, TriggerKind};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
-use verso_types::{RowType, SqlType};
+use verso_types::SqlType;
 
 use super::Binder;
 use super::context::{Clause, Context};
@@ -12,6 +12,9 @@ use super::scope::{Scope, is_hidden};
 use super::walk::columns_of;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, Name, QualifiedName};
+
+/// The column of the system that says which table a row is stored in.
+const TABLE_NUMBER: &str = "tableoid";
 
 /// Name and type of each column.
 type Columns = Vec<(Arc<str>, SqlType)>;
@@ -102,9 +105,8 @@ impl Binder<'_> {
         match parts {
             [_] => {
                 let shown = record.columns.partition_point(|(name, _)| !is_hidden(name));
-                let shown = &record.columns[..shown];
-                let fields = shown.iter().enumerate().map(|(n, (_, ty))| parameter(n, ty));
-                let ty = SqlType::Row(Arc::new(RowType::unnamed(shown.to_vec())));
+                let fields = record.columns[..shown].iter().enumerate().map(|(n, (_, ty))| parameter(n, ty));
+                let ty = SqlType::Row(Arc::clone(&record.row));
                 let row = TypedExpr::new(K::Row(fields.collect()), ty.clone());
                 let is_row = parameter(record.columns.len(), &SqlType::Bool);
                 let kind = K::Case { branches: vec![(is_row, row)], otherwise: None };
@@ -113,6 +115,9 @@ impl Binder<'_> {
             [_, star] if star.text == "*" => self.of_record(&parts[..1]),
             [_, field] => {
                 let at = record.columns.iter().position(|(name, _)| **name == *field.text);
+                if let (None, TABLE_NUMBER) = (at, field.text.as_str()) {
+                    return Ok(Some(TypedExpr::new(K::Parameter(record.table), SqlType::Oid)));
+                }
                 let at = at.ok_or_else(|| no_field(first, field))?;
                 Ok(Some(parameter(at, &record.columns[at].1)))
             }

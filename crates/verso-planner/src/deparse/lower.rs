@@ -187,6 +187,7 @@ impl<'b> Lowering<'b> {
             ExprKind::Call(called) => self.call(called, expr)?,
             ExprKind::Array(items) => Node::Array(self.unified(&items.iter().collect::<Vec<_>>())?, None),
             ExprKind::Subscript { .. } | ExprKind::Slice { .. } => self.subscripts(expr)?,
+            ExprKind::Field { name, .. } if name.text == "*" => return None,
             ExprKind::Field { arg, name } => {
                 Node::Field { arg: Box::new(self.expr(arg)?), name: name.text.clone() }
             }

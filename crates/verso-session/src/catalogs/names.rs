@@ -427,6 +427,21 @@ impl ObjectNames for SessionNames {
         }
     }
 
+    fn are_rows_of(&self, part: u32, whole: u32) -> bool {
+        let mut next = self.catalog.table_by_oid(Oid(part));
+        while let Some(table) = next {
+            if table.of_type() == Some(Oid(whole)) {
+                return true;
+            }
+            let Some(of) = &table.partition_of else { return false };
+            if of.parent == Oid(whole) {
+                return true;
+            }
+            next = self.catalog.table_by_oid(of.parent);
+        }
+        false
+    }
+
     fn name(&self, ty: SystemType, oid: u32) -> Option<String> {
         match ty {
             SystemType::Regclass => relation_name(&self.catalog, Oid(oid)).or_else(|| {

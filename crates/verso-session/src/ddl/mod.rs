@@ -152,6 +152,7 @@ pub(crate) fn create_table_as(
         return frame.inside(|frame| {
             let types: Vec<_> = params.iter().map(verso_types::text::type_of).collect();
             let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &types);
+            let binder = binder.with_transitions(frame.transitions.tables);
             Schema { frame }.create_table_as(Source::Unbound(&binder), create, params)
         });
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use verso_catalog::{
     BuiltInTrigger, CatalogSnapshot, ColumnDef, FunctionDef, FunctionLanguage, TableDef, TriggerDef,
 };
-use verso_exec::context::{Binding, Described, Known};
+use verso_exec::context::{Binding, Described, Known, TextPurpose};
 use verso_exec::error::ExecError;
 use verso_exec::plan::{ExprKind, PlFunction, RowRules, Statement as Bound, TypedExpr};
 use verso_types::{SqlType, TimeStyle};
@@ -99,6 +99,19 @@ impl Services {
             // Of a polymorphic function each statement keeps its own.
             _ => bind().map(Arc::new),
         }
+    }
+}
+
+/// SELECT … INTO makes a table, and yields no rows.
+fn refuse_into(purpose: TextPurpose) -> SqlError {
+    match purpose {
+        TextPurpose::Execute => {
+            let text = "EXECUTE of SELECT ... INTO is not implemented";
+            let hint = "You might want to use EXECUTE ... INTO or EXECUTE CREATE TABLE ... AS instead.";
+            SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_hint(hint)
+        }
+        TextPurpose::Cursor => SqlError::new("42P11", "cannot open SELECT INTO query as cursor"),
+        TextPurpose::Return => SqlError::syntax("SELECT INTO query does not return tuples"),
     }
 }
 
@@ -226,6 +239,7 @@ impl Binding for Services {
                     let binder = binder.with_rules(self.settings.rules).with_transitions(known.transitions);
                     binder.statement(&parsed).map(Some)
                 }
+                Statement::CreateTableAs(create) if create.selects => Err(refuse_into(known.purpose)),
                 parsed if parsed.defines() || parsed.serves() => Ok(None),
                 _ => Err(SqlError::unsupported("EXECUTE of such a statement")),
             }
@@ -236,7 +250,9 @@ impl Binding for Services {
                 let position = Some(position.saturating_add(u32::try_from(before).unwrap_or(u32::MAX)));
                 ExecError::from(SqlError { position, ..error }.within(text))
             }
-            None if error.message.starts_with("EXECUTE of transaction") => ExecError::from(error),
+            None if error.message.starts_with("EXECUTE of ") || known.purpose == TextPurpose::Cursor => {
+                ExecError::from(error)
+            }
             None => ExecError::from(error.with_context(&format!("SQL statement \"{text}\""))),
         })
     }

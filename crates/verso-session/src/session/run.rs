@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use verso_exec::context::TransitionsSeen;
 use verso_storage::rules::{Rule, disabled};
 use verso_storage::{StorageError, TableLockMode, Txn, WaitPolicy};
 use verso_types::SqlType;
@@ -247,6 +248,7 @@ impl Session {
             ready: &self.plans.ready,
             keeps: !active.state.changed_schema,
             outgoing: Outgoing { services: &self.services, client: results.told() },
+            transitions: TransitionsSeen::default(),
         };
         body(&frame, results)
     }

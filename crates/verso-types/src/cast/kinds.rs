@@ -1,6 +1,7 @@
 //! Which casts there are, and where they happen by themselves: PostgreSQL's `pg_cast`.
 
-use crate::sqltype::SqlType;
+use crate::names;
+use crate::sqltype::{RowType, SqlType};
 use crate::system_type::SystemType;
 
 /// Where a cast is applied without being asked for; each kind includes those before it.
@@ -76,6 +77,7 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         // rows as those of a composite type, field by field; and the other way
         (T::Record, T::Row(_)) | (T::Row(_), T::Record) => Implicit,
         (T::Row(from), T::Row(to)) if from.of.is_none() || to.of.is_none() => Implicit,
+        (T::Row(from), T::Row(to)) if is_part(from, to) => Implicit,
         // through text: every type becomes text by assignment, text becomes every type when asked
         (_, to) if to.is_text() => Assignment,
         (_, T::Record) => return None,
@@ -83,6 +85,14 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         (from, _) if from.is_text() => Explicit,
         _ => return None,
     })
+}
+
+/// Whether rows of the one type are rows of the other as well.
+fn is_part(from: &RowType, to: &RowType) -> bool {
+    match (&from.of, &to.of) {
+        (Some(from), Some(to)) => from.oid != to.oid && names::are_rows_of(from.oid, to.oid),
+        _ => false,
+    }
 }
 
 /// As [`cast_kind`], where one side is a type of the system catalogs.

@@ -43,7 +43,7 @@ use crate::error::{ExecError, Result};
 
 pub(crate) use self::call::TriggerCall;
 pub use self::deferred::{DeferredEvent, fire_deferred};
-pub(crate) use self::noted::Transitions;
+pub use self::noted::Transitions;
 pub(super) use self::transition::TransitionOperator;
 
 /// What happens to a table.

@@ -48,9 +48,9 @@ struct Firing {
 
 /// The rows of a statement as relations.
 #[derive(Debug, Default)]
-pub(crate) struct Transitions {
-    pub old: Spool,
-    pub new: Spool,
+pub struct Transitions {
+    pub(crate) old: Spool,
+    pub(crate) new: Spool,
 }
 
 /// A column without values.

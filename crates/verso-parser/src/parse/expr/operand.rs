@@ -61,11 +61,16 @@ impl Cursor<'_> {
                 operand = self.element(operand)?;
                 self.height = self.height.max(height);
                 takes_fields = true;
-            } else if takes_fields && self.peek() == Token::Period && self.peek_at(1) != Token::Mul {
+            } else if takes_fields && self.peek() == Token::Period {
                 self.advance();
-                let name = self.label()?;
+                let star = self.here();
+                let all = self.accept_token(&Token::Mul);
+                let name = if all { Name { text: "*".to_string(), at: star } } else { self.label()? };
                 let at = self.since(start);
                 operand = node(ExprKind::Field { arg: Box::new(operand), name }, at, point);
+                if all && self.peek() == Token::Period {
+                    return Err(SyntaxError::syntax("improper use of \"*\"").at(star.start));
+                }
             } else {
                 return Ok(operand);
             }

@@ -98,7 +98,7 @@ impl Body<'_> {
                 return Ok(PlStatementKind::OpenExecute { cursor, forward, text });
             }
             let tokens = self.until_semicolon()?;
-            if let Some(text) = self.served(tokens) {
+            if let Some(text) = self.served(tokens)? {
                 self.semicolon()?;
                 return Ok(PlStatementKind::OpenExecute { cursor, forward, text });
             }

@@ -45,7 +45,7 @@ impl Body<'_> {
             _ => ", or ; or INTO",
         };
         let using = if self.accept(&["using"]) { self.using(ends, behind)? } else { Vec::new() };
-        Ok(PlDynamic { text, using })
+        Ok(PlDynamic { text, using, explained: None })
     }
 
     fn using(

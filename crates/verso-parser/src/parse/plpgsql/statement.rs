@@ -255,7 +255,7 @@ impl<'s> Body<'s> {
                 let (variable, body) = (variable.clone(), self.loop_body(label.as_ref())?);
                 return Ok(PlStatementKind::ForCursor { label, variable, cursor, args, body });
             }
-            if let Some(text) = self.served(range) {
+            if let Some(text) = self.served(range)? {
                 let body = self.loop_body(label.as_ref())?;
                 return Ok(PlStatementKind::ForExecute { label, targets, text, body });
             }
@@ -327,7 +327,7 @@ impl<'s> Body<'s> {
                 return Ok(PlStatementKind::ReturnExecute(text));
             }
             let tokens = self.until_semicolon()?;
-            if let Some(text) = self.served(tokens) {
+            if let Some(text) = self.served(tokens)? {
                 self.semicolon()?;
                 return Ok(PlStatementKind::ReturnExecute(text));
             }

@@ -271,15 +271,19 @@ impl<'s> Body<'s> {
     }
 
     /// SHOW or EXPLAIN, whose rows the session makes, as a text to be run; none where it is another statement.
-    pub(super) fn served(&self, tokens: &'s [Lexeme]) -> Option<PlDynamic> {
-        let (first, last) = (tokens.first()?, tokens.last()?);
+    pub(super) fn served(&self, tokens: &'s [Lexeme]) -> Result<Option<PlDynamic>, SyntaxError> {
+        let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return Ok(None) };
         if tokens.len() < 2 || !["show", "explain"].iter().any(|word| is_word(self.source, first, word)) {
-            return None;
+            return Ok(None);
         }
+        let explained = match self.parse(tokens, statement)? {
+            Statement::Explain { statement, .. } => Some(statement),
+            _ => None,
+        };
         let text = self.source.between(first, last).to_owned();
         let at = Span { start: first.at.start, end: last.at.end };
         let text = Expr { kind: ExprKind::Literal(Literal::String(text)), at, point: at.start };
-        Some(PlDynamic { text, using: Vec::new() })
+        Ok(Some(PlDynamic { text, using: Vec::new(), explained }))
     }
 
     /// A statement that yields rows, or may.

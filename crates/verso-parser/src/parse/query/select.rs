@@ -4,7 +4,7 @@ use super::super::cursor::Cursor;
 use super::super::lexer::{Token, is_bare_label};
 use super::super::source::into_refused;
 use crate::error::SyntaxError;
-use crate::syntax::{Hint, Name, QualifiedName, Select, SelectItem, WindowSpec};
+use crate::syntax::{Expr, ExprKind, Hint, Name, QualifiedName, Select, SelectItem, WindowSpec};
 
 impl Cursor<'_> {
     /// A SELECT without what may stand behind any query.
@@ -117,11 +117,12 @@ impl Cursor<'_> {
             return Ok(SelectItem::Wildcard { table: Some(table), at: self.since(start) });
         }
         let expr = self.expr()?;
-        if self.peek() == Token::Period && self.peek_at(1) == Token::Mul {
-            self.advance();
-            self.advance();
-            return Ok(SelectItem::Fields { expr, at: self.since(start) });
-        }
+        let expr = match expr.kind {
+            ExprKind::Field { arg, name } if name.text == "*" => {
+                return Ok(SelectItem::Fields { expr: *arg, at: self.since(start) });
+            }
+            kind => Expr { kind, ..expr },
+        };
         let alias = self.column_alias()?;
         Ok(SelectItem::Expr { expr, alias })
     }

@@ -28,7 +28,10 @@ impl Body<'_> {
         };
         let using = dynamic.using.iter().map(value).collect::<Result<_, SqlError>>()?;
         let transitions = self.binder.ctes.iter().filter_map(Cte::as_transition).collect();
-        Ok(PlDynamic { text: self.as_text(&dynamic.text)?, using, transitions })
+        let explained = dynamic.explained.as_deref();
+        let explained =
+            explained.map(|statement| self.binder.statement(statement).map(Box::new)).transpose()?;
+        Ok(PlDynamic { text: self.as_text(&dynamic.text)?, using, transitions, explained })
     }
 
     /// `RETURN QUERY EXECUTE`.

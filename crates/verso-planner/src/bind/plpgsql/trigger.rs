@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, TableDef, TriggerDef, Volatility};
+use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, Relation, TableDef, TriggerDef, Volatility};
 use verso_exec::plan::{OutputColumn, PlFunction, PlReturn, PlStatementKind, PlTrigger, TriggerFact};
-use verso_types::{SqlType, TimeStyle};
+use verso_types::{RowType, SqlType, TimeStyle};
 
 use super::super::scope::Record;
 use super::super::trigger::{columns, record_names};
@@ -61,7 +61,8 @@ fn of_trigger<'c>(
     let fields: Arc<[(Arc<str>, SqlType)]> = columns(table).into();
     let (old_name, new_name) = record_names(trigger);
     let binder = Binder::new(catalog, time_zone, &[]);
-    let (mut body, told) = body(binder, name, function, [new_name, old_name], &fields);
+    let row = row_type(table, catalog);
+    let (mut body, told) = body(binder, name, function, [new_name, old_name], (&fields, row));
     for (name, new) in [(&trigger.old_table, false), (&trigger.new_table, true)] {
         if let Some(name) = name {
             let column = |(name, ty): &(Arc<str>, SqlType)| OutputColumn::new(Arc::clone(name), ty.clone());
@@ -70,6 +71,19 @@ fn of_trigger<'c>(
     }
     body.trigger = Some(PlTrigger { shown: table.shown().len(), ..told });
     (body, signature)
+}
+
+/// The type of the rows of a trigger's table, or view.
+fn row_type(table: &TableDef, catalog: &CatalogSnapshot) -> Arc<RowType> {
+    let shown = table.shown();
+    let known = catalog.relation_by_oid(table.oid).and_then(Relation::row_type);
+    match known.map(|known| known.ty) {
+        Some(SqlType::Row(row)) if row.fields.len() == shown.len() => row,
+        _ => {
+            let field = |column: &ColumnDef| (Arc::clone(&column.name), column.seen());
+            Arc::new(RowType::unnamed(shown.iter().map(field).collect()))
+        }
+    }
 }
 
 /// What is said of the function of triggers when it is made. Its tables are not known: what needs their columns waits.
@@ -81,7 +95,9 @@ pub(super) fn check_trigger_function(
 ) -> Result<(), SqlError> {
     let binder = Binder::new(catalog, time_zone, &[]);
     let names = ["new".into(), "old".into()];
-    let (mut body, told) = body(binder, Arc::clone(&function.name), Some(function), names, &Arc::default());
+    let row = Arc::new(RowType::unnamed(Vec::new()));
+    let of_none = (&Arc::default(), row);
+    let (mut body, told) = body(binder, Arc::clone(&function.name), Some(function), names, of_none);
     body.trigger = Some(told);
     body.finish(function.named_in_context().into(), 0, block).map(drop)
 }
@@ -92,7 +108,7 @@ fn body<'c>(
     name: Arc<str>,
     function: Option<&FunctionDef>,
     [new_name, old_name]: [Arc<str>; 2],
-    fields: &Arc<[(Arc<str>, SqlType)]>,
+    (fields, row): (&Arc<[(Arc<str>, SqlType)]>, Arc<RowType>),
 ) -> (Body<'c>, PlTrigger) {
     let mut body = Body::new(binder, name);
     body.oid = function.map_or(0, |function| function.oid.0);
@@ -104,11 +120,13 @@ fn body<'c>(
             body.declare("", ty.clone(), false);
         }
         body.declare("", SqlType::Bool, false);
-        body.binder.records.push(Record { name, columns: Arc::clone(fields), first });
-        first
+        let table = body.declare("", SqlType::Oid, false);
+        let (columns, row) = (Arc::clone(fields), Arc::clone(&row));
+        body.binder.records.push(Record { name, columns, row, first, table });
+        (first, table)
     };
-    let (new, old) = (record(new_name), record(old_name));
-    let mut facts = Vec::new();
+    let ((new, of_new), (old, of_old)) = (record(new_name), record(old_name));
+    let mut facts = vec![(of_new, TriggerFact::NewStored), (of_old, TriggerFact::OldStored)];
     if function.is_some() {
         for (name, ty, fact) in [
             ("tg_name", SqlType::Name, TriggerFact::Name),
