@@ -4,7 +4,7 @@
 //! N2. A text names objects by number ([`verso_catalog::kept`]). The default of a serial column names its sequence.
 //! N3. A number of the system's own is no need, and neither is one that nobody makes: it is not saved, or there already.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use verso_catalog::{
@@ -33,6 +33,8 @@ pub(super) struct Finder {
     come_with: HashMap<Oid, Oid>,
     /// Sequences by how the default of a serial column names them.
     serial: HashMap<String, Arc<SequenceDef>>,
+    /// Names that constraints of several tables of a schema have.
+    shared_names: HashSet<(Arc<str>, Arc<str>)>,
     /// Which names may mean something else.
     pub meanings: Meanings,
     /// Texts of objects that are spelled with casts; the key of a partitioned table has an empty text.
@@ -54,8 +56,23 @@ impl Finder {
             .sequences()
             .map(|sequence| (next_value(&sequence.schema, &sequence.name).to_string(), Arc::clone(sequence)));
         let serial = serial.collect();
+        let (mut names, mut shared_names) = (HashSet::new(), HashSet::new());
+        for table in catalog.tables().filter(|table| !table.is_system()) {
+            for constraint in &table.constraints {
+                let name = (Arc::clone(&table.schema), Arc::clone(&constraint.name));
+                if !names.insert(name.clone()) {
+                    shared_names.insert(name);
+                }
+            }
+        }
         let meanings = Meanings::of(catalog);
-        Finder { catalog: Arc::clone(catalog), come_with, serial, meanings, spelled: HashMap::new() }
+        let (catalog, spelled) = (Arc::clone(catalog), HashMap::new());
+        Finder { catalog, come_with, serial, shared_names, meanings, spelled }
+    }
+
+    /// Whether constraints of several tables of a schema have a name: it is none that goes without saying then.
+    pub fn is_shared_name(&self, schema: &Arc<str>, name: &Arc<str>) -> bool {
+        self.shared_names.contains(&(Arc::clone(schema), Arc::clone(name)))
     }
 
     /// A text of an object is spelled so.

@@ -7,7 +7,8 @@
 //!
 //! O1. A table comes whole where it can; a default or CHECK that needs what comes behind its table is given to it later.
 //! O2. A view that something before the rows needs is made twice, as `pg_dump` does: first with its columns and nothing in them, for
-//!     it may read what is made behind the rows, then as it is. A materialized view cannot be replaced: it is made without rows, and
+//!     it may read what is made behind the rows, then as it is. So are views that read themselves, be it by way of others, as CREATE OR
+//!     REPLACE VIEW lets them. A materialized view cannot be replaced: it is made without rows, and
 //!     filled behind those of the tables.
 //! O3. Functions, operators and casts that need a view come behind the rows with the views, unless something before needs them.
 //!     So do functions whose bodies are bound when they are made and read tables: ON CONFLICT and GROUP BY may ask for a key.
@@ -313,7 +314,15 @@ impl Maker<'_, '_> {
         let mut objects = Vec::new();
         for view in views(self.source.catalog) {
             let needs = self.finder.of_view(&view);
-            objects.push(Waiting::new(Object::View(Arc::clone(&view)), [view.oid], needs));
+            let what = Object::View(Arc::clone(&view));
+            let is_whole = is_materialized(self.source.catalog, view.oid) || self.there.contains(&view.oid);
+            objects.push(match is_whole {
+                true => Waiting::new(what, [view.oid], needs),
+                // Its columns can be there before it reads anything (O2).
+                false => {
+                    Waiting { loose: needs, ..Waiting::new(what, [view.oid], self.finder.of_columns(&view)) }
+                }
+            });
         }
         objects.append(&mut self.behind);
         queue::run(objects, |object, pending| self.make(object, pending, tables))
@@ -381,7 +390,15 @@ impl Maker<'_, '_> {
                 let sql = view_text::statement(&catalog, &view, &text, view_text::As::Unfilled);
                 self.add(Kind::View, None, sql);
             }
-            Object::View(view) => self.make_view(&view)?,
+            Object::View(view) => {
+                let needs = self.finder.of_view(&view);
+                let is_early = view.query.names(view.oid) || !pending.has_none_of(&needs);
+                if is_early && !is_materialized(&catalog, view.oid) && self.there.insert(view.oid) {
+                    self.add(Kind::View, None, view_text::hollow(&view));
+                    return Ok(vec![Waiting::new(Object::View(view), [], needs)]);
+                }
+                self.make_view(&view)?;
+            }
         }
         Ok(Vec::new())
     }

@@ -145,7 +145,8 @@ fn column_text(maker: &Maker<'_, '_>, table: &TableDef, column: &ColumnDef, late
         // a name that is not the usual one
         let own = |constraint: &&Arc<ConstraintDef>| {
             constraint.kind == ConstraintKind::NotNull { column: column.id }
-                && *constraint.name != *format!("{}_{}_not_null", table.name, column.name)
+                && (*constraint.name != *format!("{}_{}_not_null", table.name, column.name)
+                    || maker.finder.is_shared_name(&table.schema, &constraint.name))
         };
         if let Some(constraint) = table.constraints.iter().find(own) {
             text.push_str(&format!(" CONSTRAINT {}", name(&constraint.name)));

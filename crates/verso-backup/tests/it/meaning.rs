@@ -107,6 +107,38 @@ fn functions_that_call_each_other_come_back() {
 }
 
 #[test]
+fn views_that_read_themselves_come_back() {
+    means_the_same(
+        "CREATE TABLE t (a int);
+        CREATE VIEW v AS SELECT a FROM t;
+        CREATE VIEW w AS SELECT a FROM v;
+        CREATE VIEW x AS SELECT a FROM w WHERE a > 1;
+        CREATE OR REPLACE VIEW v AS SELECT a FROM w UNION SELECT a FROM t;
+        CREATE VIEW own AS SELECT 1 AS n;
+        CREATE OR REPLACE VIEW own AS SELECT n FROM own",
+        &[
+            "SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid WHERE relkind = 'v' AND c.oid >= 16384 ORDER BY 1, 2",
+        ],
+    );
+}
+
+#[test]
+fn names_of_not_null_constraints_that_tables_share_come_back() {
+    means_the_same(
+        "CREATE TABLE t (a int NOT NULL, s serial);
+        ALTER TABLE t RENAME TO a_other;
+        CREATE TABLE t (a int NOT NULL);
+        ALTER TABLE t RENAME CONSTRAINT t_a_not_null1 TO t_a_not_null;
+        CREATE TABLE same (id int GENERATED ALWAYS AS IDENTITY, n bigint);
+        ALTER TABLE same ALTER COLUMN n SET DEFAULT nextval('same_id_seq')",
+        &[
+            "SELECT conrelid::regclass::text, conname FROM pg_constraint ORDER BY 1, 2",
+            "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef ORDER BY 1",
+        ],
+    );
+}
+
+#[test]
 fn columns_that_are_renamed_and_used_as_fields_come_back() {
     means_the_same(
         "CREATE TABLE r (a int, b int, c text);

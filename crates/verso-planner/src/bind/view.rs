@@ -236,13 +236,20 @@ impl Binder<'_> {
         };
         let noted = self.fields_noted(row)?;
         let today = shown_columns(self.catalog, noted.relation);
+        let then =
+            |at: usize| noted.columns.iter().find(|then| today.get(at).is_some_and(|now| now.id == then.id));
         let mut names: Vec<Arc<str>> = columns.iter().map(|column| Arc::clone(&column.name)).collect();
-        for then in &noted.columns {
-            if let Some(at) = today.iter().position(|column| column.id == then.id)
-                && let Some(name) = names.get_mut(at)
-            {
-                *name = Arc::clone(&then.name);
-            }
+        for at in 0..names.len() {
+            names[at] = match then(at) {
+                Some(then) => Arc::clone(&then.name),
+                // One that came later may be called as another one was then.
+                None if noted.columns.iter().any(|then| then.name == names[at]) => {
+                    let other = |number: usize| -> Arc<str> { format!("{}_{number}", names[at]).into() };
+                    let is_free = |name: &Arc<str>| !names.contains(name);
+                    (1..).map(other).find(is_free).unwrap_or_else(|| Arc::clone(&names[at]))
+                }
+                None => continue,
+            };
         }
         Some(names)
     }
