@@ -25,7 +25,7 @@ use crate::error::BackupError;
 use crate::files::write_whole;
 use crate::job::{Event, Job, Unit};
 use crate::references::{names_objects, to_texts};
-use crate::schema::{Dialect, Selection, Source, definitions};
+use crate::schema::{Dialect, Selection, Source, definitions, left_out};
 use crate::workers::{self, Team};
 
 /// A chunk ends when its rows have so many bytes.
@@ -85,6 +85,7 @@ pub fn backup(
         job.list(database.engine(), "BACKUP", options.workers);
         let mut snapshot = Snapshot::take(database, job)?;
         let (definitions, tables) = snapshot.definitions(options, Dialect::Verso)?;
+        left_out(&tables).iter().for_each(|text| job.tell(Event::Notice(text)));
         let written = write_archive(&snapshot, &definitions, &tables, out, options, job);
         let ended = snapshot.end();
         written.and_then(|report| ended.map(|()| report))
@@ -125,6 +126,10 @@ impl Snapshot {
         let mut connection = job.session(database, "verso backup")?;
         // Texts of definitions name everything with its schema then, whatever path the database has.
         connection.execute("SET search_path = ''")?;
+        // And their literals are read alike everywhere, whatever the database says of its sessions.
+        connection
+            .execute("SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgres'; SET timezone = 'UTC'")?;
+        connection.execute("SET bytea_output = 'hex'; SET extra_float_digits = 1")?;
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         let exported = connection.prepare("SELECT pg_export_snapshot()")?;
         let name: Option<String> = exported.query_row(&[], |row| row.get(0))?;

@@ -56,6 +56,8 @@ pub enum Event<'e> {
     },
     /// A statement is run.
     Statement(&'e str),
+    /// Something that whoever asked for the job may not expect.
+    Notice(&'e str),
     /// The archive that is read has so many bytes.
     Bytes(u64),
     /// Nothing more happens.
@@ -164,7 +166,7 @@ impl Job {
                 }
                 Event::Done(units) => job.advance(units),
                 Event::Rows { rows, .. } => job.moved(rows),
-                Event::Statement(_) | Event::Bytes(_) | Event::Ended => {}
+                Event::Statement(_) | Event::Notice(_) | Event::Bytes(_) | Event::Ended => {}
             }
         }
         (self.listener)(&event);

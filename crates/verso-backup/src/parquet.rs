@@ -33,7 +33,7 @@ use crate::backup::{BackupOptions, BackupReport, Snapshot, import};
 use crate::error::BackupError;
 use crate::files::write_whole;
 use crate::job::{Event, Job, Unit};
-use crate::schema::Dialect;
+use crate::schema::{Dialect, left_out};
 use crate::script::Script;
 use crate::workers::{self, Team};
 
@@ -161,6 +161,7 @@ fn write_from(
     job: &Arc<Job>,
 ) -> Result<BackupReport, BackupError> {
     let (definitions, mut tables) = snapshot.definitions(options, Dialect::Postgres)?;
+    left_out(&tables).iter().for_each(|text| job.tell(Event::Notice(text)));
     // The rows are in the partitions.
     tables.retain(|table| table.partitioned.is_none());
     let mut report = BackupReport { tables: tables.len() as u64, ..BackupReport::default() };

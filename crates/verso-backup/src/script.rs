@@ -21,7 +21,7 @@ use crate::backup::{BackupOptions, BackupReport, Snapshot};
 use crate::error::BackupError;
 use crate::files::write_whole;
 use crate::job::{Event, Job, Unit};
-use crate::schema::Dialect;
+use crate::schema::{Dialect, left_out};
 
 /// Bytes handed on at a time.
 const PIECE_BYTES: usize = 1 << 18;
@@ -48,6 +48,7 @@ fn write_script(
     job.list(database.engine(), "BACKUP", 1);
     let mut snapshot = Snapshot::take(database, job)?;
     let (definitions, tables) = snapshot.definitions(options, Dialect::Postgres)?;
+    left_out(&tables).iter().for_each(|text| job.tell(Event::Notice(text)));
     let mut script = Script::new(out);
     script.head().map_err(BackupError::io("writing the script"))?;
     let steps = |script: &mut Script<_>, steps: &[Step]| {

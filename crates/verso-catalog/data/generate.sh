@@ -73,7 +73,8 @@ ask "select oid, opcmethod, opcname, opcnamespace, 10, opcfamily, opcintype, opc
      from pg_opclass where opcmethod = 403 and opcintype in $known order by oid" > $rows/pg_opclass.tsv
 ask "select oid, opfmethod, opfname, opfnamespace, 10 from pg_opfamily where oid in (select opcfamily from pg_opclass where opcmethod = 403 and opcintype in $known) order by oid" > $rows/pg_opfamily.tsv
 ask "select oid, amopfamily, amoplefttype, amoprighttype, amopstrategy, amoppurpose, amopopr, amopmethod, amopsortfamily
-     from pg_amop where amopmethod = 403 and amoplefttype in $known and amoprighttype in $known order by oid" > $rows/pg_amop.tsv
+     from pg_amop where amopmethod = 403 and amoplefttype in $known and amoprighttype in $known
+        or amopfamily in (2745, 3659, 4036, 4037) order by oid" > $rows/pg_amop.tsv
 ask "select oid, amprocfamily, amproclefttype, amprocrighttype, amprocnum, amproc::oid
      from pg_amproc where amprocfamily in (select oid from pg_opfamily where opfmethod = 403) and amproclefttype in $known and amprocrighttype in $known order by oid" > $rows/pg_amproc.tsv
 ask "select aggfnoid::oid, aggkind, aggnumdirectargs, aggtransfn::oid, aggfinalfn::oid, aggcombinefn::oid, aggserialfn::oid, aggdeserialfn::oid,

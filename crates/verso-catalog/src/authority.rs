@@ -339,6 +339,10 @@ impl CatalogSnapshot {
             Object::Column(table, _) => Object::Relation(table),
             Object::Relation(oid) => match self.relation_by_oid(oid) {
                 Some(Relation::Index(index)) => Object::Relation(index.table),
+                // A column's sequence is whose its table is, also where it came later.
+                Some(Relation::Sequence(sequence)) if let Some(owner) = &sequence.owned_by => {
+                    Object::Relation(owner.table)
+                }
                 _ => object,
             },
             object => object,

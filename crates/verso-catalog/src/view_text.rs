@@ -59,7 +59,27 @@ pub fn has_other_columns(catalog: &CatalogSnapshot, view: &ViewDef) -> bool {
         let now = catalog.relation_by_oid(then.relation);
         now.is_some_and(|now| !has_same_columns(columns_of(now), &then.columns))
     };
-    view.query.relations.iter().filter(|relation| relation.place != NOWHERE).any(is_other)
+    // Those without a place are used as fields of rows.
+    let is_renamed = |then: &StoredRelation| {
+        let now = catalog.relation_by_oid(then.relation).map_or(&[][..], columns_of);
+        then.columns.iter().any(|then| now.iter().any(|now| now.id == then.id && now.name != then.name))
+    };
+    let is_other = |then: &StoredRelation| match then.place {
+        NOWHERE => is_renamed(then),
+        _ => is_other(then),
+    };
+    view.query.relations.iter().any(is_other)
+}
+
+/// Whether relations of a view are called otherwise than in its query, where that calls their columns by no other name. [`view_text`]
+/// then calls them what they were called.
+pub fn has_other_names(catalog: &CatalogSnapshot, view: &ViewDef) -> bool {
+    let text: Vec<char> = view.query.text.chars().collect();
+    view.query.relations.iter().filter(|relation| relation.place != NOWHERE).any(|then| {
+        let (end, written) = path(&text, then.place as usize);
+        let is_other = |now: &Relation| **now.name() != *written && !has_alias(&text, end);
+        catalog.relation_by_oid(then.relation).is_some_and(is_other)
+    })
 }
 
 fn columns_of(relation: &Relation) -> &[ColumnDef] {

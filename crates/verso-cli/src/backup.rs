@@ -239,6 +239,10 @@ impl Shown {
             }
             Event::Done(units) => self.bar.inc(units),
             Event::Statement(sql) => self.line(sql, pages),
+            Event::Notice(text) => {
+                // Whoever closed it does not want it.
+                self.bar.suspend(|| drop(writeln!(std::io::stderr(), "verso: notice: {text}")));
+            }
             Event::Rows { table, rows, .. } => self.rows(table, rows, pages),
             Event::Ended => {
                 self.rows("", 0, pages);

@@ -13,6 +13,7 @@
 //! S3. Temporary objects belong to their session and are left out.
 
 mod made;
+mod meaning;
 mod needs;
 mod objects;
 mod partitions;
@@ -28,7 +29,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, IndexDef, Oid, ReplicaIdentity,
-    Role, SequenceDef, TableDef, TriggerEnabled, is_temporary, kept,
+    Role, SequenceDef, TableDef, TriggerEnabled, extensions_used, is_temporary, kept,
 };
 use verso_storage::Engine;
 use verso_types::SqlType;
@@ -39,6 +40,7 @@ use crate::error::BackupError;
 use crate::references::names_objects;
 use needs::Finder;
 use objects::Object;
+pub(crate) use partitions::left_out;
 use parts::{Chosen, comments, literal, name, qualified, role_steps, setting_steps, setting_value};
 use queue::Waiting;
 pub(crate) use types::{labels_of, type_text};
@@ -126,6 +128,7 @@ pub(crate) fn definitions(
     };
     if schema {
         let mut maker = Maker::new(source);
+        maker.spell(&tables)?;
         maker.before(&tables)?;
         all.before = std::mem::take(&mut maker.steps);
         maker.after(&tables, data)?;
@@ -191,8 +194,96 @@ impl<'m, 's> Maker<'m, 's> {
     }
 
     fn add(&mut self, kind: Kind, table: Option<&TableDef>, sql: String) {
+        let defines = !matches!(
+            kind,
+            Kind::Role | Kind::Schema | Kind::Sequence | Kind::Value | Kind::Comment | Kind::Setting
+        );
+        let sql = if defines { self.guarded(sql) } else { sql };
         let of = |table: &TableDef| (table.schema.to_string(), table.name.to_string());
         self.steps.push(Step { kind, table: table.map(of), other: None, sql });
+    }
+
+    /// A statement that means the same whatever users have called as built-in functions are called.
+    fn guarded(&self, sql: String) -> String {
+        if !self.finder.meanings.is_taken(&sql) {
+            return sql;
+        }
+        let back = match path_of(&self.source.settings) {
+            Some(path) => format!("SET search_path = {path}"),
+            None => "RESET search_path".to_owned(),
+        };
+        // A text of a user may end with a comment.
+        format!("SET search_path = '';\n{sql}\n;\n{back}")
+    }
+
+    /// Finds out how texts are spelled that name one of several functions of a name.
+    fn spell(&mut self, tables: &[Arc<TableDef>]) -> Result<(), BackupError> {
+        if self.finder.meanings.are_plain() {
+            return Ok(());
+        }
+        let catalog = Arc::clone(self.source.catalog);
+        let mut wanted: Vec<(Oid, Arc<str>, String)> = Vec::new();
+        let default = |relation: Oid, column: u16| {
+            format!(
+                "pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = {relation} AND adnum = {column}"
+            )
+        };
+        let columns = tables.iter().map(|table| (table.oid, table.shown().to_vec()));
+        let views = objects::views(&catalog);
+        let columns = columns.chain(views.iter().map(|view| (view.oid, view.columns.clone())));
+        for (relation, columns) in columns {
+            for column in &columns {
+                let Some(text) = &column.default else { continue };
+                wanted.push((relation, Arc::clone(text), default(relation, column.id)));
+            }
+        }
+        for table in tables {
+            for constraint in &table.constraints {
+                let ConstraintKind::Check { expression } = &constraint.kind else { continue };
+                let text = format!(
+                    "pg_get_expr(conbin, conrelid) FROM pg_constraint WHERE oid = {}",
+                    constraint.oid
+                );
+                wanted.push((table.oid, Arc::clone(expression), text));
+            }
+            let key =
+                table.columns.iter().filter(|column| column.is_hidden() && table.is_divided_by(column.id));
+            let mut key = key.filter_map(|column| column.default.as_deref());
+            if key.any(|text| self.finder.meanings.needs_casts(text)) {
+                let spelled = self.ask("pg_get_partkeydef", table.oid)?;
+                self.finder.spell(table.oid, "", spelled);
+            }
+        }
+        for ty in catalog.types() {
+            let SqlType::Domain(domain) = &ty.ty else { continue };
+            for check in &domain.checks {
+                let text =
+                    format!("pg_get_expr(conbin, conrelid) FROM pg_constraint WHERE oid = {}", check.oid);
+                wanted.push((ty.oid, Arc::clone(&check.expression), text));
+            }
+            if let Some(text) = &domain.default {
+                let of = format!("pg_get_expr(typdefaultbin, 0) FROM pg_type WHERE oid = {}", ty.oid);
+                wanted.push((ty.oid, Arc::clone(text), of));
+            }
+        }
+        for policy in catalog.all_policies() {
+            for (text, column) in [(&policy.using, "polqual"), (&policy.check, "polwithcheck")] {
+                let Some(text) = text else { continue };
+                let of = format!("pg_get_expr({column}, polrelid) FROM pg_policy WHERE oid = {}", policy.oid);
+                wanted.push((policy.oid, Arc::clone(text), of));
+            }
+        }
+        for (owner, text, of) in wanted {
+            if !self.finder.meanings.needs_casts(&text) {
+                continue;
+            }
+            let statement = self.source.connection.prepare(&format!("SELECT {of}"))?;
+            let spelled: Option<Option<String>> = statement.query_row(&[], |row| row.get(0))?;
+            if let Some(spelled) = spelled.flatten() {
+                self.finder.spell(owner, &text, spelled);
+            }
+        }
+        Ok(())
     }
 
     /// The last step is about this table, too.
@@ -231,6 +322,15 @@ impl<'m, 's> Maker<'m, 's> {
                 let schema = name(&one.schema);
                 let sql = format!("CREATE EXTENSION IF NOT EXISTS {} WITH SCHEMA {schema}", name(&one.name));
                 self.add(Kind::Schema, None, sql);
+            }
+        }
+        if !verso {
+            // What they bring is a part of Verso, whether it was asked for or not.
+            let known = |name: &&str| !all || catalog.extension(name).is_none();
+            for one in extensions_used(tables).into_iter().filter(known) {
+                // Their operator classes are named with the schema where they are by default.
+                let place = catalog.schema("public").map_or("", |_| " WITH SCHEMA public");
+                self.add(Kind::Schema, None, format!("CREATE EXTENSION IF NOT EXISTS {}{place}", name(one)));
             }
         }
         self.collations(tables);
@@ -401,8 +501,8 @@ impl<'m, 's> Maker<'m, 's> {
             }
         }
         for table in tables.iter().filter(|table| !divided.contains(&table.oid)) {
-            // One that is not in use may have a key twice: then the restore would not come through.
-            let can_be_built = |index: &&Arc<IndexDef>| index.valid || !index.unique;
+            // One that users have taken out of use may have a key twice: then the restore would not come through.
+            let can_be_built = |index: &&Arc<IndexDef>| index.valid || index.outdated || !index.unique;
             let plain = table.all_indexes().filter(|index| index.constraint.is_none());
             for index in plain.filter(can_be_built) {
                 let sql = self.ask("pg_get_indexdef", index.oid)?;
@@ -459,7 +559,14 @@ impl<'m, 's> Maker<'m, 's> {
         self.steps.append(&mut comments(&catalog, selected, self.source.dialect));
         if all && self.source.dialect == Dialect::Verso {
             self.steps.append(&mut setting_steps(&self.source.settings));
-            self.steps.append(&mut rights::rights_steps(&catalog));
+            let rights = rights::rights_steps(&catalog, &self.finder);
+            let of_policies = |step: &Step| step.sql.starts_with("CREATE POLICY ");
+            let guarded = |step: Step| match of_policies(&step) {
+                true => Step { sql: self.guarded(step.sql), ..step },
+                false => step,
+            };
+            let mut rights: Vec<Step> = rights.into_iter().map(guarded).collect();
+            self.steps.append(&mut rights);
         }
         Ok(())
     }

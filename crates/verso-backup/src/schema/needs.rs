@@ -4,7 +4,7 @@
 //! N2. A text names objects by number ([`verso_catalog::kept`]). The default of a serial column names its sequence.
 //! N3. A number of the system's own is no need, and neither is one that nobody makes: it is not saved, or there already.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use verso_catalog::{
@@ -13,6 +13,7 @@ use verso_catalog::{
 };
 use verso_types::SqlType;
 
+use super::meaning::Meanings;
 use super::parts::{literal, qualified};
 
 /// Numbers of objects.
@@ -32,6 +33,12 @@ pub(super) struct Finder {
     come_with: HashMap<Oid, Oid>,
     /// Sequences by how the default of a serial column names them.
     serial: HashMap<String, Arc<SequenceDef>>,
+    /// Names that constraints of several tables of a schema have.
+    shared_names: HashSet<(Arc<str>, Arc<str>)>,
+    /// Which names may mean something else.
+    pub meanings: Meanings,
+    /// Texts of objects that are spelled with casts; the key of a partitioned table has an empty text.
+    spelled: HashMap<(Oid, Arc<str>), String>,
 }
 
 impl Finder {
@@ -49,7 +56,33 @@ impl Finder {
             .sequences()
             .map(|sequence| (next_value(&sequence.schema, &sequence.name).to_string(), Arc::clone(sequence)));
         let serial = serial.collect();
-        Finder { catalog: Arc::clone(catalog), come_with, serial }
+        let (mut names, mut shared_names) = (HashSet::new(), HashSet::new());
+        for table in catalog.tables().filter(|table| !table.is_system()) {
+            for constraint in &table.constraints {
+                let name = (Arc::clone(&table.schema), Arc::clone(&constraint.name));
+                if !names.insert(name.clone()) {
+                    shared_names.insert(name);
+                }
+            }
+        }
+        let meanings = Meanings::of(catalog);
+        let (catalog, spelled) = (Arc::clone(catalog), HashMap::new());
+        Finder { catalog, come_with, serial, shared_names, meanings, spelled }
+    }
+
+    /// Whether constraints of several tables of a schema have a name: it is none that goes without saying then.
+    pub fn is_shared_name(&self, schema: &Arc<str>, name: &Arc<str>) -> bool {
+        self.shared_names.contains(&(Arc::clone(schema), Arc::clone(name)))
+    }
+
+    /// A text of an object is spelled so.
+    pub fn spell(&mut self, of: Oid, text: &str, spelled: String) {
+        self.spelled.insert((of, text.into()), spelled);
+    }
+
+    /// How the key of a partitioned table is spelled, if with casts.
+    pub fn spelled_key(&self, table: Oid) -> Option<&str> {
+        self.spelled.get(&(table, "".into())).map(String::as_str)
     }
 
     /// The object of a number, which may be that of its array.
@@ -112,8 +145,11 @@ impl Finder {
         }
     }
 
-    /// A default or condition as a statement says it.
-    pub fn text(&self, text: &str) -> String {
+    /// A default or condition of an object as a statement says it.
+    pub fn text(&self, of: Oid, text: &str) -> String {
+        if let Some(spelled) = self.spelled.get(&(of, text.into())) {
+            return spelled.clone();
+        }
         match self.serial.get(text) {
             Some(sequence) => {
                 let place = literal(&qualified(&sequence.schema, &sequence.name));
@@ -138,7 +174,7 @@ impl Finder {
         }
     }
 
-    /// What a function takes, gives, and says in its defaults; where its body is SQL's own and bound at once, what that names.
+    /// What a function takes, gives, and says in its defaults; of an aggregate what it calls, too.
     pub fn of_function(&self, function: &FunctionDef) -> Needs {
         let mut found = Needs::new();
         for arg in &function.args {
@@ -154,16 +190,6 @@ impl Finder {
             FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure => {}
         }
         function.rows_of.into_iter().for_each(|oid| self.add(&mut found, oid));
-        for need in &function.needs {
-            match *need {
-                Need::Relation(oid) | Need::Column(oid, _) | Need::Function(oid) | Need::Type(oid) => {
-                    self.add(&mut found, oid);
-                }
-            }
-        }
-        if let Some(stored) = &function.stored {
-            self.of_query(&stored.query, &mut found);
-        }
         if function.is_aggregate()
             && let Some(definition) = AggregateDef::parse(&function.body)
         {
@@ -178,6 +204,23 @@ impl Finder {
             if let Some(moving) = moving {
                 self.of_type_number(moving.state, &mut found);
             }
+        }
+        found.remove(&function.oid);
+        found
+    }
+
+    /// What the body of a function names that is SQL's own and bound at once.
+    pub fn of_body(&self, function: &FunctionDef) -> Needs {
+        let mut found = Needs::new();
+        for need in &function.needs {
+            match *need {
+                Need::Relation(oid) | Need::Column(oid, _) | Need::Function(oid) | Need::Type(oid) => {
+                    self.add(&mut found, oid);
+                }
+            }
+        }
+        if let Some(stored) = &function.stored {
+            self.of_query(&stored.query, &mut found);
         }
         found.remove(&function.oid);
         found

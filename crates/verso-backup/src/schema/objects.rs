@@ -7,17 +7,20 @@
 //!
 //! O1. A table comes whole where it can; a default or CHECK that needs what comes behind its table is given to it later.
 //! O2. A view that something before the rows needs is made twice, as `pg_dump` does: first with its columns and nothing in them, for
-//!     it may read what is made behind the rows, then as it is. A materialized view cannot be replaced: it is made without rows, and
+//!     it may read what is made behind the rows, then as it is. So are views that read themselves, be it by way of others, as CREATE OR
+//!     REPLACE VIEW lets them. A materialized view cannot be replaced: it is made without rows, and
 //!     filled behind those of the tables.
 //! O3. Functions, operators and casts that need a view come behind the rows with the views, unless something before needs them.
 //!     So do functions whose bodies are bound when they are made and read tables: ON CONFLICT and GROUP BY may ask for a key.
+//! O4. Functions whose bodies are bound when they are made and that call each other are made twice, as views are: first with a body
+//!     that names nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, ConstraintKind, FunctionDef, IndexDef, Oid, SequenceDef, TableDef, TypeDef, ViewDef,
-    has_other_columns, is_temporary,
+    CatalogSnapshot, ConstraintKind, FunctionDef, IndexDef, NOWHERE, Oid, SequenceDef, TableDef, TypeDef,
+    ViewDef, has_other_columns, has_other_names, is_temporary,
 };
 use verso_types::SqlType;
 use versodb::Error;
@@ -37,6 +40,8 @@ pub(super) enum Object {
     /// That of a column of this table.
     OwnedSequence(Arc<SequenceDef>, Arc<TableDef>),
     Function(Arc<FunctionDef>),
+    /// The body of one that was made without it (O4).
+    Body(Arc<FunctionDef>),
     /// Its place among the operators, or casts.
     Operator(usize),
     Cast(usize),
@@ -64,7 +69,10 @@ impl Object {
     /// Whether it is a function that may need the keys of tables when it is made (O3).
     fn may_need_keys(&self) -> bool {
         let Object::Function(function) = self else { return false };
-        function.stored.as_ref().is_some_and(|stored| !stored.query.relations.is_empty())
+        function
+            .stored
+            .as_ref()
+            .is_some_and(|stored| stored.query.relations.iter().any(|relation| relation.place != NOWHERE))
     }
 }
 
@@ -150,8 +158,14 @@ impl Maker<'_, '_> {
         functions.sort_by_key(|function| function.oid);
         let mut all: All = Vec::new();
         for function in functions {
-            let needs = self.finder.of_function(function);
-            all.push(Waiting::new(Object::Function(Arc::clone(function)), [function.oid], needs));
+            all.push(Waiting {
+                loose: self.finder.of_body(function),
+                ..Waiting::new(
+                    Object::Function(Arc::clone(function)),
+                    [function.oid],
+                    self.finder.of_function(function),
+                )
+            });
         }
         for (place, operator) in catalog.operators().iter().enumerate() {
             if !is_temporary(&operator.schema) {
@@ -300,7 +314,15 @@ impl Maker<'_, '_> {
         let mut objects = Vec::new();
         for view in views(self.source.catalog) {
             let needs = self.finder.of_view(&view);
-            objects.push(Waiting::new(Object::View(Arc::clone(&view)), [view.oid], needs));
+            let what = Object::View(Arc::clone(&view));
+            let is_whole = is_materialized(self.source.catalog, view.oid) || self.there.contains(&view.oid);
+            objects.push(match is_whole {
+                true => Waiting::new(what, [view.oid], needs),
+                // Its columns can be there before it reads anything (O2).
+                false => {
+                    Waiting { loose: needs, ..Waiting::new(what, [view.oid], self.finder.of_columns(&view)) }
+                }
+            });
         }
         objects.append(&mut self.behind);
         queue::run(objects, |object, pending| self.make(object, pending, tables))
@@ -332,6 +354,17 @@ impl Maker<'_, '_> {
             }
             Object::Function(function) => {
                 let text = self.function_text(&function)?;
+                let needs = self.finder.of_body(&function);
+                if !pending.has_none_of(&needs)
+                    && let Some(stub) = without_body(&text)
+                {
+                    self.add(kind, None, stub);
+                    return Ok(vec![Waiting::new(Object::Body(function), [], needs)]);
+                }
+                self.add(kind, None, text);
+            }
+            Object::Body(function) => {
+                let text = self.function_text(&function)?;
                 self.add(kind, None, text);
             }
             Object::Operator(place) => {
@@ -357,7 +390,15 @@ impl Maker<'_, '_> {
                 let sql = view_text::statement(&catalog, &view, &text, view_text::As::Unfilled);
                 self.add(Kind::View, None, sql);
             }
-            Object::View(view) => self.make_view(&view)?,
+            Object::View(view) => {
+                let needs = self.finder.of_view(&view);
+                let is_early = view.query.names(view.oid) || !pending.has_none_of(&needs);
+                if is_early && !is_materialized(&catalog, view.oid) && self.there.insert(view.oid) {
+                    self.add(Kind::View, None, view_text::hollow(&view));
+                    return Ok(vec![Waiting::new(Object::View(view), [], needs)]);
+                }
+                self.make_view(&view)?;
+            }
         }
         Ok(Vec::new())
     }
@@ -370,14 +411,17 @@ impl Maker<'_, '_> {
     ) -> Result<All, BackupError> {
         let place = qualified(&table.schema, &table.name);
         let (mut later, mut parts): (Later, All) = (Later::default(), Vec::new());
+        // That of an identity column comes with the table.
+        let own: Needs = owned(self.source.catalog, table).map(|sequence| sequence.oid).collect();
         let mut wait = |needs: Needs, text: String| {
             parts.push(Waiting::new(Object::Part(Some(Arc::clone(table)), text), [], needs));
         };
         for column in table.shown().iter().filter(|column| !column.generated && column.identity.is_none()) {
             let needs = self.finder.of_default(column);
-            if let (Some(text), false) = (&column.default, pending.has_none_of(&needs)) {
+            let is_there = pending.has_none_of(&needs) && needs.is_disjoint(&own);
+            if let (Some(text), false) = (&column.default, is_there) {
                 later.defaults.insert(column.id);
-                let (column, text) = (name(&column.name), self.finder.text(text));
+                let (column, text) = (name(&column.name), self.finder.text(table.oid, text));
                 wait(needs, format!("ALTER TABLE {place} ALTER COLUMN {column} SET DEFAULT {text}"));
             }
         }
@@ -418,11 +462,13 @@ impl Maker<'_, '_> {
         Ok(text.trim_end().to_owned())
     }
 
-    /// The query of a view: as it was given, with the names of today. Over relations that have other columns by now, it is spelled
-    /// anew, as only so rows as a whole are of the relation's type again.
+    /// The query of a view: as it was given, with the names of today. Over relations that have other columns or names by now, it is
+    /// spelled anew, as only so rows as a whole are of the relation's type again; and where only casts say which function is meant.
     fn query_text(&mut self, view: &ViewDef) -> Result<String, BackupError> {
-        if !has_other_columns(self.source.catalog, view) {
-            return Ok(verso_catalog::view_text(self.source.catalog, view));
+        let plain = !self.finder.meanings.of_query_need_casts(&view.query);
+        let catalog = self.source.catalog;
+        if plain && !has_other_columns(catalog, view) && !has_other_names(catalog, view) {
+            return Ok(verso_catalog::view_text(catalog, view));
         }
         let text = self.ask("pg_get_viewdef", view.oid)?;
         Ok(text.trim().trim_end_matches(';').to_owned())
@@ -441,15 +487,26 @@ impl Maker<'_, '_> {
                 }
             }
             _ => {
-                let form = if is_there { view_text::As::Replacement } else { view_text::As::Own };
                 let text = self.query_text(view)?;
+                let filled = materialized.as_ref().is_some_and(|it| it.populated);
+                // What it calls is run along the path that the database has.
+                let later = filled && self.finder.meanings.is_taken(&text);
+                let form = match () {
+                    () if is_there => view_text::As::Replacement,
+                    () if later => view_text::As::Unfilled,
+                    () => view_text::As::Own,
+                };
                 self.add(Kind::View, None, view_text::statement(&catalog, view, &text, form));
+                if later {
+                    let place = qualified(&view.schema, &view.name);
+                    self.add(Kind::View, None, format!("REFRESH MATERIALIZED VIEW {place}"));
+                }
                 for column in &view.columns {
                     let Some(default) = column.default.as_deref().filter(|_| materialized.is_none()) else {
                         continue;
                     };
                     let (place, column) = (qualified(&view.schema, &view.name), name(&column.name));
-                    let text = self.finder.text(default);
+                    let text = self.finder.text(view.oid, default);
                     let sql = format!("ALTER VIEW {place} ALTER COLUMN {column} SET DEFAULT {text}");
                     self.add(Kind::View, None, sql);
                 }
@@ -484,6 +541,15 @@ fn is_materialized(catalog: &CatalogSnapshot, oid: Oid) -> bool {
 fn sequence_text(sequence: &SequenceDef) -> String {
     let (unlogged, place) = (unlogged(sequence.unlogged), qualified(&sequence.schema, &sequence.name));
     format!("CREATE {unlogged}SEQUENCE {place}{}", bounds(&sequence.bounds, true))
+}
+
+/// The statement that makes a function whose body is SQL's own with another body, of which nobody asks while bodies given as texts are not
+/// checked (O4); none for other functions.
+fn without_body(text: &str) -> Option<String> {
+    let language = "\n LANGUAGE sql";
+    let from = text.find(language)? + language.len();
+    let at = ["\nRETURN ", "\nBEGIN ATOMIC"].iter().filter_map(|word| text[from..].find(word)).min()?;
+    Some(format!("{}\nAS 'SELECT NULL'", &text[..from + at]))
 }
 
 /// Which of so many can be reached from these, themselves too.

@@ -17,10 +17,13 @@ use crate::error::BackupError;
 /// ` PARTITION BY …` of a table that is divided.
 pub(super) fn divided_by(finder: &Finder, table: &TableDef) -> String {
     let Some(partitioned) = &table.partitioned else { return String::new() };
+    if let Some(key) = finder.spelled_key(table.oid) {
+        return format!(" PARTITION BY {key}");
+    }
     let column = |(id, order): (&u16, &PartOrder)| {
         let column = &table.columns[table.column_with_id(*id)?];
         let mut text = match column.default.as_deref().filter(|_| column.is_hidden()) {
-            Some(expression) => format!("({})", finder.text(expression)),
+            Some(expression) => format!("({})", finder.text(table.oid, expression)),
             None => name(&column.name),
         };
         if let Some(one) = &order.collation {
@@ -86,7 +89,7 @@ pub(super) fn table_texts(
     for (column, like) in table.shown().iter().zip(whole.shown()) {
         let mut text = String::new();
         if column.default != like.default && !later.has_default(column.id) && column.identity.is_none() {
-            let value = maker.finder.text(column.default.as_deref().unwrap_or("NULL"));
+            let value = maker.finder.text(table.oid, column.default.as_deref().unwrap_or("NULL"));
             text.push_str(&match column.generated {
                 true => format!(" GENERATED ALWAYS AS ({value}) {}", kind_of_generated(column)),
                 false => format!(" DEFAULT {value}"),
@@ -113,6 +116,23 @@ pub(super) fn table_texts(
     let (unlogged, divided) = (unlogged(table.unlogged), divided_by(&maker.finder, table));
     let options = options_text(table, dialect);
     vec![format!("CREATE {unlogged}TABLE {place} PARTITION OF {of}{own} {bound}{divided}{options}")]
+}
+
+/// Which partitions of chosen tables are not saved with them, in words: as with `pg_dump`, a table is chosen by itself.
+pub(crate) fn left_out(tables: &[Arc<TableDef>]) -> Vec<String> {
+    let saved: HashSet<Oid> = tables.iter().map(|table| table.oid).collect();
+    let of_table = |table: &Arc<TableDef>| {
+        let parts = table.with_partitions();
+        let left: Vec<String> = parts
+            .iter()
+            .filter(|part| !saved.contains(&part.oid) && part.materialized.is_none())
+            .map(|part| qualified(&part.schema, &part.name))
+            .collect();
+        let (place, left) =
+            (qualified(&table.schema, &table.name), (!left.is_empty()).then(|| left.join(", "))?);
+        Some(format!("table {place} is saved without its partitions, and these have its rows: {left}"))
+    };
+    tables.iter().filter_map(of_table).collect()
 }
 
 impl Maker<'_, '_> {

@@ -74,7 +74,11 @@ pub(super) fn table_text(maker: &Maker<'_, '_>, table: &TableDef, later: &Later)
 /// `CONSTRAINT c CHECK (…)`.
 pub(super) fn check_text(finder: &Finder, constraint: &ConstraintDef, expression: &str) -> String {
     let only = if constraint.no_inherit { " NO INHERIT" } else { "" };
-    format!("CONSTRAINT {} CHECK ({}){only}", name(&constraint.name), finder.text(expression))
+    format!(
+        "CONSTRAINT {} CHECK ({}){only}",
+        name(&constraint.name),
+        finder.text(constraint.table, expression)
+    )
 }
 
 /// ` WITH (…)`, where there is something to say.
@@ -131,17 +135,18 @@ fn column_text(maker: &Maker<'_, '_>, table: &TableDef, column: &ColumnDef, late
             text.push_str(&format!(" (SEQUENCE NAME {place}{})", bounds(&sequence.bounds, false)));
         }
     } else if column.generated {
-        let expression = maker.finder.text(column.default.as_deref().unwrap_or("NULL"));
+        let expression = maker.finder.text(table.oid, column.default.as_deref().unwrap_or("NULL"));
         text.push_str(&format!(" GENERATED ALWAYS AS ({expression}) {}", kind_of_generated(column)));
     } else if let Some(default) = column.default.as_deref().filter(|_| !later.has_default(column.id)) {
-        text.push_str(&format!(" DEFAULT {}", maker.finder.text(default)));
+        text.push_str(&format!(" DEFAULT {}", maker.finder.text(table.oid, default)));
     }
     // One that some rows may break comes behind them.
     if column.not_null && table.not_null_of(column.id).is_none_or(|constraint| constraint.validated) {
         // a name that is not the usual one
         let own = |constraint: &&Arc<ConstraintDef>| {
             constraint.kind == ConstraintKind::NotNull { column: column.id }
-                && *constraint.name != *format!("{}_{}_not_null", table.name, column.name)
+                && (*constraint.name != *format!("{}_{}_not_null", table.name, column.name)
+                    || maker.finder.is_shared_name(&table.schema, &constraint.name))
         };
         if let Some(constraint) = table.constraints.iter().find(own) {
             text.push_str(&format!(" CONSTRAINT {}", name(&constraint.name)));

@@ -6,10 +6,11 @@
 use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
     Acl, CatalogSnapshot, ColumnDef, OWNER_ROLE, Object, Oid, PolicyDef, Relation, RelationId, Rights,
-    RightsOf, is_temporary, kept,
+    RightsOf, is_temporary,
 };
 use verso_types::SqlType;
 
+use super::needs::Finder;
 use super::parts::{literal, name, qualified, setting_value, step};
 use crate::archive::contents::{Kind, Step};
 
@@ -17,8 +18,8 @@ use crate::archive::contents::{Kind, Step};
 const PUBLIC: Oid = Oid(0);
 
 /// Everything that is said of roles and rights, once all objects are there.
-pub(super) fn rights_steps(catalog: &CatalogSnapshot) -> Vec<Step> {
-    let maker = Maker { catalog };
+pub(super) fn rights_steps(catalog: &CatalogSnapshot, finder: &Finder) -> Vec<Step> {
+    let maker = Maker { catalog, finder };
     let mut texts = maker.memberships();
     texts.extend(maker.owners());
     texts.extend(maker.policies());
@@ -30,6 +31,7 @@ pub(super) fn rights_steps(catalog: &CatalogSnapshot) -> Vec<Step> {
 
 struct Maker<'c> {
     catalog: &'c CatalogSnapshot,
+    finder: &'c Finder,
 }
 
 impl Maker<'_> {
@@ -171,7 +173,7 @@ impl Maker<'_> {
         );
         for (word, condition) in [("USING", &policy.using), ("WITH CHECK", &policy.check)] {
             if let Some(condition) = condition {
-                text.push_str(&format!(" {word} ({})", kept::with_names(self.catalog, condition)));
+                text.push_str(&format!(" {word} ({})", self.finder.text(policy.oid, condition)));
             }
         }
         Some(text)

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, TypeDef, is_temporary};
+use verso_catalog::{CatalogSnapshot, Oid, TypeDef, is_temporary};
 use verso_types::{DomainType, EnumLabel, EnumType, NewPlace, SqlType};
 
 use super::needs::Finder;
@@ -137,11 +137,11 @@ pub(super) fn domain_parts<'d>(finder: &Finder, domain: &'d DomainType) -> Vec<(
     let alter = format!("ALTER DOMAIN {}", qualified(&domain.schema, &domain.name));
     let mut parts = Vec::new();
     if let Some(default) = &domain.default {
-        parts.push((&**default, format!("{alter} SET DEFAULT {}", finder.text(default))));
+        parts.push((&**default, format!("{alter} SET DEFAULT {}", finder.text(Oid(domain.oid), default))));
     }
     for check in &domain.checks {
         let valid = if check.validated { "" } else { " NOT VALID" };
-        let (named, condition) = (name(&check.name), finder.text(&check.expression));
+        let (named, condition) = (name(&check.name), finder.text(Oid(domain.oid), &check.expression));
         let text = format!("{alter} ADD CONSTRAINT {named} CHECK ({condition}){valid}");
         parts.push((&*check.expression, text));
     }

@@ -4,10 +4,12 @@
 mod crash;
 mod damage;
 mod ending;
+mod meaning;
 mod moving;
 mod parquet;
 mod part;
 mod paths;
+mod random;
 mod references;
 mod round_trip;
 mod world;

@@ -328,6 +328,13 @@ impl Catalog {
                 |row: &IndexRow| row.indexrelid == index.indexrelid,
                 |row| row.indisvalid = false,
             )?;
+            // No program has these data: also the one that has made the keys finds them gone when it comes back.
+            store::update(
+                engine,
+                txn,
+                |row: &CollatedRow| row.objid == index.indexrelid && row.version.is_some(),
+                |row| row.version = Some("".into()),
+            )?;
             if let Some(object) = object {
                 engine.drop_object(txn, object)?;
             }

@@ -532,6 +532,8 @@ impl CatalogRows {
             };
             let in_order = !signed.get(&row.indexrelid).is_some_and(|signed| signed.iter().any(is_unsigned));
             let is_current = in_order && collated.is_current(row.indexrelid);
+            // An earlier release with other data took it out of use and left no note of that; nobody else does so to a constraint's.
+            let is_left = !row.indisvalid && constraint.is_some() && collated.is_versioned(row.indexrelid);
             let index = IndexDef {
                 oid: row.indexrelid,
                 schema: schema_of(class.relnamespace)?,
@@ -539,7 +541,7 @@ impl CatalogRows {
                 table: row.indrelid,
                 object: ObjectId(class.relfilenode.0),
                 valid: row.indisvalid && is_current,
-                outdated: !is_current,
+                outdated: !is_current || is_left,
                 parts: parts.collect::<Result<_, CatalogError>>()?,
                 include: column_ids(row.indkey.get(row.indoption.len()..))?,
                 guard: (row.indguard != 0).then(|| column_id(row.indguard)).transpose()?,

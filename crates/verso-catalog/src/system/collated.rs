@@ -20,6 +20,8 @@ pub(super) struct Collated {
     of: HashMap<(Oid, i32), Arc<Collation>>,
     /// Indexes whose keys were made from other data.
     old: HashSet<Oid>,
+    /// Indexes whose keys depend on the data.
+    versioned: HashSet<Oid>,
 }
 
 impl Collated {
@@ -51,6 +53,9 @@ impl Collated {
                     found.collation
                 }
             };
+            if row.version.is_some() {
+                all.versioned.insert(row.objid);
+            }
             if row.version.as_deref().is_some_and(|version| version != data.version()) {
                 all.old.insert(row.objid);
             }
@@ -81,6 +86,11 @@ impl Collated {
     /// The collation of a part of an index.
     pub(super) fn of_part(&self, index: Oid, number: i32) -> Option<Arc<Collation>> {
         self.of.get(&(index, number)).cloned()
+    }
+
+    /// Whether the keys of an index depend on the data of collations.
+    pub(super) fn is_versioned(&self, index: Oid) -> bool {
+        self.versioned.contains(&index)
     }
 
     /// Whether the keys of an index are made from the program's data.

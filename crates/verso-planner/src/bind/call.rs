@@ -9,7 +9,7 @@ use verso_exec::functions::{
     self, AggregateKind, ArgType, BuiltinFunction, candidates as functions_named, taking_array,
 };
 use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedExpr};
-use verso_types::{CastKind, Derivation, RowType, SqlType, SystemType, Value, cast_kind};
+use verso_types::{CastKind, Derivation, RowType, SqlType, SystemType, Value, cast_kind, names};
 
 use super::Binder;
 use super::collate::{extreme_keys, is_keyed, made_of, nullif, searching, text_of_key};
@@ -418,6 +418,13 @@ impl Binder<'_> {
         let expand = |entry: &&'static BuiltinFunction| -> Declared {
             functions::operand_types(name, entry).map_or_else(|| entry.declared(args.len()), <[_]>::to_vec)
         };
+        // In a text that the catalog keeps users' functions have numbers; those of earlier releases name them where nothing built in
+        // can be meant.
+        let is_settled = self.kept && schema.is_none() && !users.is_empty() && {
+            let built_in: Vec<Declared> = entries.iter().map(expand).collect();
+            matches!(resolve(&built_in, &types, false), Resolution::One(..))
+        };
+        let users = if is_settled { Cow::Borrowed([].as_slice()) } else { users };
         let spread = if call.variadic && !entries.is_empty() { taking_array(name) } else { None };
         let spread = spread.filter(|_| call.names.is_empty());
         if let (Some(entry), Some((last, at))) = (spread, args.last())
@@ -498,9 +505,11 @@ impl Binder<'_> {
                     if let Some((first, at)) = args.first()
                         && let K::Literal(Value::Text(written)) = &first.kind
                         && first.ty == SqlType::Unknown
-                        && let Some(sequence) = self.sequence_literal(first)
                     {
-                        self.note_object((*at, None), written, sequence.oid, "regclass");
+                        match self.sequence_literal(first) {
+                            Some(known) => self.note_object((*at, None), written, known.oid, "regclass"),
+                            None => check_named(written, *at)?,
+                        }
                     }
                     Ok(Found::BuiltIn(entry, args, types))
                 }
@@ -731,6 +740,14 @@ pub(super) enum Found {
     BuiltIn(&'static BuiltinFunction, Vec<(TypedExpr, u32)>, Vec<SqlType>),
     /// Arguments cast.
     User(std::sync::Arc<verso_catalog::FunctionDef>, Vec<TypedExpr>),
+}
+
+/// Refuses the name of a sequence in a text that is to be kept where nothing is called so: PostgreSQL's literal is a number at once.
+fn check_named(name: &str, at: u32) -> Result<(), SqlError> {
+    if names::lent().is_some() {
+        names::parse_reference(SystemType::Regclass, name).map_err(|error| SqlError::from(error).at(at))?;
+    }
+    Ok(())
 }
 
 /// The type of NULLIF: that of the left side of the operator `=` for both, given their own types and the one in which they are

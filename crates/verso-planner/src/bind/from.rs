@@ -31,7 +31,7 @@ use super::null::may_be_null;
 use super::past::refuse_past;
 use super::polymorphic::is_polymorphic;
 use super::resolve::{Resolution, function_error, resolve, result_type};
-use super::rights::{Need, denied};
+use super::rights::{Need, Noted, denied};
 use super::row::with_fields;
 use super::sample::no_sample_of;
 use super::scope::{Correlation, Hidden, Scope, ScopeTable};
@@ -322,8 +322,12 @@ impl Binder<'_> {
                 (plan, None, false)
             }
         };
+        let is_call = matches!(item.source, FromSource::Function(..) | FromSource::Rows(..));
+        let rows = if is_call { self.needs_of_rows(&plan) } else { Noted::new() };
+        named = named.or_else(|| self.names_of_rows(&plan).filter(|_| is_call));
         let mut input = self.named_item(item, plan, own, named, marks, single)?;
         note(&mut input.scope, need);
+        input.scope.noted.extend(rows);
         Ok(input)
     }
 

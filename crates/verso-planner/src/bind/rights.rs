@@ -14,9 +14,11 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, Object, Oid, PolicyDef, PolicyFor, Rights, TableDef, ViewDef};
+use verso_catalog::{
+    CatalogSnapshot, FunctionReturn, Object, Oid, PolicyDef, PolicyFor, Rights, TableDef, ViewDef,
+};
 use verso_env::recursion;
-use verso_exec::plan::{Check, CheckOf, ExprKind as K, Plan, TypedExpr};
+use verso_exec::plan::{Check, CheckOf, ExprKind as K, Plan, SetCall, TypedExpr};
 use verso_types::{SqlType, Value};
 
 use super::Binder;
@@ -67,6 +69,18 @@ impl Need {
         self.changed.borrow_mut().push((right, numbers.copied().collect()));
     }
 
+    /// What it is about.
+    pub(super) fn relation(&self) -> Oid {
+        self.relation
+    }
+
+    /// The numbers of the columns that are read or set.
+    pub(super) fn used(&self) -> BTreeSet<u16> {
+        let mut used = self.selected.borrow().clone();
+        self.changed.borrow().iter().for_each(|(_, columns)| used.extend(columns));
+        used
+    }
+
     /// Rights on the whole of it.
     pub(super) fn needs(&self, rights: Rights) {
         self.whole.set(self.whole.get().with(rights));
@@ -107,10 +121,56 @@ impl Binder<'_> {
 
     fn note(&self, need: Need) -> Rc<Need> {
         let need = Rc::new(need);
-        if let Some(needs) = &self.needs {
+        if let (Some(needs), Some(_)) = (&self.needs, self.acting) {
             needs.borrow_mut().push(Rc::clone(&need));
         }
+        if let Some(noting) = self.noting {
+            noting.need(&need);
+        }
         need
+    }
+
+    /// Whose needs are noted: those of the role whose rights count; where a text is kept that uses columns, those of nobody, too.
+    fn needing(&self) -> Option<Oid> {
+        self.acting.or(self.noting.map(|_| Oid(0)))
+    }
+
+    /// What is noted when columns of functions' rows are used in a text that is kept: they are the fields of the rows.
+    pub(super) fn needs_of_rows(&self, plan: &Plan) -> Noted {
+        let Some(noting) = self.noting else { return Noted::new() };
+        let calls: Vec<(&SetCall, usize)> = match plan {
+            Plan::FunctionScan { call, columns } => vec![(call, columns.len())],
+            Plan::ProjectSet { calls, .. } => {
+                calls.iter().map(|one| (&one.call, one.columns.len())).collect()
+            }
+            _ => Vec::new(),
+        };
+        let (mut noted, mut first) = (Noted::new(), 0);
+        for (call, count) in calls {
+            let fields = first..first + count;
+            first += count;
+            let SetCall::User { function, .. } = call else { continue };
+            let (FunctionReturn::Scalar(SqlType::Row(row)) | FunctionReturn::Set(SqlType::Row(row))) =
+                &function.returns
+            else {
+                continue;
+            };
+            let Some(of) = row.of.as_ref().filter(|_| count == row.fields.len()) else { continue };
+            let need = Rc::new(Need {
+                relation: Oid(of.oid),
+                name: Arc::clone(&of.name),
+                word: "type",
+                role: Oid(0),
+                columns: (0..).take(count).map(|at| vec![at]).collect(),
+                whole: Cell::default(),
+                reads: false,
+                selected: RefCell::default(),
+                changed: RefCell::default(),
+            });
+            noting.rows(&need, row);
+            noted.push((fields, need));
+        }
+        noted
     }
 
     /// Notes that a table is read or changed, by these of its columns.
@@ -120,7 +180,7 @@ impl Binder<'_> {
         columns: impl Iterator<Item = usize>,
         reads: bool,
     ) -> Option<Rc<Need>> {
-        let role = self.acting?;
+        let role = self.needing()?;
         let columns = columns.map(|at| table.columns.get(at).map(|column| column.id).into_iter().collect());
         Some(self.note(Need {
             relation: table.oid,
@@ -137,7 +197,7 @@ impl Binder<'_> {
 
     /// The same of a view: which of its columns each column stands for.
     pub(super) fn need_view(&self, view: &ViewDef, columns: Vec<Vec<u16>>, reads: bool) -> Option<Rc<Need>> {
-        let role = self.acting?;
+        let role = self.needing()?;
         Some(self.note(Need {
             relation: view.oid,
             name: Arc::clone(&view.name),

@@ -240,6 +240,7 @@ impl Binder<'_> {
                 }
             });
         };
+        (0..columns.fields.len()).for_each(|at| self.note_field(columns, at));
         let field = |((name, ty), n): (&(Arc<str>, SqlType), i32)| match &row.kind {
             K::Row(parts) if parts.len() == columns.fields.len() => {
                 (Arc::clone(name), parts[n as usize].clone())
@@ -282,7 +283,7 @@ impl Binder<'_> {
                 )
                 .at(arg.at.start));
             }
-            (SqlType::Row(row), _) => row.fields.iter().position(|(field, _)| **field == *name.text),
+            (SqlType::Row(row), _) => self.field_place(row, &name.text),
             (SqlType::Record, K::Row(parts)) => (0..parts.len()).find(|n| format!("f{}", n + 1) == name.text),
             (SqlType::Record, _) => None,
             (other, _) => {
@@ -295,6 +296,9 @@ impl Binder<'_> {
             }
         };
         let Some(place) = place else { return self.of_row(arg, name, missing(), cx) };
+        if let SqlType::Row(row) = &bound.ty {
+            self.note_field(row, place);
+        }
         let (ty, row) = match (bound.ty.clone(), bound.kind) {
             (_, K::Row(mut parts)) if place < parts.len() => {
                 return self.settle(parts.swap_remove(place), name.at.start);

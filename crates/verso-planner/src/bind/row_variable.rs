@@ -9,6 +9,7 @@ use verso_types::{RowType, SqlType, Value};
 use super::Binder;
 use super::plpgsql::not_assigned;
 use super::scope::Variable;
+use super::trace::Source;
 use super::trigger::no_field;
 use crate::errors::SqlError;
 use verso_parser::syntax::Name;
@@ -41,13 +42,18 @@ impl Binder<'_> {
         if rest.len() == 1 && last.text == "*" && has_fields {
             return Ok(Some(value));
         }
+        let mut fields = Vec::new();
         for name in rest {
+            fields.push(self.field_today(&value.ty, &name.text).into());
             value = match value.ty.clone() {
                 SqlType::Record => return Err(not_assigned(&record.text)),
                 SqlType::Row(row) if row.fields.is_empty() => return Err(not_assigned(&record.text)),
-                SqlType::Row(row) => field(value, &row, record, name)?,
+                SqlType::Row(row) => self.field_of(value, &row, record, name)?,
                 _ => return Ok(None),
             };
+        }
+        if let (Some(trace), Some(first)) = (self.traced, names.first()) {
+            trace.column(first.at.start, Source::Fields(variable.slot, fields));
         }
         Ok(Some(value))
     }
@@ -59,17 +65,26 @@ impl Binder<'_> {
         if row.fields.is_empty() {
             return None;
         }
+        (0..row.fields.len()).for_each(|at| self.note_field(row, at));
         let value = |(n, (name, _)): (usize, &(Arc<str>, SqlType))| {
             let whole = TypedExpr::new(K::Parameter(variable.slot), variable.ty.clone());
             (Arc::clone(name), nth(whole, row, n))
         };
         Some(row.fields.iter().enumerate().map(value).collect())
     }
-}
 
-fn field(value: TypedExpr, row: &RowType, record: &Name, name: &Name) -> Result<TypedExpr, SqlError> {
-    let at = row.fields.iter().position(|(field, _)| **field == *name.text);
-    Ok(nth(value, row, at.ok_or_else(|| no_field(record, name))?))
+    fn field_of(
+        &self,
+        value: TypedExpr,
+        row: &RowType,
+        record: &Name,
+        name: &Name,
+    ) -> Result<TypedExpr, SqlError> {
+        let at = self.field_place(row, &name.text);
+        let at = at.ok_or_else(|| no_field(record, name))?;
+        self.note_field(row, at);
+        Ok(nth(value, row, at))
+    }
 }
 
 fn nth(value: TypedExpr, row: &RowType, n: usize) -> TypedExpr {

@@ -229,7 +229,8 @@ impl Binder<'_> {
             }
         };
         let clause = if names.is_some() { Clause::TriggerWhen } else { Clause::Check };
-        Binder { traced: Some(trace), ..self.clone() }.expr(expr, &mut Context::new(&scope, clause))?;
+        let binder = Binder { traced: Some(trace), kept: true, ..self.plain_names_aside() };
+        binder.expr(expr, &mut Context::new(&scope, clause))?;
         Ok(names)
     }
 

@@ -25,6 +25,8 @@ pub(crate) enum Source {
     Row(u32),
     /// The argument of a function with that number, from 0 on.
     Variable(usize),
+    /// A field of such an argument, or a field of that one: their names of today.
+    Fields(usize, Vec<Arc<str>>),
 }
 
 /// One of the columns that a star stands for.

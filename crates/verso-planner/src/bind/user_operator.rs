@@ -69,7 +69,8 @@ impl Binder<'_> {
     /// Whether an operator of users takes exactly these operands, and the system has none that does or one that is searched
     /// later. Comparisons of the system's are of more types than those that are listed, and come first.
     pub(super) fn is_own_operator(&self, op: &str, operands: &[Located]) -> bool {
-        if op.contains('.') || self.stored.is_some() {
+        // Texts that the catalog keeps name users' operators by number.
+        if op.contains('.') || self.stored.is_some() || self.kept {
             return false;
         }
         let mut types: Vec<SqlType> =

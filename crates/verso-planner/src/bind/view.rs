@@ -6,20 +6,22 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, FunctionDef, NOWHERE, Need, Oid, Relation, StoredBody, StoredColumn,
-    StoredQuery, StoredRelation, TableDef, ViewDef,
+    CatalogSnapshot, ColumnDef, FunctionDef, FunctionReturn, NOWHERE, Need, Oid, Relation, StoredBody,
+    StoredColumn, StoredQuery, StoredRelation, TableDef, ViewDef,
 };
 use verso_env::recursion;
-use verso_exec::plan::{ExprKind, PlStatementKind, Plan, Statement, TypedExpr};
-use verso_types::{SqlType, TimeStyle};
+use verso_exec::plan::{ExprKind, PlStatementKind, Plan, SetCall, Statement, TypedExpr};
+use verso_types::{RowType, SqlType, TimeStyle};
 
 use super::Binder;
 use super::literals::settled;
 use super::lock::{Locking, Mark, Wanted};
 use super::plpgsql::bind_noting;
+use super::rights::Need as Columns;
 use super::stored::Notes;
 use super::trace::Trace;
 use crate::errors::SqlError;
@@ -32,6 +34,12 @@ pub(super) struct Noting {
     relations: RefCell<Vec<StoredRelation>>,
     functions: RefCell<Vec<(u32, Oid)>>,
     types: RefCell<Vec<(u32, Oid)>>,
+    /// Which columns of the relations are used.
+    needs: RefCell<Vec<Rc<Columns>>>,
+    /// The fields of rows that are used, by the type of the rows.
+    fields: RefCell<BTreeSet<(Oid, Arc<str>)>>,
+    /// The same of the rows of functions in FROM.
+    rows: RefCell<Vec<(Rc<Columns>, Arc<RowType>)>>,
     /// What is written otherwise in the text that is kept: literals, and types, collations and operators by number.
     written: Notes,
 }
@@ -63,6 +71,53 @@ impl Noting {
         }
     }
 
+    /// Columns of a relation may be used.
+    pub(super) fn need(&self, need: &Rc<Columns>) {
+        self.needs.borrow_mut().push(Rc::clone(need));
+    }
+
+    /// Columns of a function's rows may be used, which are fields of that type.
+    pub(super) fn rows(&self, need: &Rc<Columns>, row: &Arc<RowType>) {
+        self.rows.borrow_mut().push((Rc::clone(need), Arc::clone(row)));
+    }
+
+    /// A field of a row is used.
+    fn field(&self, row: &RowType, at: usize) {
+        if let (Some(of), Some((name, _))) = (&row.of, row.fields.get(at)) {
+            self.fields.borrow_mut().insert((Oid(of.oid), Arc::clone(name)));
+        }
+    }
+
+    /// The columns of the relations that are used, as PostgreSQL counts them: those that the text names, be their values needed or not.
+    fn used(&self) -> BTreeMap<Oid, BTreeSet<u16>> {
+        let mut used: BTreeMap<Oid, BTreeSet<u16>> = BTreeMap::new();
+        for need in self.needs.borrow().iter() {
+            used.entry(need.relation()).or_default().extend(need.used());
+        }
+        used
+    }
+
+    /// The columns of relations that are used as fields of rows of their types.
+    fn used_as_fields(&self, catalog: &CatalogSnapshot) -> Vec<StoredRelation> {
+        for (need, row) in self.rows.borrow().iter() {
+            need.used().into_iter().for_each(|at| self.field(row, usize::from(at)));
+        }
+        let mut relations: Vec<StoredRelation> = Vec::new();
+        for (ty, name) in self.fields.borrow().iter() {
+            // Of a composite type there are none: it is not altered where functions have it.
+            let columns = shown_columns(catalog, *ty);
+            let Some(column) = columns.iter().find(|column| column.name == *name) else { continue };
+            let column = StoredColumn { id: column.id, name: Arc::clone(name), used: true };
+            match relations.last_mut().filter(|known| known.relation == *ty) {
+                Some(known) => known.columns.push(column),
+                None => {
+                    relations.push(StoredRelation { place: NOWHERE, relation: *ty, columns: vec![column] })
+                }
+            }
+        }
+        relations
+    }
+
     /// Adds the functions and types that a text needs which is not in this one, such as the default of an argument.
     pub(super) fn needs_of(&self, other: Noting) {
         other.functions.into_inner().into_iter().for_each(|(_, oid)| self.function(NOWHERE, oid));
@@ -71,11 +126,25 @@ impl Noting {
 
     /// The text whose names these are, with what its literals mean and with the numbers of types, collations and operators; of the
     /// tables it uses these columns.
-    fn into_query(self, text: &str, used: &BTreeMap<Oid, BTreeSet<u16>>) -> StoredQuery {
+    fn into_query(
+        self,
+        catalog: &CatalogSnapshot,
+        text: &str,
+        read: &BTreeMap<Oid, BTreeSet<u16>>,
+    ) -> StoredQuery {
+        let (named, fields) = (self.used(), self.used_as_fields(catalog));
         let mut relations = self.relations.into_inner();
         for relation in &mut relations {
-            let Some(used) = used.get(&relation.relation) else { continue };
-            relation.columns.iter_mut().for_each(|column| column.used = used.contains(&column.id));
+            let used = [named.get(&relation.relation), read.get(&relation.relation)];
+            let is_used = |id: u16| used.iter().flatten().any(|used| used.contains(&id));
+            relation.columns.iter_mut().for_each(|column| column.used = is_used(column.id));
+        }
+        for own in fields {
+            let known = relations.iter_mut().find(|it| it.place == NOWHERE && it.relation == own.relation);
+            match known {
+                Some(known) => known.columns = own.columns,
+                None => relations.push(own),
+            }
         }
         let chars: Vec<char> = text.chars().collect();
         let (text, moved) = settled(&chars, &self.written.edits(&chars, 0));
@@ -110,7 +179,7 @@ impl Binder<'_> {
         let plan = Binder { noting: Some(&noting), acting: None, ..self.clone() }.query(&query)?;
         let columns =
             plan.output().into_iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
-        Ok((noting.into_query(text, &used_columns(plan)?), columns))
+        Ok((noting.into_query(self.catalog, text, &used_columns(plan)?), columns))
     }
 
     /// What the condition of a policy needs.
@@ -126,7 +195,70 @@ impl Binder<'_> {
         let scan = Plan::TableScan { table: Arc::clone(table).into(), columns, filter: None };
         let input = Box::new(Plan::Filter { input: Box::new(scan), predicate });
         let used = used_columns(Plan::Project { input, exprs: Vec::new(), names: Vec::new() })?;
-        Ok(needed(noting, &used, Some(table.oid)))
+        Ok(needed(noting, self.catalog, used, Some(table.oid)))
+    }
+
+    /// Where the field of that name is among those of a row. In a stored text columns of a relation have the names that they had then.
+    pub(super) fn field_place(&self, row: &RowType, name: &str) -> Option<usize> {
+        let noted = self.noted_field(row, name);
+        noted.or_else(|| row.fields.iter().position(|(field, _)| **field == *name))
+    }
+
+    fn noted_field(&self, row: &RowType, name: &str) -> Option<usize> {
+        let noted = self.fields_noted(row)?;
+        let id = noted.columns.iter().find(|column| *column.name == *name)?.id;
+        shown_columns(self.catalog, noted.relation).iter().position(|column| column.id == id)
+    }
+
+    /// The columns that a stored text uses as fields of rows of this type.
+    fn fields_noted(&self, row: &RowType) -> Option<&StoredRelation> {
+        let (stored, of) = (self.stored?, row.of.as_ref()?);
+        let is_it = |known: &&StoredRelation| known.place == NOWHERE && known.relation.0 == of.oid;
+        stored.relations.iter().find(is_it)
+    }
+
+    /// The name that a field has today which a stored text names so.
+    pub(crate) fn field_today(&self, ty: &SqlType, name: &str) -> String {
+        let SqlType::Row(row) = ty else { return name.to_string() };
+        match self.noted_field(row, name).and_then(|at| row.fields.get(at)) {
+            Some((today, _)) => today.to_string(),
+            None => name.to_string(),
+        }
+    }
+
+    /// The names that a stored text knows the columns of a function's rows by; none where they are those of today.
+    pub(super) fn names_of_rows(&self, plan: &Plan) -> Option<Vec<Arc<str>>> {
+        let Plan::FunctionScan { call: SetCall::User { function, .. }, columns } = plan else { return None };
+        let (FunctionReturn::Scalar(SqlType::Row(row)) | FunctionReturn::Set(SqlType::Row(row))) =
+            &function.returns
+        else {
+            return None;
+        };
+        let noted = self.fields_noted(row)?;
+        let today = shown_columns(self.catalog, noted.relation);
+        let then =
+            |at: usize| noted.columns.iter().find(|then| today.get(at).is_some_and(|now| now.id == then.id));
+        let mut names: Vec<Arc<str>> = columns.iter().map(|column| Arc::clone(&column.name)).collect();
+        for at in 0..names.len() {
+            names[at] = match then(at) {
+                Some(then) => Arc::clone(&then.name),
+                // One that came later may be called as another one was then.
+                None if noted.columns.iter().any(|then| then.name == names[at]) => {
+                    let other = |number: usize| -> Arc<str> { format!("{}_{number}", names[at]).into() };
+                    let is_free = |name: &Arc<str>| !names.contains(name);
+                    (1..).map(other).find(is_free).unwrap_or_else(|| Arc::clone(&names[at]))
+                }
+                None => continue,
+            };
+        }
+        Some(names)
+    }
+
+    /// Notes that a field of a row is used by a text that is to be kept.
+    pub(super) fn note_field(&self, row: &RowType, at: usize) {
+        if let Some(noting) = self.noting {
+            noting.field(row, at);
+        }
     }
 
     /// The view that a name in FROM means.
@@ -277,6 +409,15 @@ impl Binder<'_> {
     }
 }
 
+/// The columns of a relation that its rows show.
+fn shown_columns(catalog: &CatalogSnapshot, relation: Oid) -> &[ColumnDef] {
+    match catalog.relation_by_oid(relation) {
+        Some(Relation::Table(table)) => table.shown(),
+        Some(Relation::View(view)) => &view.columns,
+        _ => &[],
+    }
+}
+
 pub(super) fn parsed(text: &str) -> Result<Query, SqlError> {
     match verso_parser::parse_kept_script(text)?.into_iter().next().map(|parsed| parsed.statement) {
         Some(syntax::Statement::Query(query)) => Ok(query),
@@ -319,8 +460,20 @@ fn read_columns(statement: &mut Statement) -> BTreeMap<Oid, BTreeSet<u16>> {
 }
 
 /// What was noted, as what a text needs; of the relations the columns that it uses.
-fn needed(noting: Noting, used: &BTreeMap<Oid, BTreeSet<u16>>, own: Option<Oid>) -> Vec<Need> {
+fn needed(
+    noting: Noting,
+    catalog: &CatalogSnapshot,
+    mut used: BTreeMap<Oid, BTreeSet<u16>>,
+    own: Option<Oid>,
+) -> Vec<Need> {
     let mut needs: BTreeSet<Need> = BTreeSet::new();
+    for (relation, columns) in noting.used() {
+        used.entry(relation).or_default().extend(columns);
+    }
+    for relation in noting.used_as_fields(catalog) {
+        needs.extend((own != Some(relation.relation)).then_some(Need::Relation(relation.relation)));
+        needs.extend(relation.columns.iter().map(|column| Need::Column(relation.relation, column.id)));
+    }
     let relations = noting.relations.into_inner().into_iter().map(|relation| relation.relation);
     for relation in relations.chain(own) {
         if own != Some(relation) {
@@ -355,7 +508,7 @@ pub fn function_body(
     }
     // Places in `RETURN e` are those of the query that it stands for.
     let returned = verso_parser::returned_query(&function.body)?;
-    let mut query = noting.into_query(returned.as_deref().unwrap_or(&function.body), &used);
+    let mut query = noting.into_query(catalog, returned.as_deref().unwrap_or(&function.body), &used);
     if returned.is_some() {
         query.text = query.text.replacen("SELECT", "RETURN", 1).into();
     }

@@ -4,6 +4,9 @@
 //!
 //! Source: `src/backend/utils/adt/ruleutils.c` of PostgreSQL.
 
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, FunctionDef};
 use verso_env::stack;
 use verso_exec::functions::collations;
 use verso_exec::functions::json::{JSON_ARRAY, JSON_OBJECT, JSON_UNIQUE, JSONB_ARRAY, JSONB_OBJECT};
@@ -29,12 +32,12 @@ pub fn literal(text: &str) -> String {
 
 /// An expression over columns of these names.
 pub fn expression(expr: &TypedExpr, names: &[&str], pretty: bool) -> String {
-    Deparse { names, pretty, value: false }.top(expr)
+    Deparse { names, pretty, value: false, catalog: None }.top(expr)
 }
 
 /// The condition of a domain, whose value is `Parameter(0)`.
-pub fn domain_condition(expr: &TypedExpr, pretty: bool) -> String {
-    Deparse { names: &[], pretty, value: true }.top(expr)
+pub fn domain_condition(catalog: &CatalogSnapshot, expr: &TypedExpr, pretty: bool) -> String {
+    Deparse { names: &[], pretty, value: true, catalog: Some(catalog) }.top(expr)
 }
 
 /// Where an expression stands, as far as parentheses depend on it.
@@ -53,6 +56,8 @@ struct Deparse<'n> {
     pretty: bool,
     /// The parameter is the value of a domain.
     value: bool,
+    /// Says which functions are found by their names alone; without it all of them are.
+    catalog: Option<&'n CatalogSnapshot>,
 }
 
 impl Deparse<'_> {
@@ -146,7 +151,14 @@ impl Deparse<'_> {
                 _ => format!("{}({})", function.name, self.arguments(function.name, args)),
             },
             ExprKind::UserCall { function, args } => {
-                format!("{}({})", identifier(&function.name), self.list(args))
+                let is_it = |known: &Arc<FunctionDef>| known.schema == function.schema;
+                let is_found =
+                    |catalog: &CatalogSnapshot| catalog.functions(None, &function.name).iter().any(is_it);
+                let schema = match self.catalog.is_none_or(is_found) {
+                    true => String::new(),
+                    false => format!("{}.", identifier(&function.schema)),
+                };
+                format!("{schema}{}({})", identifier(&function.name), self.list(args))
             }
             ExprKind::Fold { rows, .. } => one(rows, around),
             ExprKind::Domain { arg, rules } => {

@@ -1,5 +1,7 @@
 //! Expressions: from the syntax of a text and the trace of its meaning to nodes.
 
+use std::sync::Arc;
+
 use verso_env::stack;
 use verso_exec::functions::quote_ident;
 use verso_parser::syntax::{Expr, ExprKind, Literal, Query, Span};
@@ -114,6 +116,12 @@ impl<'b> Lowering<'b> {
                 if let Source::Variable(slot) = source {
                     return Some(Node::Param(u32::try_from(slot + 1).ok()?));
                 }
+                if let Source::Fields(slot, names) = &source {
+                    let whole = Node::Param(u32::try_from(slot + 1).ok()?);
+                    let field =
+                        |arg, name: &Arc<str>| Node::Field { arg: Box::new(arg), name: name.to_string() };
+                    return Some(names.iter().fold(whole, field));
+                }
                 Node::Var { source, name: parts.last()?.text.as_str().into() }
             }
             ExprKind::Literal(literal) => self.literal(literal)?,
@@ -189,7 +197,8 @@ impl<'b> Lowering<'b> {
             ExprKind::Subscript { .. } | ExprKind::Slice { .. } => self.subscripts(expr)?,
             ExprKind::Field { name, .. } if name.text == "*" => return None,
             ExprKind::Field { arg, name } => {
-                Node::Field { arg: Box::new(self.expr(arg)?), name: name.text.clone() }
+                let name = self.binder.field_today(&self.type_of(arg), &name.text);
+                Node::Field { arg: Box::new(self.expr(arg)?), name }
             }
             ExprKind::Row(parts) => Node::Form("ROW", self.exprs(parts)?),
             ExprKind::Subquery(query) => self.sublink(SublinkKind::Scalar, Vec::new(), query)?,

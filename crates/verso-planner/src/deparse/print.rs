@@ -265,7 +265,7 @@ impl Printer {
         let Node::Var { source, .. } = node else { return None };
         match source {
             Source::Merged(name) => Some(quote_ident(name)),
-            Source::Variable(_) => None,
+            Source::Variable(_) | Source::Fields(..) => None,
             Source::Row(place) => {
                 let item = self.named(*place)?;
                 Some(format!("{}.*", quote_ident(item.name.as_deref()?)))

@@ -11,7 +11,7 @@ use verso_types::cast::{CastKind, cast};
 use verso_types::{Decimal, Number, SqlType, SystemType, TypeError, Value, names as references, parse_text};
 
 use super::objects::UTF8;
-use super::{definitions, fixed, names};
+use super::{definitions, extensions, fixed, names};
 use crate::views::Views;
 
 type Result<T> = std::result::Result<T, ExecError>;
@@ -565,6 +565,11 @@ impl Call<'_> {
             },
             "pg_operator_is_visible" => fixed("pg_operator"),
             "pg_statistics_obj_is_visible" => super::extended::is_visible(self.catalog, oid),
+            "pg_opclass_is_visible" | "pg_opfamily_is_visible"
+                if [extensions::TRIGRAM_CLASS, extensions::TRIGRAM_FAMILY].contains(&oid) =>
+            {
+                extensions::schema_of_trigrams(self.catalog).map_or(Value::Null, |schema| in_path(&schema))
+            }
             "pg_opclass_is_visible" => fixed("pg_opclass"),
             "pg_opfamily_is_visible" => fixed("pg_opfamily"),
             "pg_ts_config_is_visible" => fixed("pg_ts_config"),

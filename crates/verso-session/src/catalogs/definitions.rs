@@ -303,7 +303,8 @@ fn index_body(
             let name = super::collations::name_of(catalog, one.oid);
             format!(" COLLATE {}", name.unwrap_or_else(|| quote_ident(&one.name)))
         });
-        let (class, with) = (index.class_suffix(table, one), one.excludes.filter(|_| excludes));
+        let class = super::extensions::class_shown(catalog, index.class_suffix(table, one));
+        let with = one.excludes.filter(|_| excludes);
         let with = with.map_or_else(String::new, |operator| format!(" WITH {}", operator.symbol()));
         format!("{}{}{class}{}{with}", part(one.column), collation.unwrap_or_default(), one.order())
     };

@@ -5,12 +5,13 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    Callee, CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionLanguage, FunctionReturn, Need,
-    Oid, PolicyDef, Relation, StoredQuery, TableDef, TypeDef, default_oid,
+    Callee, CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionLanguage, FunctionReturn,
+    KeyClass, Need, Oid, PG_TRGM, PolicyDef, Relation, StoredQuery, TableDef, TypeDef, default_oid,
 };
 use verso_exec::plan::ExprKind;
 use verso_types::{SqlType, Value};
 
+use super::extensions::{TRIGRAM_CLASS, TRIGRAM_FAMILY};
 use super::keys::Keys;
 use super::{definitions, letter, names, number};
 use crate::views::Views;
@@ -31,6 +32,9 @@ const POLICY: u32 = 3256;
 const STATISTICS: u32 = 3381;
 const COLLATION: u32 = 3456;
 const DEFAULT_ACL: u32 = 826;
+const OPCLASS: u32 = 2616;
+const OPFAMILY: u32 = 2753;
+const EXTENSION: u32 = 3079;
 
 /// The number of PL/pgSQL in `pg_language`: the one language whose functions name it, as PostgreSQL's others are built in.
 const PLPGSQL: u32 = 13_498;
@@ -50,9 +54,12 @@ const DEPENDING: &[u32] = &[
     STATISTICS,
     COLLATION,
     DEFAULT_ACL,
+    OPCLASS,
+    OPFAMILY,
+    EXTENSION,
 ];
 /// Those whose objects others depend on.
-const NEEDED: &[u32] = &[TYPE, PROC, CLASS, CONSTRAINT, LANGUAGE, NAMESPACE, TRIGGER];
+const NEEDED: &[u32] = &[TYPE, PROC, CLASS, CONSTRAINT, LANGUAGE, NAMESPACE, TRIGGER, OPCLASS, EXTENSION];
 
 /// An object, or a column of one.
 type Place = (u32, u32, i32);
@@ -165,7 +172,7 @@ impl Rows<'_> {
                 catalog.types().for_each(|ty| self.user_type(ty));
             }
         }
-        if may_be(&[OPERATOR, CAST, COLLATION, DEFAULT_ACL]) {
+        if may_be(&[OPERATOR, CAST, COLLATION, DEFAULT_ACL, OPCLASS, OPFAMILY, EXTENSION]) {
             self.others();
         }
         if may_be(&[CONSTRAINT]) {
@@ -184,9 +191,18 @@ impl Rows<'_> {
         }
     }
 
-    /// Operators, casts, collations and default rights.
+    /// Operators, casts, collations and default rights; extensions, and what they have brought along.
     fn others(&mut self) {
         let catalog = self.catalog;
+        for extension in super::extensions::known(catalog) {
+            let own = (EXTENSION, extension.oid.0, 0);
+            self.inside(own, &extension.schema);
+            if *extension.name == *PG_TRGM {
+                for (class, oid) in [(OPCLASS, TRIGRAM_CLASS), (OPFAMILY, TRIGRAM_FAMILY)] {
+                    self.add((class, oid.0, 0), own, 'e');
+                }
+            }
+        }
         for operator in catalog.operators() {
             let own = (OPERATOR, operator.oid.0, 0);
             self.inside(own, &operator.schema);
@@ -330,6 +346,9 @@ impl Rows<'_> {
                 }
             }
             Relation::Index(index) => {
+                if index.parts.iter().any(|part| part.class == KeyClass::Trigrams) {
+                    self.add((CLASS, own, 0), (OPCLASS, TRIGRAM_CLASS.0, 0), 'n');
+                }
                 if let Some(whole) = index.part_of {
                     self.add((CLASS, own, 0), (CLASS, whole.0, 0), 'P');
                     self.add((CLASS, own, 0), (CLASS, index.table.0, 0), 'S');

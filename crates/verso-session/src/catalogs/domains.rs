@@ -93,7 +93,7 @@ fn condition(
     let bound = binder(views, catalog).stored_domain_condition(&check.expression, &domain.base);
     bound.map_or_else(
         |_| verso_catalog::kept::with_names(catalog, &check.expression),
-        |bound| deparse::domain_condition(&bound, pretty),
+        |bound| deparse::domain_condition(catalog, &bound, pretty),
     )
 }
 

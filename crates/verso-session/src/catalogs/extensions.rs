@@ -1,10 +1,14 @@
 //! Extensions: those that are built in, and those of them that the database has asked for.
 
-use verso_catalog::snapshot::PG_CATALOG;
-use verso_catalog::{CatalogSnapshot, ExtensionDef, OWNER_ROLE, Oid};
+use std::sync::Arc;
+
+use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
+use verso_catalog::{CatalogSnapshot, ExtensionDef, KeyClass, OWNER_ROLE, Oid, PG_TRGM, extensions_used};
+use verso_exec::functions::quote_ident;
 use verso_types::Value;
 
-use super::oid;
+use super::keys::Keys;
+use super::{fixed, oid};
 
 /// An extension that is a part of the program.
 pub(crate) struct BuiltIn {
@@ -52,6 +56,64 @@ pub(crate) fn built_in(name: &str) -> Option<&'static BuiltIn> {
     BUILT_IN.iter().find(|one| one.name == name)
 }
 
+/// The number of the first of those that are used without having been asked for: no object has a number so large.
+const FIRST_USED: u32 = 0x3fff_ff00;
+
+/// The operator class `gin_trgm_ops` in `pg_opclass`, and its family.
+pub(super) const TRIGRAM_CLASS: Oid = Oid(9990);
+pub(super) const TRIGRAM_FAMILY: Oid = Oid(9991);
+
+/// Those that the database has asked for, and those that its indexes need as if it had: a dump of them is loaded elsewhere.
+pub(super) fn known(catalog: &CatalogSnapshot) -> Vec<ExtensionDef> {
+    let mut known: Vec<ExtensionDef> = catalog.extensions().to_vec();
+    for (name, number) in extensions_used(catalog.tables()).into_iter().zip(0..) {
+        if catalog.extension(name).is_none() {
+            known.push(ExtensionDef {
+                oid: Oid(FIRST_USED + number),
+                name: name.into(),
+                owner: OWNER_ROLE,
+                schema: PUBLIC.into(),
+                version: built_in(name).map_or("", |one| one.version).into(),
+            });
+        }
+    }
+    known
+}
+
+/// The schema that the operator class `gin_trgm_ops` is in; none where nobody has asked for it.
+pub(super) fn schema_of_trigrams(catalog: &CatalogSnapshot) -> Option<Arc<str>> {
+    known(catalog).into_iter().find(|one| *one.name == *PG_TRGM).map(|one| one.schema)
+}
+
+/// An operator class behind a blank, as a definition shows it: one of an extension with its schema where it is not found without it.
+pub(super) fn class_shown(catalog: &CatalogSnapshot, suffix: String) -> String {
+    if suffix.trim_start() != KeyClass::Trigrams.name() {
+        return suffix;
+    }
+    let schema = catalog.extension(PG_TRGM).map_or_else(|| PUBLIC.into(), |one| Arc::clone(&one.schema));
+    match catalog.search_path().searched().contains(&schema) {
+        true => suffix,
+        false => format!(" {}.{}", quote_ident(&schema), suffix.trim_start()),
+    }
+}
+
+/// The rows of `pg_opclass` or `pg_opfamily`: those of an extension are where it is.
+pub(super) fn classes(catalog: &CatalogSnapshot, relation: &str, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+    let own = [TRIGRAM_CLASS, TRIGRAM_FAMILY].map(oid);
+    let schema = schema_of_trigrams(catalog).and_then(|schema| Some(oid(catalog.schema(&schema)?.oid)));
+    let placed = |row: &Vec<Value>| {
+        if !own.contains(&row[0]) {
+            return Some(row.clone());
+        }
+        let mut row = row.clone();
+        row[3] = schema.clone()?;
+        Some(row)
+    };
+    let rows = fixed::table(relation);
+    let placed = rows.iter().flat_map(|rows| rows.iter()).filter_map(placed);
+    placed.filter(|row| keys.fit(row)).collect()
+}
+
 /// The rows of `pg_extension`.
 pub(super) fn installed(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
     let plpgsql = ExtensionDef {
@@ -74,7 +136,7 @@ pub(super) fn installed(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
             Value::Null,
         ]
     };
-    std::iter::once(&plpgsql).chain(catalog.extensions()).map(row).collect()
+    std::iter::once(&plpgsql).chain(&known(catalog)).map(row).collect()
 }
 
 fn is_installed(catalog: &CatalogSnapshot, name: &str) -> bool {

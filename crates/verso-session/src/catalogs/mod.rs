@@ -115,6 +115,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_auth_members" => all(rights::members(&catalog)),
         "pg_default_acl" => all(rights::defaults(&catalog)),
         "pg_policy" => all(rights::policies(views, &catalog, &keys)),
+        name @ ("pg_opclass" | "pg_opfamily") => all(extensions::classes(&catalog, name, &keys)),
         "pg_extension" => all(extensions::installed(&catalog)),
         "pg_available_extensions" => all(extensions::available(&catalog)),
         "pg_available_extension_versions" => all(extensions::versions(&catalog)),

@@ -108,13 +108,13 @@ impl EngineTables<'_> {
         Ok(())
     }
 
-    /// Refuses new and changed rows that a unique index would have to check which is out of use because its keys were made from
+    /// Refuses new and changed rows that the index of a unique key or exclusion constraint would have to check which is out of use because its keys were made from
     /// other data of collations, or in another order. Rows may go: so do those with the same key, which would keep the index from being built.
     fn refuse_unchecked(&self, table: &TableDef) -> Result<()> {
-        let Some(index) = table.idle_indexes.iter().find(|index| index.unique && index.outdated) else {
-            return Ok(());
-        };
-        let text = format!("unique index \"{}\" was built {}", index.name, index.built_with());
+        let would_check = |index: &&Arc<IndexDef>| (index.unique || index.excludes()) && index.outdated;
+        let Some(index) = table.idle_indexes.iter().find(would_check) else { return Ok(()) };
+        let kind = if index.unique { "unique index" } else { "index of exclusion constraint" };
+        let text = format!("{kind} \"{}\" was built {}", index.name, index.built_with());
         Err(TypeError::new("55000", text)
             .with_detail(format!(
                 "Rows of \"{}\" can be deleted, but not added or changed, until it is built anew.",

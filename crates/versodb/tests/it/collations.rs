@@ -146,6 +146,60 @@ fn keys_that_newer_collations_take_for_equal_can_be_deleted() {
 }
 
 #[test]
+fn keys_that_an_older_release_left_are_not_taken_for_checked() {
+    let directory: TempDir = tempfile::tempdir().unwrap();
+    let path = directory.path().join("test.verso");
+    let database = Database::create(&path, options(CollationData::BUILT_IN)).unwrap();
+    let mut connection = database.connect().unwrap();
+    for statement in [
+        "create collation blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+        "create table keys (name text collate blind primary key)",
+        "create table child (name text collate blind references keys)",
+        "create table plain (name text collate blind)",
+        "create unique index plain_name on plain (name)",
+        "create table excluded (name text collate blind, exclude using btree (name with =))",
+        "insert into keys values ('a')",
+        "insert into plain values ('a')",
+        "insert into excluded values ('a')",
+    ] {
+        connection.execute(statement).unwrap();
+    }
+    drop(connection);
+    database.close().unwrap();
+    // The older release does not know these keys; whoever has made them comes back then.
+    let database = Database::open(&path, options(OLD)).unwrap();
+    let mut connection = database.connect().unwrap();
+    let refused = [
+        "insert into keys values ('A')",
+        "insert into plain values ('A')",
+        "insert into excluded values ('A')",
+    ];
+    for statement in refused {
+        assert_eq!(connection.execute(statement).unwrap_err().sqlstate, "55000", "{statement}");
+    }
+    drop(connection);
+    database.close().unwrap();
+
+    let database = Database::open(&path, options(CollationData::BUILT_IN)).unwrap();
+    let mut connection = database.connect().unwrap();
+    for statement in
+        refused.iter().chain(&["insert into child values ('a')", "update excluded set name = 'b'"])
+    {
+        let error = connection.execute(statement).unwrap_err();
+        assert_eq!(error.sqlstate, "55000", "{statement}: {error:?}");
+        assert_eq!(error.hint.as_deref(), Some("Run REINDEX COLLATIONS."), "{statement}");
+    }
+    connection.execute("reindex collations").unwrap();
+    for statement in refused {
+        let error = connection.execute(statement).unwrap_err();
+        assert!(["23505", "23P01"].contains(&error.sqlstate), "{statement}: {error:?}");
+    }
+    connection.execute("insert into child values ('A')").unwrap();
+    connection.execute("insert into keys values ('b')").unwrap();
+    assert_eq!(database.engine().check(&mut |_| {}).unwrap().problems.len(), 0);
+}
+
+#[test]
 fn indexes_are_used_in_the_order_of_their_collation_only() {
     let (_directory, database) = new_database();
     let mut connection = database.connect().unwrap();

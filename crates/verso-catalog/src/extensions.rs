@@ -1,0 +1,42 @@
+//! Extensions that a database uses without having asked for them: what they bring is a part of the program, and PostgreSQL has it of them
+//! only.
+
+use std::sync::Arc;
+
+use verso_types::{Exclusion, SqlType, SystemType};
+
+use crate::definition::{IndexDef, IndexPart, TableDef};
+use crate::key_class::KeyClass;
+
+/// What brings `gin_trgm_ops`.
+pub const PG_TRGM: &str = "pg_trgm";
+/// What brings the operator classes of `gist` for numbers, texts and their like.
+pub const BTREE_GIST: &str = "btree_gist";
+
+/// The extensions whose operator classes the indexes of these tables have, by name.
+pub fn extensions_used<'t>(tables: impl IntoIterator<Item = &'t Arc<TableDef>>) -> Vec<&'static str> {
+    let (mut trigrams, mut scalars) = (false, false);
+    for table in tables {
+        for index in table.all_indexes() {
+            trigrams |= index.parts.iter().any(|part| part.class == KeyClass::Trigrams);
+            scalars |= has_scalars(table, index);
+        }
+    }
+    let all = [(scalars, BTREE_GIST), (trigrams, PG_TRGM)];
+    all.into_iter().filter(|(used, _)| *used).map(|(_, name)| name).collect()
+}
+
+/// Does an index of `gist` have parts for which PostgreSQL itself has no operator class there?
+fn has_scalars(table: &TableDef, index: &IndexDef) -> bool {
+    let is_own = |part: &IndexPart| {
+        let ty = table.column_with_id(part.column).map(|at| table.columns[at].ty.erased());
+        match ty {
+            Some(SqlType::Range(_) | SqlType::Multirange(_)) => true,
+            Some(SqlType::System(SystemType::Inet | SystemType::Cidr)) => {
+                part.excludes == Some(Exclusion::Overlaps)
+            }
+            _ => false,
+        }
+    };
+    index.method() == "gist" && !index.parts.iter().all(is_own)
+}
