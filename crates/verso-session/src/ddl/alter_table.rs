@@ -25,6 +25,7 @@ use super::partition::{
     check_key, check_not_null, refuse_identity_alone, refuse_moves, refuse_of_partitions, refuse_period,
     refuse_without_parts,
 };
+use super::retype::Retyped;
 use super::row_types::refuse_held;
 use super::sequence::change_of_sequence;
 use super::{Schema, options, text};
@@ -951,8 +952,14 @@ impl Schema<'_> {
         ty: &SqlType,
         using: Option<&Expr>,
     ) -> Result<(), Failure> {
-        let change = TableChange::ColumnType { column: text(column), ty: ty.clone() };
         let at = table.column(&column.text);
+        let change = || -> Result<TableChange, Failure> {
+            let Retyped { hidden, texts } = match at {
+                Some(at) => self.retyped(table, at, ty)?,
+                None => Retyped::default(),
+            };
+            Ok(TableChange::ColumnType { column: text(column), ty: ty.clone(), hidden, texts })
+        };
         if let Some(generated) = at.map(|at| &table.columns[at]).filter(|column| column.generated) {
             if let Some(using) = using {
                 let text = "cannot specify USING when altering type of generated column";
@@ -966,16 +973,18 @@ impl Schema<'_> {
                 binder.check_virtual(&column.text, ty, &value)?;
             }
             let value = (!generated.is_virtual).then_some(value);
-            return self.rewrite(name, &change, |_| Ok(value)).map(drop);
+            return self.rewrite(name, &change()?, |_| Ok(value)).map(drop);
         }
         refuse_held(table, &self.holders(table, None)?)?;
         let using = using.map(|using| binder.conversion(using, table, ty)).transpose()?;
-        self.rewrite(name, &change, |old| {
+        let value = |old: &TableDef| {
             let at = at.unwrap_or_default();
             let own = || TypedExpr::column(at, old.columns[at].ty.clone());
             converted(using.clone().unwrap_or_else(own), column, ty, using.is_some()).map(Some)
-        })
-        .map(drop)
+        };
+        // Of what is wrong that comes first.
+        at.map_or(Ok(None), |_| value(table))?;
+        self.rewrite(name, &change()?, value).map(drop)
     }
 
     /// The policies of a table that name a column, with its new name.

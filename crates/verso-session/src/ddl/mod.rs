@@ -56,6 +56,7 @@ mod partition;
 mod policy;
 mod range_type;
 mod reservable;
+mod retype;
 mod rewrite;
 mod rights;
 mod role;
