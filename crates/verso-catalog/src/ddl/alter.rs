@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use verso_storage::{TableLockMode, Txn};
+use verso_storage::Txn;
 use verso_types::SqlType;
 
 use super::composite::check_depth;
@@ -59,7 +59,7 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, schema, name)?;
         let schema = schema_of(&snapshot, &table)?;
-        self.lock_out(txn, &table, &snapshot)?;
+        self.lock_definition(txn, &table, &snapshot, change.lock_mode())?;
         self.change(txn, |txn| match change {
             TableChange::NotNull { column, not_null } => {
                 self.set_not_null(txn, &table, column, *not_null)?;
@@ -183,7 +183,12 @@ impl Catalog {
                 {
                     return self.set_not_null(txn, &table, &table.columns[at].name, false);
                 }
-                if matches!(constraint.kind, ConstraintKind::Foreign(_)) {
+                if let ConstraintKind::Foreign(key) = &constraint.kind {
+                    // Nobody deletes rows there meanwhile by what the key says.
+                    let referenced = snapshot.table_by_oid(key.referenced);
+                    for other in referenced.iter().flat_map(TableDef::with_partitions) {
+                        self.lock_out(txn, &other, &snapshot)?;
+                    }
                     return self.remove_foreign_key(txn, &snapshot, &constraint);
                 }
                 self.remove_constraint(txn, &table, &constraint)
@@ -290,11 +295,7 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, schema, name)?;
         let schema = schema_of(&snapshot, &table)?;
-        let mode = match change {
-            TableChange::Refresh { concurrently: true, .. } => TableLockMode::Exclusive,
-            _ => TableLockMode::AccessExclusive,
-        };
-        self.lock_definition(txn, &table, &snapshot, mode)?;
+        self.lock_definition(txn, &table, &snapshot, change.lock_mode())?;
         if let TableChange::AddColumn(NewColumn { ty, .. }) | TableChange::ColumnType { ty, .. } = change {
             let mut within = Vec::new();
             relations_in(ty, &mut within);

@@ -140,6 +140,9 @@ impl Schema<'_> {
         if let Some(Relation::Table(table)) = relation {
             self.refuse_reserved(table)?;
             super::typed::refuse_of_typed(table, &alter.actions)?;
+            if table.materialized.is_none() || alter.materialized {
+                self.lock_to_alter(table, alter)?;
+            }
         }
         if let (Some(relation), [action], false) = (relation, alter.actions.as_slice(), alter.materialized)
             && self.changed_beside(relation, &name, action)?
@@ -412,7 +415,7 @@ impl Schema<'_> {
                 return self.add_constraint(&binder, name, &table, constraint, false);
             }
             AlterAction::ValidateConstraint(constraint) => {
-                return self.validate_constraint(&binder, name, &table, constraint);
+                return self.validate_constraint(name, &table, constraint);
             }
             AlterAction::AlterConstraint { name: constraint, change } => {
                 return self.alter_constraint(&binder, name, &table, constraint, *change);
@@ -627,7 +630,6 @@ impl Schema<'_> {
     /// VALIDATE CONSTRAINT: checks the rows that are there.
     fn validate_constraint(
         &self,
-        binder: &Binder<'_>,
         name: &QualifiedName,
         table: &Arc<TableDef>,
         constraint: &Name,
@@ -637,7 +639,17 @@ impl Schema<'_> {
             return Err(SqlError::new("55000", "cannot validate NOT ENFORCED constraint").into());
         }
         if let Some(known) = known.filter(|known| !known.validated) {
-            self.check_rows(binder, table, known)?;
+            // Writers go on: all that they have added since it is there keeps it, and what was there before is seen behind the lock.
+            self.frame.tables().lock(table, TableLockMode::ShareUpdateExclusive)?;
+            if let ConstraintKind::Foreign(key) = &known.kind
+                && let Some(referenced) = self.frame.catalog.table_by_oid(key.referenced)
+            {
+                self.frame.tables().lock(&referenced, TableLockMode::RowShare)?;
+            }
+            self.frame.inside_now(|frame| {
+                let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
+                Schema { frame }.check_rows(&binder, table, known)
+            })?;
         }
         if let Some(known) = known.filter(|known| known.kind.own_index().is_some()) {
             let text =

@@ -45,6 +45,7 @@ mod grant;
 mod in_use;
 mod index;
 mod like;
+mod lock_modes;
 mod lock_table;
 mod materialized;
 mod memberships;
