@@ -29,8 +29,9 @@ use std::sync::{Arc, OnceLock};
 use verso_env::sync::Mutex;
 use verso_storage::{Engine, Isolation, Sequence, Txn, TxnOptions};
 
-use crate::definition::{Oid, TableDef};
+use crate::definition::{IndexDef, Oid, TableDef};
 use crate::error::CatalogError;
+use crate::partition::Bound;
 use crate::places::Places;
 use crate::snapshot::CatalogSnapshot;
 use crate::system::assemble::Base;
@@ -147,13 +148,49 @@ impl Catalog {
             return Ok(true);
         }
         let newest = self.committed()?;
-        let is_own = self.with_versions(|versions| {
-            versions.is_held(txn, table.oid)
-                || (versions.is_changed_by(txn) && versions.differ_in_own_only(version, newest.version))
+        let (is_own, beside) = self.with_versions(|versions| {
+            let is_own = versions.is_held(txn, table.oid)
+                || (versions.is_changed_by(txn) && versions.differ_in_own_only(version, newest.version));
+            (is_own, versions.is_held_beside(txn, table.oid))
         });
-        Ok(is_own
-            || newest.version == version
-            || newest.table_by_oid(table.oid).is_some_and(|now| same(&now)))
+        if is_own || newest.version == version {
+            return Ok(true);
+        }
+        let Some(now) = newest.table_by_oid(table.oid) else { return Ok(false) };
+        let knows = |index: &Arc<IndexDef>| table.all_indexes().any(|own| own.oid == index.oid);
+        Ok(same(&now) || beside && now.heap == table.heap && now.all_indexes().all(knows))
+    }
+
+    /// Whether a partition takes the rows that it takes in `seen`, the catalog of a statement: what a default partition takes is said
+    /// by the bounds of those beside it, which may come and go while it stays as it is.
+    ///
+    /// # Errors
+    /// As [`Catalog::snapshot`].
+    pub fn takes_the_same(
+        &self,
+        table: &TableDef,
+        seen: &CatalogSnapshot,
+        txn: &Txn,
+    ) -> Result<bool, CatalogError> {
+        let is_default =
+            |part: &TableDef| part.partition_of.as_ref().is_some_and(|of| of.bound == Bound::Default);
+        let mut defaults = Vec::new();
+        let mut part_is_default = is_default(table);
+        for above in seen.tables_above(table) {
+            let next = is_default(&above);
+            defaults.extend(part_is_default.then_some(above));
+            part_is_default = next;
+        }
+        let announced = self.announced.load(Ordering::Acquire);
+        if defaults.is_empty() || self.settled.version(announced, u64::MAX) == Some(seen.version) {
+            return Ok(true);
+        }
+        let newest = self.committed()?;
+        Ok(defaults.iter().all(|above| {
+            let now = newest.table_by_oid(above.oid);
+            now.is_some_and(|now| now.bounds().eq(above.bounds()))
+                || self.with_versions(|versions| versions.is_held(txn, above.oid))
+        }))
     }
 
     /// Whether this version is what everybody sees: nobody has just changed the schema or is about to.
@@ -305,14 +342,39 @@ impl Catalog {
         txn: &mut Txn,
         work: impl FnOnce(&mut Txn) -> Result<T, CatalogError>,
     ) -> Result<T, CatalogError> {
+        self.announce(txn)?;
+        txn.begin_statement()?;
+        Self::ended(txn, work)
+    }
+
+    /// The same of rows that no definition is made of: the work sees those of others that are committed by now, whatever the level.
+    ///
+    /// # Errors
+    /// As [`Catalog::change`].
+    pub(crate) fn change_now<T>(
+        &self,
+        txn: &mut Txn,
+        work: impl FnOnce(&mut Txn) -> Result<T, CatalogError>,
+    ) -> Result<T, CatalogError> {
+        self.announce(txn)?;
+        txn.begin_statement_now()?;
+        Self::ended(txn, work)
+    }
+
+    fn announce(&self, txn: &mut Txn) -> Result<(), CatalogError> {
         self.forget_empty_places()?;
         let id = txn.assign_id()?;
-        {
-            let mut versions = self.versions.lock();
-            versions.announce(&self.engine, id);
-            self.announced.fetch_add(1, Ordering::Release);
-        }
-        txn.begin_statement()?;
+        let mut versions = self.versions.lock();
+        versions.announce(&self.engine, id);
+        self.announced.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Does the work of a statement that has begun, and ends that.
+    fn ended<T>(
+        txn: &mut Txn,
+        work: impl FnOnce(&mut Txn) -> Result<T, CatalogError>,
+    ) -> Result<T, CatalogError> {
         match work(txn) {
             Ok(value) => {
                 txn.end_statement()?;

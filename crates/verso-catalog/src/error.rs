@@ -93,7 +93,7 @@ pub enum CatalogError {
         name: String,
     },
     /// Others need it; CASCADE would drop them too (2BP01).
-    #[error("cannot drop {what} because other objects depend on it")]
+    #[error("cannot drop {what} because other objects depend on {}", if *.what == "desired object(s)" { "them" } else { "it" })]
     Needed {
         /// What was to be dropped, with its kind.
         what: String,

@@ -96,7 +96,7 @@ pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation
 pub use request::{
     KeyPartOf, NewColumn, NewComposite, NewConstraint, NewConstraintKind, NewDomain, NewEnum, NewFunction,
     NewIndex, NewIndexPart, NewKeyPart, NewRange, NewSequence, NewTable, NewView, PolicyTexts, RenamedTexts,
-    TableChange, TriggersOf,
+    RetypedColumn, TableChange, TriggersOf,
 };
 pub use rights::{Acl, AclItem, Object, Rights, RightsOf};
 pub use role::{OWNER, OWNER_ROLE, Role, RoleChange};

@@ -262,6 +262,10 @@ pub enum TableChange {
         column: Arc<str>,
         /// The new type.
         ty: SqlType,
+        /// The hidden columns of indexes whose expressions name it.
+        hidden: Vec<RetypedColumn>,
+        /// CHECK constraints and statistics that name it.
+        texts: RenamedTexts,
     },
     /// ALTER COLUMN … SET or DROP NOT NULL.
     NotNull {
@@ -390,7 +394,18 @@ pub enum TableChange {
     Options(TableOptions),
 }
 
-/// Texts of a table with the new name of what they name.
+/// A hidden column, as it is when a column that it names has another type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetypedColumn {
+    /// Its number.
+    pub id: u16,
+    /// Its type.
+    pub ty: SqlType,
+    /// Its expression.
+    pub text: Arc<str>,
+}
+
+/// Texts of a table with the new name of what they name, or as they are when that has another type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RenamedTexts {
     /// The conditions of CHECK constraints, by the constraint's number.

@@ -80,6 +80,8 @@ struct Change {
     /// Definitions that nobody else can change before it ends or gives its locks back: made by it, or locked. With how often
     /// it had given them back before.
     held: BTreeMap<Oid, u64>,
+    /// The same of tables that others can add indexes to, and nothing else.
+    held_beside: BTreeMap<Oid, u64>,
     /// Names of what it has removed are free for itself.
     removed: BTreeSet<Oid>,
 }
@@ -173,6 +175,16 @@ impl Versions {
     /// Nobody else can change that definition before the transaction ends.
     pub fn hold(&mut self, id: TxnId, txn: &Txn, oid: Oid) {
         self.recent.entry(id).or_default().held.insert(oid, txn.released());
+    }
+
+    /// Nobody else can change that table's definition, but for indexes that come to it.
+    pub fn hold_beside(&mut self, id: TxnId, txn: &Txn, oid: Oid) {
+        self.recent.entry(id).or_default().held_beside.insert(oid, txn.released());
+    }
+
+    /// Whether [`Versions::hold_beside`] was said of it.
+    pub fn is_held_beside(&self, txn: &Txn, oid: Oid) -> bool {
+        self.own(txn).is_some_and(|change| change.held_beside.get(&oid) == Some(&txn.released()))
     }
 
     /// Whether [`Versions::hold`] was said of it.

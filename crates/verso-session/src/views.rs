@@ -255,6 +255,16 @@ impl Views<'_> {
         Some((Value::text(&table.name), Value::Int8(i64::from(table.oid.0))))
     }
 
+    /// The number of the table or sequence with this object.
+    pub(crate) fn relation_of(&self, object: ObjectId) -> Value {
+        let sequence = || {
+            let catalog = self.services.known_catalog()?;
+            let found = catalog.sequences().find(|sequence| sequence.object == object)?;
+            Some(Value::Int8(i64::from(found.oid.0)))
+        };
+        self.table_of(object).map(|(_, oid)| oid).or_else(sequence).unwrap_or(Value::Null)
+    }
+
     /// The name of the table that an object is, or is an index of.
     fn table_with(&self, object: ObjectId) -> Value {
         let Some(catalog) = self.services.known_catalog() else { return Value::Null };

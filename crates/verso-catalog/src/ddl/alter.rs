@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use verso_storage::{TableLockMode, Txn};
+use verso_storage::Txn;
 use verso_types::SqlType;
 
 use super::composite::check_depth;
@@ -23,7 +23,7 @@ use crate::definition::{
     TableDef, TableOptions,
 };
 use crate::error::{CatalogError, ObjectKind};
-use crate::request::{NewColumn, NewTable, RenamedTexts, TableChange};
+use crate::request::{NewColumn, NewTable, RenamedTexts, RetypedColumn, TableChange};
 use crate::row_type::relations_in;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::{attribute_row, options_row};
@@ -59,7 +59,7 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, schema, name)?;
         let schema = schema_of(&snapshot, &table)?;
-        self.lock_out(txn, &table, &snapshot)?;
+        self.lock_definition(txn, &table, &snapshot, change.lock_mode())?;
         self.change(txn, |txn| match change {
             TableChange::NotNull { column, not_null } => {
                 self.set_not_null(txn, &table, column, *not_null)?;
@@ -183,7 +183,12 @@ impl Catalog {
                 {
                     return self.set_not_null(txn, &table, &table.columns[at].name, false);
                 }
-                if matches!(constraint.kind, ConstraintKind::Foreign(_)) {
+                if let ConstraintKind::Foreign(key) = &constraint.kind {
+                    // Nobody deletes rows there meanwhile by what the key says.
+                    let referenced = snapshot.table_by_oid(key.referenced);
+                    for other in referenced.iter().flat_map(TableDef::with_partitions) {
+                        self.lock_out(txn, &other, &snapshot)?;
+                    }
                     return self.remove_foreign_key(txn, &snapshot, &constraint);
                 }
                 self.remove_constraint(txn, &table, &constraint)
@@ -290,11 +295,7 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, schema, name)?;
         let schema = schema_of(&snapshot, &table)?;
-        let mode = match change {
-            TableChange::Refresh { concurrently: true, .. } => TableLockMode::Exclusive,
-            _ => TableLockMode::AccessExclusive,
-        };
-        self.lock_definition(txn, &table, &snapshot, mode)?;
+        self.lock_definition(txn, &table, &snapshot, change.lock_mode())?;
         if let TableChange::AddColumn(NewColumn { ty, .. }) | TableChange::ColumnType { ty, .. } = change {
             let mut within = Vec::new();
             relations_in(ty, &mut within);
@@ -330,7 +331,7 @@ impl Catalog {
                 TableChange::DropColumn { column, cascade } => {
                     self.drop_column(txn, &snapshot, &mut new, column, *cascade)?;
                 }
-                TableChange::ColumnType { column, ty } => {
+                TableChange::ColumnType { column, ty, hidden, texts } => {
                     let at = column_of(&table, column)?;
                     refuse_shown(&snapshot, &table, &table.columns[at])?;
                     refuse_used(&table, &table.columns[at])?;
@@ -346,6 +347,10 @@ impl Catalog {
                         self.retype_sequences(txn, &snapshot, &table, &new.columns[at])?;
                     }
                     self.forget_statistics_of(txn, &table, &table.columns[at])?;
+                    self.rename_texts(txn, &table, texts)?;
+                    for changed in hidden {
+                        self.retype_hidden(txn, &mut new, changed)?;
+                    }
                 }
                 TableChange::Expression { column, expression: Some(expression) } => {
                     let at = column_of(&table, column)?;
@@ -712,6 +717,23 @@ impl Catalog {
         Ok(())
     }
 
+    /// Gives a hidden column another type and expression.
+    fn retype_hidden(
+        &self,
+        txn: &mut Txn,
+        table: &mut TableDef,
+        changed: &RetypedColumn,
+    ) -> Result<(), CatalogError> {
+        let Some(at) = table.column_with_id(changed.id) else { return Ok(()) };
+        let column = ColumnDef::hidden(changed.id, &changed.ty, &changed.text);
+        let row = attribute_row(table.oid, &column);
+        self.update_rows(txn, table.oid, is_attribute(table.oid, &column), |old| *old = row.clone())?;
+        self.remove_default(txn, table, &column)?;
+        self.insert_defaults(txn, table.oid, std::slice::from_ref(&column), &[])?;
+        table.columns[at] = column;
+        Ok(())
+    }
+
     /// Further hidden columns of a table.
     pub(super) fn hidden_columns(
         &self,
@@ -835,17 +857,8 @@ impl Catalog {
 
 /// Refuses another type for a column that generated columns are computed from.
 fn refuse_used(table: &TableDef, column: &ColumnDef) -> Result<(), CatalogError> {
-    match table.generated_from(&column.name).next() {
+    match table.generated_from(&column.name).find(|other| !other.is_hidden()) {
         None => Ok(()),
-        Some(other) if other.is_hidden() => Err(CatalogError::InvalidDefinition {
-            sqlstate: "0A000",
-            message: "cannot alter type of a column used by an expression or condition of an index"
-                .to_string(),
-            detail: table
-                .all_indexes()
-                .find(|index| has_column(index, other.id))
-                .map(|index| format!("Column \"{}\" is used by index \"{}\".", column.name, index.name)),
-        }),
         Some(other) => Err(CatalogError::InvalidDefinition {
             sqlstate: "0A000",
             message: "cannot alter type of a column used by a generated column".to_string(),

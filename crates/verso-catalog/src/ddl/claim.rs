@@ -5,8 +5,15 @@
 //! L2. What is made in a schema holds a weak lock on the schema's name, and what drops a schema a strong one.
 //! L3. A definition that is changed, or that something new relies on, is locked with its table's heap, and is then the
 //!     newest one; otherwise the statement begins anew with a newer snapshot (`Conflict`).
+//!     How strongly is said in one place ([`super::lock_modes`]). Two whose locks do not exclude each other see each other's
+//!     changes as a conflict all the same where they look at the definition once more.
 //! L4. What is made of a user's type or collation holds a weak lock on its number, and what drops or changes the type a strong
 //!     one: nobody finds a column whose type is gone.
+//! L5. Tables are locked in one order by statements that change rows and by those that change definitions: a partitioned table
+//!     before its partitions, these before theirs, those of one table by their numbers ([`TableDef::with_partitions`]), all of
+//!     them before the first is changed. What is in a partitioned table is reached through it, by rows too (`verso-exec`,
+//!     `plan/ahead.rs`), so that of two who go through it one waits with nothing of it in his hands. A partition that goes or comes has
+//!     its table locked first, and the default partition beside it last. A table that refers comes before those that it refers to.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,11 +42,13 @@ pub(crate) enum NameOf {
     Extension,
     Operator,
     Cast,
-    /// Whoever builds an index of a table has this name of it.
-    Build,
+    /// An index that becomes a part of another one has this name.
+    Part,
     /// A type or collation by its number, for what is made of it (L4).
     Made,
     Statistics,
+    /// What has a comment.
+    Comment,
 }
 
 /// The number by which a name is locked (FNV-1a).
@@ -48,15 +57,6 @@ fn number(of: NameOf, parts: [&str; 2]) -> u64 {
     let start = (0xCBF2_9CE4_8422_2325 ^ of as u64).wrapping_mul(0x0100_0000_01B3);
     bytes.fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }
-
-/// What nobody has beside somebody else's [`TableLockMode::Share`].
-const AGAINST_SHARE: [TableLockMode; 5] = [
-    TableLockMode::RowExclusive,
-    TableLockMode::ShareUpdateExclusive,
-    TableLockMode::ShareRowExclusive,
-    TableLockMode::Exclusive,
-    TableLockMode::AccessExclusive,
-];
 
 /// The statement is to begin anew, with a newer snapshot where its level has one.
 pub(crate) fn conflict() -> CatalogError {
@@ -105,8 +105,17 @@ impl Catalog {
             txn.forget_lock(table.heap);
             return Err(conflict());
         }
-        // Weaker ones let others change what refers to it.
-        if mode >= TableLockMode::Share { self.hold(txn, table.oid) } else { Ok(()) }
+        if mode.excludes(mode) {
+            self.hold(txn, table.oid)
+        } else if mode == TableLockMode::Share {
+            // Others may add indexes, and nothing else.
+            let id = txn.assign_id()?;
+            self.with_versions(|versions| versions.hold_beside(id, txn, table.oid));
+            Ok(())
+        } else {
+            // Weaker ones let others change what refers to it.
+            Ok(())
+        }
     }
 
     /// Holds what these types are made of, user's types, collations and relations whose row types they are: they stay, and stay as
@@ -184,19 +193,13 @@ impl Catalog {
         self.check_newest(txn, seen)
     }
 
-    /// Keeps writers out of a table of which an index is built, and whoever would build another one; readers go on. Several
-    /// have such a lock of rows by LOCK TABLE, so the builders have a name between them. Who keeps builders out by a lock that it
-    /// has already needs none: it would wait for one who waits for the table.
+    /// Keeps writers out of a table of which an index is built; readers go on, and others who build one.
     pub(super) fn lock_for_build(
         &self,
         txn: &mut Txn,
         table: &TableDef,
         snapshot: &CatalogSnapshot,
     ) -> Result<(), CatalogError> {
-        let keeps_out = |mode: &TableLockMode| txn.knows_lock(table.heap, *mode);
-        if !self.is_held(txn, table.oid) && !AGAINST_SHARE.iter().any(keeps_out) {
-            self.lock_name(txn, NameOf::Build, [&table.oid.0.to_string(), ""])?;
-        }
         self.lock_definition(txn, table, snapshot, TableLockMode::Share)
     }
 

@@ -172,10 +172,10 @@ impl Catalog {
             _ => true,
         };
         let uses = collation_uses(&snapshot, known).into_iter().filter(|(one, _)| by_name(one));
-        let mut lines: Vec<String> =
-            uses.map(|(_, one)| format!("{one} depends on collation {}", known.name)).collect();
+        let what = named(&snapshot, Lost::Other(oid));
+        let mut lines: Vec<String> = uses.map(|(_, one)| format!("{one} depends on {what}")).collect();
         lines.extend(Needing::of(&snapshot, &[Lost::Other(oid)]).lines(&snapshot));
-        refuse_if_needed(format!("collation {}", known.name), lines)?;
+        refuse_if_needed(what, lines)?;
         self.lock_name(txn, NameOf::Collation, [&known.schema, &known.name])?;
         self.change(txn, |txn| self.remove_collation(txn, &snapshot, oid))
     }

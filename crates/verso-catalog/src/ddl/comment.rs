@@ -2,11 +2,15 @@
 //!
 //! A comment goes with what it is on: objects have numbers that are never used again, so a comment that is left behind
 //! is nobody's; it is taken away with the object's row (`removal.rs`).
+//!
+//! Two who comment on one thing go one after the other: a table is locked as for other changes of what is said of it, all else by
+//! a name. The second finds the comment of the first whatever his level.
 
 use std::sync::Arc;
 
-use verso_storage::Txn;
+use verso_storage::{TableLockMode, Txn};
 
+use super::claim::NameOf;
 use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
@@ -121,7 +125,14 @@ impl Catalog {
     /// Storage's.
     pub fn comment(&self, txn: &mut Txn, on: CommentOn, text: Option<&Arc<str>>) -> Result<(), CatalogError> {
         let (classoid, objoid, objsubid) = on.key();
-        self.change(txn, |txn| {
+        let snapshot = self.snapshot(txn)?;
+        if let CommentOn::Relation(oid) | CommentOn::Column(oid, _) = on
+            && let Some(table) = snapshot.table_by_oid(oid).filter(|table| !table.is_system())
+        {
+            self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareUpdateExclusive)?;
+        }
+        self.lock_name(txn, NameOf::Comment, [&format!("{classoid} {objoid}"), &objsubid.to_string()])?;
+        self.change_now(txn, |txn| {
             self.delete_rows(txn, objoid, |row: &DescriptionRow| {
                 row.classoid == classoid && row.objoid == objoid && row.objsubid == objsubid
             })?;

@@ -130,6 +130,10 @@ impl Catalog {
     /// # Errors
     /// Storage's.
     pub fn drop_statistics(&self, txn: &mut Txn, statistics: &StatisticsDef) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        if let Some(table) = snapshot.table_by_oid(statistics.table) {
+            self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareUpdateExclusive)?;
+        }
         self.change(txn, |txn| self.remove_statistics(txn, &[statistics]))
     }
 

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use verso_storage::heap::ScanBatch;
 use verso_storage::index::{IndexSpec, KeyPart};
-use verso_storage::{ObjectId, RecordId, StorageError, TableLockMode, Txn};
+use verso_storage::{ObjectId, RecordId, StorageError, TableLockMode, Txn, WaitPolicy};
 use verso_types::{Exclusion, SqlType, SystemType, TimeStyle, Value, format_text};
 
+use super::claim::NameOf;
 use super::constraint::{Target, refuse_virtual_among, relying_on};
 use super::names::Names;
 use super::online::PreparedIndex;
@@ -212,7 +213,8 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let table = snapshot.table_by_oid(index.table);
         let table = table.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, &*index.name))?;
-        self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareRowExclusive)?;
+        self.lock_name(txn, NameOf::Part, [&index.oid.0.to_string(), ""])?;
+        self.lock_definition(txn, &table, &snapshot, TableLockMode::Share)?;
         self.change(txn, |txn| self.insert_index_part(txn, index.oid, whole))
     }
 
@@ -344,19 +346,23 @@ impl Catalog {
         let wanted: Vec<&Arc<IndexDef>> = table.all_indexes().filter(is_wanted).collect();
         if concurrently {
             self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareUpdateExclusive)?;
-            return wanted.into_iter().try_for_each(|index| {
-                if index.deferrable {
-                    // A statement that puts off the check of the old one would not put off that of the new one.
-                    let text = "REINDEX CONCURRENTLY of the index of a deferrable constraint";
-                    return Err(CatalogError::invalid("0A000", format!("{text} is not supported")));
-                }
+            // A statement that puts off the check of the old one would not put off that of the new one.
+            let (apart, beside): (Vec<_>, Vec<_>) =
+                wanted.into_iter().partition(|index| index.deferrable && !index.excludes());
+            beside.into_iter().try_for_each(|index| {
                 if index.excludes() {
                     let text = "concurrent index creation for exclusion constraints is not supported";
                     return Err(CatalogError::invalid("0A000", text));
                 }
                 let object = self.build_concurrently(txn, &table, index)?;
                 self.change(txn, |txn| self.replace_index(txn, &table.columns, index, object))
-            });
+            })?;
+            if apart.is_empty() {
+                return Ok(());
+            }
+            // So writers wait for these, which come last.
+            self.engine.lock_table(txn, table.heap, TableLockMode::Share, WaitPolicy::Block)?;
+            return self.change(txn, |txn| self.build_anew(txn, &table, &apart));
         }
         // Whoever reads through the old index goes on with it (N1).
         self.lock_for_build(txn, &table, &snapshot)?;

@@ -11,6 +11,7 @@
 //! | [`constraint`] | constraints of new and of existing tables |
 //! | [`index`] | CREATE INDEX, DROP INDEX, REINDEX |
 //! | [`online`] | indexes for which rows are copied while others write |
+//! | [`lock_modes`] | how strongly a change of a table locks it |
 //! | [`names`] | names for what has none |
 //! | [`claim`] | what a change relies on while others change the schema too |
 //! | [`sequence`] | CREATE SEQUENCE, DROP SEQUENCE |
@@ -40,6 +41,7 @@ mod function;
 mod holding;
 mod index;
 mod labels;
+mod lock_modes;
 mod names;
 mod needing;
 mod online;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn, WaitPolicy};
-use verso_types::SqlType;
+use verso_types::{Collation, SqlType};
 
 use super::holding::{Holder, holders, names_lost};
 use super::refuse_if_needed;
@@ -54,6 +54,8 @@ impl Lost {
 /// The views that need what is to go, each before those that need it, with what it needs.
 #[derive(Debug, Default)]
 pub(super) struct Needing {
+    /// What is to go.
+    asked: Vec<Lost>,
     views: Vec<(Arc<ViewDef>, Lost)>,
     /// Those of them that are tables.
     materialized: Vec<Arc<TableDef>>,
@@ -82,7 +84,7 @@ impl Needing {
 
     /// The same where these types go, too, by a later change.
     pub(super) fn beside(snapshot: &CatalogSnapshot, lost: &[Lost], types: &[Oid]) -> Needing {
-        let mut needing = Needing::default();
+        let mut needing = Needing { asked: lost.to_vec(), ..Needing::default() };
         let mut all: Vec<Lost> = lost.to_vec();
         let mut next = 0;
         while let Some(one) = all.get(next).copied() {
@@ -172,7 +174,8 @@ impl Needing {
         // What belongs to something that goes goes with that.
         let divided: Vec<Oid> = needing.divided.iter().map(|table| table.oid).collect();
         needing.holders.retain(|(holder, _)| {
-            let table = holder.table().is_some_and(|table| goes(table.oid) && !divided.contains(&table.oid));
+            let is_reason = |table: Oid| matches!(holder, Holder::Key(_)) && divided.contains(&table);
+            let table = holder.table().is_some_and(|table| goes(table.oid) && !is_reason(table.oid));
             !table && !holder.domain().is_some_and(&goes)
         });
         let relations =
@@ -202,19 +205,14 @@ impl Needing {
 
     /// Refuses what others need.
     pub(super) fn refuse(&self, snapshot: &CatalogSnapshot) -> Result<(), CatalogError> {
-        let first = self.views.first().map(|(_, lost)| *lost);
-        let first = self.casts.first().map(|(_, lost)| *lost).or(first);
-        let first = self.operators.first().map(|(_, lost)| *lost).or(first);
-        let first = self.aggregates.first().map(|(_, lost)| *lost).or(first);
-        let first = self.bodies.first().map(|(_, lost)| *lost).or(first);
-        let first = self.policies.first().map(|(_, lost)| *lost).or(first);
-        let first = self.functions.first().map(|(_, relation)| Lost::Relation(*relation)).or(first);
-        let first = first.or(self.holders.first().map(|(_, lost)| *lost));
-        match first {
-            Some(first) => refuse_if_needed(named(snapshot, first), self.lines(snapshot)),
-            None if self.held.is_empty() => Ok(()),
-            None => refuse_if_needed("desired object(s)".to_string(), self.lines(snapshot)),
+        if self.is_empty() {
+            return Ok(());
         }
+        let what = match self.asked.as_slice() {
+            [one] if self.held.is_empty() => named(snapshot, *one),
+            _ => "desired object(s)".to_string(),
+        };
+        refuse_if_needed(what, self.lines(snapshot))
     }
 
     /// Who needs what, as DETAIL lines.
@@ -443,6 +441,15 @@ pub(super) fn shown_type(snapshot: &CatalogSnapshot, ty: &TypeDef) -> String {
     }
 }
 
+/// A collation's name, with its schema where it is not found without it.
+pub(super) fn shown_collation(snapshot: &CatalogSnapshot, collation: &Collation) -> String {
+    let found = snapshot.collation(None, &collation.name);
+    match found.is_some_and(|found| found.collation.oid == collation.oid) {
+        true => collation.name.to_string(),
+        false => format!("{}.{}", collation.schema, collation.name),
+    }
+}
+
 /// What is to go, with its kind.
 pub(super) fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
     let relation = |oid: Oid| match snapshot.relation_by_oid(oid) {
@@ -471,10 +478,8 @@ pub(super) fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
             Some(operator) => operator_name(snapshot, operator),
             None => {
                 let found = snapshot.collation_by_oid(oid.0);
-                format!(
-                    "collation {}",
-                    found.map_or_else(|| oid.to_string(), |one| one.collation.name.to_string())
-                )
+                let shown = found.map(|one| shown_collation(snapshot, &one.collation));
+                format!("collation {}", shown.unwrap_or_else(|| oid.to_string()))
             }
         },
         Lost::Function(oid) => {

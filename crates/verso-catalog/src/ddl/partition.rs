@@ -1,12 +1,15 @@
 //! What is a partition of what.
 //!
-//! Q1. Whoever adds or takes away a partition locks the table that it is a part of against everybody: bounds are compared
-//!     with all partitions there are, and no row is on its way to a partition by another list of them.
+//! Q1. Whoever adds or takes away a partition locks the table that it is a part of: bounds are compared with all partitions there
+//!     are. One that is new, or goes, locks it against everybody; a table that becomes a partition (ATTACH) only against others who
+//!     change definitions, as readers and writers may go on with the partitions that they know.
+//! Q2. The default partition is locked against everybody, too: what it takes becomes less, or more. Who comes to it afterwards by
+//!     an older list of partitions is told ([`Catalog::takes_the_same`]).
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use verso_storage::Txn;
+use verso_storage::{TableLockMode, Txn};
 
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, Oid, TableDef};
@@ -26,12 +29,12 @@ impl Catalog {
         txn: &mut Txn,
         snapshot: &CatalogSnapshot,
         of: &PartitionOf,
-        name: &str,
+        (name, mode): (&str, TableLockMode),
     ) -> Result<(), CatalogError> {
         let parent = snapshot.table_by_oid(of.parent);
         let parent =
             parent.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, of.parent.to_string()))?;
-        self.lock_out(txn, &parent, snapshot)?;
+        self.lock_definition(txn, &parent, snapshot, mode)?;
         let Some(partitioned) = &parent.partitioned else {
             return Err(CatalogError::invalid("42809", format!("\"{}\" is not partitioned", parent.name)));
         };
@@ -66,6 +69,28 @@ impl Catalog {
         Ok(())
     }
 
+    /// Locks the default partitions beside partitions that go (Q2).
+    pub(super) fn lock_defaults(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        gone: &[Arc<TableDef>],
+    ) -> Result<(), CatalogError> {
+        let parents = gone.iter().filter_map(|table| snapshot.tables_above(table).next());
+        let default = |parent: Arc<TableDef>| {
+            let (_, default) = parent.partitioned.as_ref()?.default_partition()?;
+            Some(Arc::clone(default))
+        };
+        let mut defaults: Vec<Arc<TableDef>> = parents.filter_map(default).collect();
+        defaults.retain(|default| gone.iter().all(|table| table.oid != default.oid));
+        defaults.sort_by_key(|table| table.oid);
+        defaults.dedup_by_key(|table| table.oid);
+        for table in with_partitions(&defaults) {
+            self.lock_out(txn, &table, snapshot)?;
+        }
+        Ok(())
+    }
+
     /// Makes a table a partition of another one, whose rows the caller has looked at. It takes its numbers from the sequences of
     /// that one's identity columns.
     ///
@@ -78,7 +103,8 @@ impl Catalog {
         of: PartitionOf,
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
-        self.lock_parent(txn, &snapshot, &of, &part.name)?;
+        let mode = TableLockMode::ShareUpdateExclusive;
+        self.lock_parent(txn, &snapshot, &of, (&part.name, mode))?;
         let part = current(&snapshot, part)?;
         for table in part.with_partitions() {
             self.lock_out(txn, &table, &snapshot)?;
@@ -112,6 +138,7 @@ impl Catalog {
         for table in &all {
             self.lock_out(txn, table, &snapshot)?;
         }
+        self.lock_defaults(txn, &snapshot, std::slice::from_ref(&part))?;
         let mut gone: BTreeSet<Oid> = part.all_indexes().map(|index| index.oid).collect();
         gone.insert(part.oid);
         self.change(txn, |txn| {

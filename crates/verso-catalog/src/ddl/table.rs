@@ -1,9 +1,9 @@
 //! CREATE TABLE, DROP TABLE, TRUNCATE.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use verso_storage::Txn;
+use verso_storage::{TableLockMode, Txn};
 
 use super::composite::check_depth;
 use super::constraint::Target;
@@ -54,7 +54,7 @@ impl Catalog {
         check_columns(&new.columns)?;
         self.hold_schema(txn, &schema)?;
         if let Some(of) = &new.partition_of {
-            self.lock_parent(txn, &snapshot, of, &new.name)?;
+            self.lock_parent(txn, &snapshot, of, (&new.name, TableLockMode::AccessExclusive))?;
         }
         if !self.take_name(txn, &schema.name, &new.name)? {
             return if if_not_exists {
@@ -117,6 +117,7 @@ impl Catalog {
             refuse_system(table)?;
             self.lock_out(txn, table, &snapshot)?;
         }
+        self.lock_defaults(txn, &snapshot, tables)?;
         let mut lost: Vec<Lost> = tables.iter().map(|table| Lost::Relation(table.oid)).collect();
         // What needs these goes with them: the next version of the catalog cannot be read without them.
         lost.extend(types.iter().filter(|ty| is_of_rows(&ty.ty)).map(|ty| Lost::Type(ty.oid)));
@@ -137,6 +138,7 @@ impl Catalog {
             };
             refuse_if_needed(what, lines)?;
         }
+        self.lock_referring(txn, &snapshot, tables)?;
         self.change(txn, |txn| {
             for reference in &references {
                 self.remove_foreign_key(txn, &snapshot, &reference.constraint)?;
@@ -149,6 +151,31 @@ impl Catalog {
         let mut along = needing.names(&snapshot);
         along.extend(references.into_iter().map(|reference| reference.name));
         Ok(along)
+    }
+
+    /// Locks the tables that refer to some that go, and those that these refer to: their foreign keys go, too.
+    fn lock_referring(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        gone: &[Arc<TableDef>],
+    ) -> Result<(), CatalogError> {
+        let mut others: BTreeSet<Oid> = BTreeSet::new();
+        for table in gone {
+            others.extend(table.referenced_by.iter().map(|constraint| constraint.table));
+            others.extend(table.constraints.iter().filter_map(|constraint| match &constraint.kind {
+                ConstraintKind::Foreign(key) => Some(key.referenced),
+                _ => None,
+            }));
+        }
+        let others: Vec<Arc<TableDef>> =
+            others.into_iter().filter_map(|oid| snapshot.table_by_oid(oid)).collect();
+        for table in
+            with_partitions(&others).iter().filter(|table| gone.iter().all(|one| one.oid != table.oid))
+        {
+            self.lock_out(txn, table, snapshot)?;
+        }
+        Ok(())
     }
 
     /// Empties tables by giving each a new heap; the pages of the old one go back after the commit.

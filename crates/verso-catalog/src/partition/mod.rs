@@ -409,13 +409,21 @@ impl TableDef {
         }
     }
 
-    /// It and all partitions below it, each before its own.
+    /// Its partitions, by number, with what each of them takes.
+    pub fn bounds(&self) -> impl Iterator<Item = (Oid, Option<&Bound>)> {
+        let all = self.partitioned.iter().flat_map(|partitioned| &partitioned.partitions);
+        all.map(|part| (part.oid, part.partition_of.as_ref().map(|of| &of.bound)))
+    }
+
+    /// It and all partitions below it, each before its own; those of one table by their numbers.
     pub fn with_partitions(self: &Arc<TableDef>) -> Vec<Arc<TableDef>> {
         let mut all = vec![Arc::clone(self)];
         let mut next = 0;
         while let Some(partitioned) = all.get(next).map(|table| table.partitioned.clone()) {
             next += 1;
+            let first = all.len();
             all.extend(partitioned.iter().flat_map(|it| it.partitions.iter().cloned()));
+            all[first..].sort_by_key(|part| part.oid);
         }
         all
     }

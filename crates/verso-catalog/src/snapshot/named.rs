@@ -121,6 +121,12 @@ impl CatalogSnapshot {
         }
     }
 
+    /// The partitioned tables that a partition is in, the nearest first; none where it is no partition.
+    pub fn tables_above(&self, table: &TableDef) -> impl Iterator<Item = Arc<TableDef>> + use<'_> {
+        let above = move |table: &TableDef| self.table_by_oid(table.partition_of.as_ref()?.parent);
+        std::iter::successors(above(table), move |table| above(table))
+    }
+
     /// The sequence with that row in `pg_class`.
     pub fn sequence_by_oid(&self, oid: Oid) -> Option<Arc<SequenceDef>> {
         match self.contents.relations_by_oid.get(&oid)? {

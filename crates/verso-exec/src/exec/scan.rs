@@ -276,6 +276,9 @@ impl Operator for ScanOperator {
         (self.late, self.trial) = (None, Trial::default());
         self.is_sifted = false;
         self.sifted.clear();
+        if *records && table.partition_of.is_some() {
+            cx.tables()?.lock_as_whole(table)?;
+        }
         let Some(access) = access else {
             let mut scan = cx.tables()?.scan(table, columns)?;
             if let Some(pages) = &self.pages {

@@ -21,7 +21,7 @@ use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::memory::Memory;
-use crate::plan::{ExprKind, Plan, Statement, TypedExpr};
+use crate::plan::{ExprKind, Plan, Statement, TableUse, TypedExpr};
 use crate::plpgsql::check_right;
 
 /// Takes the rows of a statement.
@@ -45,6 +45,8 @@ pub struct Compiled {
     calls: Vec<Arc<FunctionDef>>,
     /// The tables and indexes that it uses, where functions may run that define something; triggers name their own table.
     uses: Option<Arc<[Oid]>>,
+    /// The tables that it locks before it reads its first row.
+    ahead: Box<[(Arc<TableDef>, TableUse)]>,
 }
 
 enum Kind {
@@ -85,7 +87,14 @@ impl Compiled {
         };
         let calls = permitted::called(statement);
         let uses = uses(statement, !calls.is_empty());
-        Self { kind, state: StatementState::default(), calls, uses }
+        let ahead = statement.locked_ahead().into();
+        Self { kind, state: StatementState::default(), calls, uses, ahead }
+    }
+
+    /// Locks what the statement locks before it reads its first row.
+    #[inline]
+    fn lock_ahead(&self, cx: &ExecContext<'_>) -> Result<()> {
+        self.ahead.iter().try_for_each(|(table, of)| cx.tables()?.lock_for(table, *of))
     }
 
     /// Runs the statement and yields the number of rows it returned or changed. The caller has begun the statement in
@@ -118,6 +127,7 @@ impl Compiled {
 
     /// The same as a part of a statement around it, whose context it is; [`Compiled::end_part`] follows at the end of that.
     pub(super) fn run_part(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        self.lock_ahead(cx)?;
         match &mut self.kind {
             Kind::Query { operator, batch } => {
                 let result = run_query(&mut **operator, batch, cx, sink);
@@ -232,6 +242,7 @@ impl Compiled {
         sink: &mut dyn Sink,
     ) -> Result<u64> {
         self.check_rights(cx)?;
+        self.lock_ahead(cx)?;
         if let Kind::Insert(insert) = &mut self.kind
             && let Some(result) = insert.run_sets(cx, sets, sink)
         {
@@ -245,6 +256,7 @@ impl Compiled {
     /// Those of the query; XX000 for statements that change something.
     pub fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.check_rights(cx)?;
+        self.lock_ahead(cx)?;
         let in_use = self.uses.as_deref().map(|tables| InUse { tables, around: cx.in_use() });
         match &mut self.kind {
             Kind::Query { operator, .. } => {
@@ -350,7 +362,9 @@ fn uses(statement: &Statement, calls: bool) -> Option<Arc<[Oid]>> {
     let each_plan = |visit: &mut dyn FnMut(&Plan)| {
         for part in &parts {
             part.for_each_plan(visit);
-            beside_plans(part).into_iter().for_each(|expr| expr.for_each_subquery(&mut |plan| visit(plan)));
+            part.exprs_beside_plans()
+                .into_iter()
+                .for_each(|expr| expr.for_each_subquery(&mut |plan| visit(plan)));
         }
     };
     let runs = calls
@@ -360,7 +374,7 @@ fn uses(statement: &Statement, calls: bool) -> Option<Arc<[Oid]>> {
             Statement::With(_) => true,
             Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) => {
                 let is_call = &mut |part: &TypedExpr| matches!(part.kind, ExprKind::UserCall { .. });
-                let mut found = beside_plans(statement).iter().any(|expr| expr.any(is_call));
+                let mut found = statement.exprs_beside_plans().iter().any(|expr| expr.any(is_call));
                 each_plan(&mut |plan| found |= plan.any_expr(is_call));
                 found
             }
@@ -393,18 +407,6 @@ fn uses(statement: &Statement, calls: bool) -> Option<Arc<[Oid]>> {
     used.sort_unstable();
     used.dedup();
     Some(used.into())
-}
-
-/// The expressions of a change that stand in no plan.
-fn beside_plans(statement: &Statement) -> Vec<&TypedExpr> {
-    match statement {
-        Statement::Insert(insert) => insert.values.iter().collect(),
-        Statement::Update(update) => {
-            update.assignments.iter().map(|(_, value)| value).chain(&update.filter).collect()
-        }
-        Statement::Delete(delete) => delete.filter.iter().collect(),
-        Statement::Query(_) | Statement::Merge(_) | Statement::With(_) => Vec::new(),
-    }
 }
 
 /// Compiles and runs a statement once.

@@ -27,6 +27,7 @@ use super::trigger::DeferredEvent;
 use crate::context::AdvisoryCall;
 use crate::error::Result;
 use crate::memory::Memory;
+use crate::plan::TableUse;
 
 /// The tables as a transaction sees and changes them: what a whole statement may need. Whoever needs a part of it takes
 /// that part.
@@ -42,6 +43,16 @@ impl<T> Tables for T where
 
 /// Reads rows that the statement sees; `columns` are indexes into `table.columns`.
 pub trait Scan {
+    /// Locks a table before the first row is read (`plan/ahead.rs`).
+    fn lock_for(&self, table: &TableDef, of: TableUse) -> Result<()> {
+        let _ = (table, of);
+        Ok(())
+    }
+    /// Rows of a table are read whose places are asked for: a partition is locked as its whole is, for rows to be locked or changed.
+    fn lock_as_whole(&self, table: &TableDef) -> Result<()> {
+        let _ = table;
+        Ok(())
+    }
     /// Reads the visible rows of a table.
     fn scan(&self, table: &TableDef, columns: &[usize]) -> Result<Box<dyn TableCursor>>;
     /// Reads the row with a key of a unique index into `out`; whether there is one.

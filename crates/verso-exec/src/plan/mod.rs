@@ -14,6 +14,7 @@
 //!     further out is handed on level by level.
 
 mod access;
+mod ahead;
 mod domains;
 mod expr;
 mod gate;
@@ -31,6 +32,7 @@ mod window;
 mod with;
 
 pub use access::{IndexAccess, KeyMatch, Searched, Span, Together};
+pub use ahead::TableUse;
 pub use expr::{DomainRules, ExprKind, FoldRules, SubqueryTest, TypedExpr};
 pub use json::{JsonPathCall, JsonPathTest, JsonWrapping};
 pub use output::{

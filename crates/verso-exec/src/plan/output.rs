@@ -38,11 +38,13 @@ pub struct Scanned {
     table: Arc<TableDef>,
     /// The name that FROM gives it there, if that is another one.
     pub alias: Option<Arc<str>>,
+    /// The partitioned table that the statement names, whose leaf it is.
+    pub whole: Option<Arc<TableDef>>,
 }
 
 impl From<Arc<TableDef>> for Scanned {
     fn from(table: Arc<TableDef>) -> Scanned {
-        Scanned { table, alias: None }
+        Scanned { table, alias: None, whole: None }
     }
 }
 
@@ -65,7 +67,13 @@ impl Scanned {
     #[must_use]
     pub fn called_so(table: Arc<TableDef>, name: Arc<str>) -> Scanned {
         let alias = (*table.name != *name).then_some(name);
-        Scanned { table, alias }
+        Scanned { table, alias, whole: None }
+    }
+
+    /// A leaf of a partitioned table that the statement names.
+    #[must_use]
+    pub fn of_whole(self, whole: &Arc<TableDef>) -> Scanned {
+        Scanned { whole: Some(Arc::clone(whole)), ..self }
     }
 }
 
@@ -161,7 +169,8 @@ impl Plan {
             Plan::TableScan { table, .. }
             | Plan::IndexScan { table, .. }
             | Plan::CurrentRow { table, .. } => {
-                *table = Scanned::called_so(Arc::clone(table), alias.into());
+                let whole = table.whole.take();
+                *table = Scanned { whole, ..Scanned::called_so(Arc::clone(table), alias.into()) };
             }
             Plan::SystemScan { output: columns, .. }
             | Plan::FunctionScan { columns, .. }

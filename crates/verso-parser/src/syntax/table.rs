@@ -560,8 +560,8 @@ pub enum IndexKey {
 /// LOCK TABLE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockTable {
-    /// The tables.
-    pub tables: Vec<QualifiedName>,
+    /// The tables, and whether ONLY stands before them.
+    pub tables: Vec<(QualifiedName, bool)>,
     /// IN … MODE.
     pub mode: TableLockMode,
     /// NOWAIT.

@@ -586,14 +586,18 @@ impl Binder<'_> {
                 let sides = self.located(&call.args, cx)?;
                 let own = (sides[0].0.ty.clone(), sides[1].0.ty.clone());
                 let (left, right) = self.comparable(sides, expr.at.start)?;
-                let result = match is_keyed(&left) {
+                let by_key = is_keyed(&left);
+                let result = match by_key {
                     true => nullif(&left, &right)?,
                     false => {
                         let ty = left.ty.clone();
                         TypedExpr::new(K::NullIf { left: Box::new(left), right: Box::new(right) }, ty)
                     }
                 };
-                let ty = nullif_type(own, &result.ty);
+                let ty = match (&own.0, by_key) {
+                    (SqlType::Char(_), true) => passed_on(&own.0),
+                    _ => nullif_type(own, &result.ty),
+                };
                 if result.ty == ty {
                     result
                 } else {

@@ -9,7 +9,9 @@
 use std::sync::Arc;
 
 use verso_catalog::CollationDef;
-use verso_exec::functions::{ArgType, BuiltinFunction, aggregate_candidates, candidates, collations};
+use verso_exec::functions::{
+    ArgType, BuiltinFunction, aggregate_candidates, candidates, collations, quote_ident,
+};
 use verso_exec::plan::{AggregateCall, ExprKind as K, OutputColumn, Plan, TypedExpr};
 use verso_parser::syntax::{Expr, QualifiedName};
 use verso_types::{CastKind, CollatedType, Collation, Collator, Derivation, SqlType, Value};
@@ -118,7 +120,14 @@ impl Binder<'_> {
         }
         refuse_mismatch(&arg.collation, at)?;
         let name = match (arg.collation.collation(), &arg.collation) {
-            (Some(collation), _) => Value::text(&quoted(collation)),
+            (Some(collation), _) => {
+                let found = self.catalog.collation(None, &collation.name);
+                let name = quote_ident(&collation.name);
+                match found.is_some_and(|found| found.collation.oid == collation.oid) {
+                    true => Value::text(&name),
+                    false => Value::text(&format!("{}.{name}", quote_ident(&collation.schema))),
+                }
+            }
             (None, Derivation::Open(_)) => Value::Null,
             (None, _) if arg.ty == SqlType::Name => Value::text("\"C\""),
             (None, _) => Value::text("\"default\""),
@@ -277,7 +286,7 @@ fn quoted(collation: &Collation) -> String {
     let name = format!("\"{}\"", collation.name.replace('"', "\"\""));
     match &*collation.schema {
         "pg_catalog" => name,
-        schema => format!("{}.{name}", verso_exec::functions::quote_ident(schema)),
+        schema => format!("{}.{name}", quote_ident(schema)),
     }
 }
 
@@ -347,6 +356,15 @@ pub(crate) fn unkeyed(expr: &TypedExpr) -> &TypedExpr {
     match &expr.kind {
         K::Call { function, args } if function.name == collations::KEY => args.first().unwrap_or(expr),
         _ => expr,
+    }
+}
+
+/// What was to have a key, of whatever type: keys are those of texts, to which others are cast.
+fn written(key: &TypedExpr) -> &TypedExpr {
+    let text = unkeyed(key);
+    match &text.kind {
+        K::Cast { arg, kind: CastKind::Implicit } if arg.ty.is_collatable() => arg,
+        _ => text,
     }
 }
 
@@ -455,7 +473,7 @@ pub(super) fn with_texts(mut plan: Plan, names: Vec<Arc<str>>) -> Result<Plan, S
     let calls = sets.as_ref().map_or(0, |sets| sets.calls.len());
     let mut texts = vec![None; own];
     for (n, key) in group_by.iter().enumerate().filter(|(_, key)| is_keyed(key)) {
-        let arg = unkeyed(key).clone();
+        let arg = written(key).clone();
         texts[n] = Some((own + aggregates.len(), arg.seen()));
         let ty = arg.ty.clone();
         aggregates.push(AggregateCall { args: vec![arg], ..AggregateCall::plain(any, ty, "".into()) });

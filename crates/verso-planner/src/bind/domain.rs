@@ -8,7 +8,7 @@ use std::sync::Arc;
 use verso_catalog::{ColumnDef, TableDef};
 use verso_env::recursion;
 use verso_exec::plan::{Check, CheckOf, DomainRules, ExprKind as K, TypedExpr};
-use verso_types::{CastKind, DomainType, SqlType};
+use verso_types::{CastKind, Derivation, DomainType, SqlType};
 
 use super::Binder;
 use super::context::{Clause, Context};
@@ -29,7 +29,14 @@ impl Binder<'_> {
         kind: CastKind,
     ) -> Result<TypedExpr, SqlError> {
         let value = self.coerce(expr, at, &to.erased(), kind)?;
-        self.of_domain(value, to)
+        let mut value = self.of_domain(value, to)?;
+        // A domain that was declared with a collation gives it to its values; COLLATE says more.
+        if let Some(collation) = to.collation()
+            && !matches!(value.collation, Derivation::Explicit(_))
+        {
+            value.collation = Derivation::Implicit(collation);
+        }
+        Ok(value)
     }
 
     /// A value that already has the type beneath, checked.

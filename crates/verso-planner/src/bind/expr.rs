@@ -820,7 +820,7 @@ pub(super) fn without_blanks(expr: TypedExpr) -> TypedExpr {
         return expr;
     }
     if let K::Literal(value) = expr.kind {
-        return TypedExpr::literal(unpadded(value), expr.ty);
+        return TypedExpr { collation: expr.collation, ..TypedExpr::literal(unpadded(value), expr.ty) };
     }
     let cast = |expr, ty| TypedExpr::new(K::Cast { arg: Box::new(expr), kind: CastKind::Implicit }, ty);
     cast(cast(expr, SqlType::Text), SqlType::Char(None))

@@ -77,7 +77,7 @@ impl Found<'_> {
         let Some(partitioned) = &table.partitioned else {
             let number = self.numbers.get(&table.oid).copied().unwrap_or_default();
             let name = format!("{}_{}", self.root.called(), self.inputs.len() + 1);
-            let leaf = Scanned::called_so(Arc::clone(table), name.into());
+            let leaf = Scanned::called_so(Arc::clone(table), name.into()).of_whole(self.root);
             let scan = scan(self.root, self.whole, leaf, columns, self.filter, number);
             self.inputs.push(scan);
             return;

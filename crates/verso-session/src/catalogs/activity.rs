@@ -128,7 +128,7 @@ pub(crate) fn activity(views: &Views<'_>) -> Vec<Vec<Value>> {
 
 /// The rows of `pg_locks`.
 pub(super) fn locks(views: &Views<'_>) -> Vec<Vec<Value>> {
-    let relation = |object| views.table_of(object).map_or(Value::Null, |(_, oid)| oid);
+    let relation = |object| views.relation_of(object);
     let row = |lock: LockInfo| {
         let mut row = vec![Value::Null; 16];
         row[1] = number(views.services.instance.member.number());

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use verso_catalog::authority;
 use verso_env::{OpenMode, VfsFile};
 use verso_exec::error::ExecError;
+use verso_exec::exec::Scan as _;
 use verso_exec::files::FileSink;
 use verso_exec::memory::{Memory, Reservation};
 use verso_exec::plan::{Insert, OutputColumn, Plan, Statement as Bound};
@@ -290,6 +291,8 @@ impl Transfer<'_> {
 
     /// Locks the tables of a query as its scans will, as long as it may begin anew.
     fn lock_scanned(&self, plan: &Plan) -> Result<(), Failure> {
+        let tables = self.frame.tables();
+        plan.locked_ahead().iter().try_for_each(|(table, of)| tables.lock_for(table, *of))?;
         let mut scanned = Vec::new();
         plan.any(&mut |part| {
             if let Plan::TableScan { table, .. } | Plan::IndexScan { table, .. } = part {
@@ -297,7 +300,7 @@ impl Transfer<'_> {
             }
             false
         });
-        scanned.iter().try_for_each(|table| self.frame.tables().lock(table, TableLockMode::AccessShare))?;
+        scanned.iter().try_for_each(|table| tables.lock(table, TableLockMode::AccessShare))?;
         Ok(())
     }
 

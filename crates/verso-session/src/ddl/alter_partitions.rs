@@ -8,10 +8,10 @@ use std::sync::Arc;
 use verso_catalog::{
     ConstraintDef, ConstraintKind, NewConstraint, NewConstraintKind, Oid, TableChange, TableDef, TableOptions,
 };
-use verso_storage::TableLockMode;
 
 use super::Schema;
 use super::index::named;
+use super::lock_modes::mode_of;
 use crate::failure::Failure;
 use verso_parser::syntax::{
     AlterAction, ColumnDefinition, ConstraintClause, Name, QualifiedName, WhichTriggers,
@@ -96,7 +96,7 @@ impl Schema<'_> {
         let all = table.with_partitions();
         for table in &all {
             refuse(table, action)?;
-            self.frame.tables().lock(table, TableLockMode::AccessExclusive)?;
+            self.frame.tables().lock(table, mode_of(action))?;
         }
         self.frame.inside_now(|frame| Schema { frame }.alter_action(name, action, false))?;
         for part in &all[1..] {

@@ -25,6 +25,7 @@ use super::partition::{
     check_key, check_not_null, refuse_identity_alone, refuse_moves, refuse_of_partitions, refuse_period,
     refuse_without_parts,
 };
+use super::retype::Retyped;
 use super::row_types::refuse_held;
 use super::sequence::change_of_sequence;
 use super::{Schema, options, text};
@@ -153,6 +154,9 @@ impl Schema<'_> {
         if let Some(Relation::Table(table)) = relation {
             self.refuse_reserved(table)?;
             super::typed::refuse_of_typed(table, &alter.actions)?;
+            if table.materialized.is_none() || alter.materialized {
+                self.lock_to_alter(table, alter)?;
+            }
         }
         if let (Some(relation), [action], false) = (relation, alter.actions.as_slice(), alter.materialized)
             && self.changed_beside(relation, &name, action)?
@@ -425,7 +429,7 @@ impl Schema<'_> {
                 return self.add_constraint(&binder, name, &table, constraint, false);
             }
             AlterAction::ValidateConstraint(constraint) => {
-                return self.validate_constraint(&binder, name, &table, constraint);
+                return self.validate_constraint(name, &table, constraint);
             }
             AlterAction::AlterConstraint { name: constraint, change } => {
                 return self.alter_constraint(&binder, name, &table, constraint, *change);
@@ -643,7 +647,6 @@ impl Schema<'_> {
     /// VALIDATE CONSTRAINT: checks the rows that are there.
     fn validate_constraint(
         &self,
-        binder: &Binder<'_>,
         name: &QualifiedName,
         table: &Arc<TableDef>,
         constraint: &Name,
@@ -653,7 +656,17 @@ impl Schema<'_> {
             return Err(SqlError::new("55000", "cannot validate NOT ENFORCED constraint").into());
         }
         if let Some(known) = known.filter(|known| !known.validated) {
-            self.check_rows(binder, table, known)?;
+            // Writers go on: all that they have added since it is there keeps it, and what was there before is seen behind the lock.
+            self.frame.tables().lock(table, TableLockMode::ShareUpdateExclusive)?;
+            if let ConstraintKind::Foreign(key) = &known.kind
+                && let Some(referenced) = self.frame.catalog.table_by_oid(key.referenced)
+            {
+                self.frame.tables().lock(&referenced, TableLockMode::RowShare)?;
+            }
+            self.frame.inside_now(|frame| {
+                let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
+                Schema { frame }.check_rows(&binder, table, known)
+            })?;
         }
         if known.is_some_and(|known| known.kind.own_index().is_some()) || is_of_trigger(table, constraint) {
             let text =
@@ -971,8 +984,14 @@ impl Schema<'_> {
         ty: &SqlType,
         using: Option<&Expr>,
     ) -> Result<(), Failure> {
-        let change = TableChange::ColumnType { column: text(column), ty: ty.clone() };
         let at = table.column(&column.text);
+        let change = || -> Result<TableChange, Failure> {
+            let Retyped { hidden, texts } = match at {
+                Some(at) => self.retyped(table, at, ty)?,
+                None => Retyped::default(),
+            };
+            Ok(TableChange::ColumnType { column: text(column), ty: ty.clone(), hidden, texts })
+        };
         if let Some(generated) = at.map(|at| &table.columns[at]).filter(|column| column.generated) {
             if let Some(using) = using {
                 let text = "cannot specify USING when altering type of generated column";
@@ -986,16 +1005,18 @@ impl Schema<'_> {
                 binder.check_virtual(&column.text, ty, &value)?;
             }
             let value = (!generated.is_virtual).then_some(value);
-            return self.rewrite(name, &change, |_| Ok(value)).map(drop);
+            return self.rewrite(name, &change()?, |_| Ok(value)).map(drop);
         }
         refuse_held(table, &self.holders(table, None)?)?;
         let using = using.map(|using| binder.conversion(using, table, ty)).transpose()?;
-        self.rewrite(name, &change, |old| {
+        let value = |old: &TableDef| {
             let at = at.unwrap_or_default();
             let own = || TypedExpr::column(at, old.columns[at].ty.clone());
             converted(using.clone().unwrap_or_else(own), column, ty, using.is_some()).map(Some)
-        })
-        .map(drop)
+        };
+        // Of what is wrong that comes first.
+        at.map_or(Ok(None), |_| value(table))?;
+        self.rewrite(name, &change()?, value).map(drop)
     }
 
     /// The policies of a table that name a column, with its new name.

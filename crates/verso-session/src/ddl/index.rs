@@ -21,6 +21,7 @@ use verso_parser::syntax::{
 };
 use verso_planner::bind::{Binder, index_name};
 use verso_planner::errors::{SqlError, sqlstate};
+use verso_storage::TableLockMode;
 
 /// The access method of inverted indexes.
 const INVERTED: &str = "gin";
@@ -166,12 +167,15 @@ impl Schema<'_> {
         }
         self.skip_parameters(&create.options);
         let mut copy = None;
-        let taken = create.name.as_ref().is_some_and(|name| self.is_taken(&home, &name.text));
+        let taken = self.is_taken_now(create, &home)?;
         match self.frame.catalog.relation(Some(&home), &create.table.name.text) {
             Some(Relation::Table(table)) if !table.is_system() && !taken => {
                 let table = Arc::clone(table);
                 if let Some(partitioned) = &table.partitioned {
                     check_index_of_whole(create, &table, partitioned)?;
+                    if part_of.is_none() && !create.only {
+                        self.lock_parts(create, &table)?;
+                    }
                 }
                 copy = self.index_columns(create, &home, &table, &mut new)?;
             }
@@ -236,6 +240,26 @@ impl Schema<'_> {
 
     fn is_taken(&self, schema: &str, name: &str) -> bool {
         self.frame.catalog.relation(Some(schema), name).is_some()
+    }
+
+    /// Whether a new index has a name that there is: by now, whatever the level sees.
+    fn is_taken_now(&self, create: &CreateIndex, schema: &str) -> Result<bool, Failure> {
+        let Some(name) = &create.name else { return Ok(false) };
+        self.frame.inside_now(|frame| Ok(Schema { frame }.is_taken(schema, &name.text)))
+    }
+
+    /// Locks a partitioned table and all its partitions before the first of them gets its index: against everybody where rows
+    /// are to be copied for it.
+    fn lock_parts(&self, create: &CreateIndex, table: &Arc<TableDef>) -> Result<(), Failure> {
+        let computes = create.parts.iter().any(|part| matches!(part.key, IndexKey::Expression(..)));
+        let mode = match computes || create.predicate.is_some() {
+            true => TableLockMode::AccessExclusive,
+            false => TableLockMode::Share,
+        };
+        for part in table.with_partitions() {
+            self.frame.tables().lock(&part, mode)?;
+        }
+        Ok(())
     }
 
     /// The columns of a new index. Expressions and its condition become hidden columns of the table, those that it has not

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use verso_parser::syntax::{Owned, RoleName, RoutineKind};
 use verso_planner::bind::rights::denied;
 use verso_planner::errors::{SqlError, sqlstate};
+use verso_storage::TableLockMode;
 
 impl Schema<'_> {
     /// Gives what a statement names to the role that it names.
@@ -49,6 +50,9 @@ impl Schema<'_> {
                         .into());
                 }
                 self.own_relation(&relation)?;
+                if let Relation::Table(table) = &relation {
+                    self.frame.tables().lock(table, TableLockMode::AccessExclusive)?;
+                }
                 (Object::Relation(relation.oid()), Some(Arc::clone(relation.schema())), tag_word)
             }
             Owned::Function(kind, name, types) => {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ColumnDef, ConstraintKind, Rewrite, TableChange, TableDef, packs};
+use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Rewrite, TableChange, TableDef, packs};
 use verso_exec::functions::records::{RESHAPED, Shape};
 use verso_exec::plan::{ExprKind, Insert, Plan, Statement as Bound, TypedExpr};
 use verso_types::SqlType;
@@ -41,11 +41,13 @@ impl Schema<'_> {
         let Rewrite { old, new } = &rewrite;
         let listed = self.list_copy(word_of(change), "copying rows", &rewrite)?;
         let value = value(old)?;
-        let changes = match change {
-            TableChange::ColumnType { column, .. } => Some(column),
-            _ => None,
+        let (changes, remade): (_, Vec<u16>) = match change {
+            TableChange::ColumnType { column, hidden, .. } => {
+                (Some(column), hidden.iter().map(|column| column.id).collect())
+            }
+            _ => (None, Vec::new()),
         };
-        let copy = self.copy_rows(old, new, value, changes)?;
+        let copy = self.copy_rows(old, new, value, (changes, &remade))?;
         listed.job().enter("checking constraints", 0);
         self.frame.inside_now(|frame| Schema { frame }.check_copy(old, &copy, new, change))?;
         listed.job().enter("building indexes", 0);
@@ -115,10 +117,14 @@ impl Schema<'_> {
         old: &Arc<TableDef>,
         new: &Arc<TableDef>,
         mut value: Option<TypedExpr>,
-        changes: Option<&Arc<str>>,
+        (changes, remade): (Option<&Arc<str>>, &[u16]),
     ) -> Result<Arc<TableDef>, Failure> {
         let mut values = Vec::new();
         for column in &new.columns {
+            if remade.contains(&column.id) {
+                values.push(TypedExpr::null(column.ty.clone()));
+                continue;
+            }
             let before = old.columns.iter().position(|known| known.id == column.id);
             let changed = before.is_none_or(|before| {
                 let before = &old.columns[before];
@@ -137,7 +143,22 @@ impl Schema<'_> {
                 }
             });
         }
-        self.insert_copied(old, new, values)
+        if remade.is_empty() {
+            return self.insert_copied(old, new, values);
+        }
+        // Those are computed of the row as it is then.
+        let all: Vec<usize> = (0..old.columns.len()).collect();
+        let scan = Plan::TableScan { table: Arc::clone(old).into(), columns: all, filter: None };
+        let mut behind = Vec::with_capacity(values.len());
+        for (at, column) in new.columns.iter().enumerate() {
+            behind.push(match remade.contains(&column.id) {
+                true => self.hidden_value(column, new)?,
+                false => TypedExpr::column(at, values[at].ty.clone()),
+            });
+        }
+        let names = new.columns.iter().map(|column| Arc::clone(&column.name)).collect();
+        let source = Plan::Project { input: Box::new(scan), exprs: values, names };
+        self.insert_copied_from(new, source, behind)
     }
 
     /// Puts these values of each row of a table into its new heap.
@@ -186,14 +207,18 @@ impl Schema<'_> {
             .collect();
         let required: Vec<Arc<str>> = required.iter().map(|column| Arc::clone(&column.name)).collect();
         self.refuse_nulls(copy, &required)?;
-        if !matches!(change, TableChange::ColumnType { .. }) {
-            return Ok(());
-        }
+        let TableChange::ColumnType { texts, .. } = change else { return Ok(()) };
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
         let mut checks = old.constraints.iter().filter(|constraint| {
             matches!(constraint.kind, ConstraintKind::Check { .. }) && constraint.validated
         });
-        checks.try_for_each(|constraint| self.check_rows(&binder, copy, constraint))
+        checks.try_for_each(|constraint| {
+            let text = texts.checks.iter().find(|(oid, _)| *oid == constraint.oid);
+            let Some((_, text)) = text else { return self.check_rows(&binder, copy, constraint) };
+            let kind = ConstraintKind::Check { expression: Arc::clone(text) };
+            let now = Arc::new(ConstraintDef { kind, ..(**constraint).clone() });
+            self.check_rows(&binder, copy, &now)
+        })
     }
 
     /// The value of a column, checked where it is of a domain.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogError, Object, ObjectKind, Oid, Relation, Rights, TableDef};
+use verso_catalog::{CatalogError, Object, ObjectKind, Oid, Relation, Rights};
 
 use super::{Schema, text};
 use crate::client::CommandTag;
@@ -94,13 +94,6 @@ impl Schema<'_> {
             Some(role) if !self.frame.catalog.rights(role, object).has(rights) => Err(denied(kind, name)),
             _ => Ok(()),
         }
-    }
-
-    /// The same of a table, of which one of the rights is enough.
-    pub(super) fn needs_any(&self, table: &TableDef, rights: Rights) -> Result<(), SqlError> {
-        let Some(role) = self.limited() else { return Ok(()) };
-        let has = self.frame.catalog.rights(role, Object::Relation(table.oid));
-        if has.among(rights).is_empty() { Err(denied("table", &table.name)) } else { Ok(()) }
     }
 
     /// Refuses a schema in which the role may make nothing.

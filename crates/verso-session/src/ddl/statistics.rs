@@ -258,7 +258,7 @@ fn items_of(
 }
 
 /// Refuses an expression beside others whose values have no order.
-fn check_type(ty: &SqlType, is_several: bool) -> Result<(), SqlError> {
+pub(super) fn check_type(ty: &SqlType, is_several: bool) -> Result<(), SqlError> {
     if !is_several || KeyType::of(ty).is_some() {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use verso_exec::context::TransitionsSeen;
 use verso_storage::rules::{Rule, disabled};
-use verso_storage::{StorageError, TableLockMode, Txn, WaitPolicy};
+use verso_storage::{ObjectId, StorageError, TableLockMode, Txn, WaitPolicy};
 use verso_types::SqlType;
 use verso_types::text::type_of;
 
@@ -187,11 +187,30 @@ impl Session {
         if active.state.block == Block::Statement {
             txn.release_locks();
         }
+        let engine = &self.services.instance.engine;
+        // The statement may have come to a partition by a table above it, which it locks first.
+        for above in self.above(&tables) {
+            engine.lock_table(&mut txn, above, TableLockMode::RowExclusive, WaitPolicy::Block)?;
+        }
         for table in tables {
-            let engine = &self.services.instance.engine;
             engine.lock_table(&mut txn, table, TableLockMode::Exclusive, WaitPolicy::Block)?;
         }
         Ok(())
+    }
+
+    /// The partitioned tables above those with these heaps, each before what is in it.
+    fn above(&self, heaps: &[ObjectId]) -> Vec<ObjectId> {
+        let catalog = self.services.catalog.borrow();
+        let mut above = Vec::new();
+        for catalog in catalog.iter() {
+            for table in catalog.tables().filter(|table| heaps.contains(&table.heap)) {
+                let mut way: Vec<ObjectId> = catalog.tables_above(table).map(|table| table.heap).collect();
+                way.reverse();
+                way.retain(|heap| !above.contains(heap));
+                above.append(&mut way);
+            }
+        }
+        above
     }
 
     /// Closes the statement that the transaction is in. Where it has left a key double it is undone; the error shows that key.

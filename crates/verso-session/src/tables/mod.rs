@@ -39,6 +39,7 @@ use verso_exec::exec::{
     Scan, Sequences, TableCursor, TransactionControl, TransactionState,
 };
 use verso_exec::memory::Memory;
+use verso_exec::plan::TableUse;
 use verso_storage::heap::{Heap, ScanBatch};
 use verso_storage::index::{Index, KeyRange};
 use verso_storage::{
@@ -224,6 +225,12 @@ impl EngineTables<'_> {
         if txn.knows_lock(table.heap, mode) {
             return Ok(());
         }
+        if table.partition_of.is_some() {
+            let way = self.way_to(&txn, table);
+            drop(txn);
+            way.iter().try_for_each(|above| self.lock(above, mode))?;
+            txn = self.txn.borrow_mut();
+        }
         txn.set_lock_timeout(self.services.settings.lock_timeout_by_now());
         if table.is_temporary() {
             self.services.temporary.note_touched();
@@ -242,13 +249,42 @@ impl EngineTables<'_> {
         Ok(())
     }
 
+    /// The partitioned tables, from above, that stand between a partition and the nearest one above that the transaction has locked:
+    /// the statement has come to the partition by that one. None where it has locked none.
+    fn way_to(&self, txn: &Txn, table: &TableDef) -> Vec<Arc<TableDef>> {
+        let catalog = self.services.catalog.borrow();
+        let Some(catalog) = &*catalog else { return Vec::new() };
+        let mut way = Vec::new();
+        for above in catalog.tables_above(table) {
+            if txn.has_locked(above.heap) {
+                way.reverse();
+                return way;
+            }
+            way.push(above);
+        }
+        Vec::new()
+    }
+
     /// Whether the table, just locked, is still what the statement takes it for.
     pub(crate) fn check_definition(&self, txn: &mut Txn, table: &TableDef) -> Result<()> {
-        if table.is_system() || self.catalog.is_current(table, self.version.get(), txn)? {
+        if table.is_system()
+            || self.catalog.is_current(table, self.version.get(), txn)? && self.takes_the_same(table, txn)?
+        {
             return Ok(());
         }
         txn.forget_lock(table.heap);
         Err(begun_anew())
+    }
+
+    /// Whether a partition takes the rows that it takes in the statement's catalog.
+    fn takes_the_same(&self, table: &TableDef, txn: &Txn) -> Result<bool> {
+        let seen = self.services.catalog.borrow();
+        match &*seen {
+            Some(seen) if table.partition_of.is_some() => {
+                Ok(self.catalog.takes_the_same(table, seen, txn)?)
+            }
+            _ => Ok(true),
+        }
     }
 
     /// Keeps a sequence as it is until the transaction ends: ALTER SEQUENCE waits, and is waited for.
@@ -299,6 +335,28 @@ fn extent_bytes(value: &str) -> Option<u64> {
 }
 
 impl Scan for EngineTables<'_> {
+    fn lock_for(&self, table: &TableDef, of: TableUse) -> Result<()> {
+        self.lock(
+            table,
+            match of {
+                TableUse::Read => TableLockMode::AccessShare,
+                TableUse::Lock => TableLockMode::RowShare,
+                TableUse::Change => TableLockMode::RowExclusive,
+            },
+        )
+    }
+
+    fn lock_as_whole(&self, table: &TableDef) -> Result<()> {
+        let mode = {
+            let (catalog, txn) = (self.services.catalog.borrow(), self.txn.borrow());
+            let above = catalog.iter().flat_map(|catalog| catalog.tables_above(table));
+            let known = [TableLockMode::RowExclusive, TableLockMode::RowShare];
+            let of = |above: Arc<TableDef>| known.into_iter().find(|mode| txn.knows_lock(above.heap, *mode));
+            above.filter_map(of).max()
+        };
+        mode.map_or(Ok(()), |mode| self.lock(table, mode))
+    }
+
     fn scan(&self, table: &TableDef, columns: &[usize]) -> Result<Box<dyn TableCursor>> {
         self.lock(table, TableLockMode::AccessShare)?;
         let pages = Pages::open(&self.txn.borrow(), &self.heap(table)?, table, columns);

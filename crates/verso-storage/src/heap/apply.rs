@@ -403,6 +403,41 @@ fn check_room(
     Ok(())
 }
 
+/// What a change of a page finds out when others have been changed already, found out before: that values of these records in
+/// these columns stand where values cannot, and, where `need` bytes of new ones may have the variable bytes moved together, the
+/// same of all others. Nothing can be undone then (M3 of mini-transactions).
+///
+/// # Errors
+/// The flaw.
+pub fn look(
+    page: &[u8],
+    layout: &PageLayout,
+    slots: Slots<'_>,
+    columns: impl IntoIterator<Item = u16>,
+    need: usize,
+) -> Result<(), Flaw> {
+    let start = usize::from(u16_at(page, VARIABLE_START));
+    if !(layout.end..=page.len()).contains(&start) {
+        return Err(Flaw::from("variable bytes beyond the page"));
+    }
+    for column in columns {
+        let place = layout.ordinal(column).map(|ordinal| &layout.columns[ordinal]);
+        let Some(place) = place.filter(|place| place.is_variable()) else { continue };
+        let values = inline(page, place, slots);
+        if values.low < start || values.high > page.len() {
+            return Err(Flaw::from("value outside"));
+        }
+        let raw = |slot: u16| u64_at(page, place.data + usize::from(slot) * 8);
+        if slots.iter().any(|slot| ValueSlot::decode(raw(slot)).is_none()) {
+            return Err(Flaw::from("unknown value slot"));
+        }
+    }
+    if contiguous(page, layout) < need {
+        compact(&mut page.to_vec(), layout)?;
+    }
+    Ok(())
+}
+
 #[inline]
 fn set_bit(page: &mut [u8], bitmap: usize, slot: u16, value: bool) {
     let byte = bitmap + usize::from(slot) / 8;

@@ -239,6 +239,11 @@ pub fn put<'e>(
         if let Some((index, generation, room)) = free_item(page)
             && room >= value.len()
         {
+            // Values of it that would be in the way when they are moved together.
+            if check(page).is_err() {
+                heap.companions.lock().remove(&id);
+                continue;
+            }
             if room - value.len() < size / 32 {
                 heap.companions.lock().remove(&id);
             }

@@ -149,6 +149,17 @@ impl Heap {
         } else {
             longer_than(rows, taken.clone(), quarter)
         };
+        // What the page itself would refuse only behind the change of others; the next records go elsewhere.
+        let need = taken.clone().map(inline).sum();
+        let columns = self.columns().iter().map(|column| column.id);
+        let seen = apply::look(mini.page(home), &layout, Slots::from_list(&slots), columns, need);
+        if let Err(flaw) = seen {
+            let slot = txn.slot.as_mut().expect("begin_write gave one");
+            slot.target = None;
+            slot.insert_pages.remove(&self.object);
+            self.unshare_page(page_index);
+            return Err(StorageError::corrupt(mini.page_id(home), self.object, flaw));
+        }
         let references = self.move_out(shared, mini, rows, &moved, ahead)?;
         self.note(shared, txn, mini, page_index, &slots)?;
         mini.apply_with(home, RecordKind::DATA_INSERT, |out| {

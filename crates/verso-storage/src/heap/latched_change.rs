@@ -17,6 +17,7 @@ use super::apply::{self, CLEAR_LIVE, EACH, UNIFORM};
 use super::change::Change;
 use super::image;
 use super::layout::PageLayout;
+use super::link::bytes_of_rows;
 use super::owners::{Link, Owners, rank};
 use super::slice::encode_column;
 use super::slots::Slots;
@@ -128,6 +129,18 @@ impl Heap {
                 _ => kept.push(value),
             }
         }
+
+        // What the page itself would refuse only behind the change of others.
+        let need = match change {
+            Change::Update { values, first_row, .. } => {
+                let rows = first_row..first_row + slots.len();
+                values.columns.iter().map(|column| bytes_of_rows(column, rows.clone())).sum()
+            }
+            Change::Delete => 0,
+        };
+        let looked_at = saved.iter().chain(columns).copied();
+        apply::look(mini.page(home), layout, Slots::from_list(slots), looked_at, need)
+            .map_err(|flaw| StorageError::corrupt(mini.page_id(home), self.object, flaw))?;
 
         // Before the entries: the object's root is latched before the space map, as everywhere.
         let references = match change {

@@ -8,6 +8,7 @@ mod companions;
 mod damage;
 mod fates;
 mod faults;
+mod flaws;
 mod history;
 mod images;
 mod indexes;

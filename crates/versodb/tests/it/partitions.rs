@@ -1,6 +1,8 @@
 //! Partitioned tables: their definitions after a crash, rows that come by other ways than INSERT, sessions at the same time.
 
-use verso_sim::{FaultPlan, World, seeds};
+use std::sync::Arc;
+
+use verso_sim::{FaultPlan, Rng, World, seeds};
 use versodb::{Connection, Database, Error};
 
 use crate::new_database;
@@ -159,4 +161,104 @@ fn partitions_that_parameters_and_outer_rows_exclude_are_not_opened() {
     assert_eq!(number(&mut other, "SELECT count(*) FROM whole WHERE a = 13").unwrap_err().sqlstate, "55P03");
     locker.execute("COMMIT").unwrap();
     assert_eq!(number(&mut other, "SELECT count(*) FROM whole WHERE a = 13").unwrap(), 1);
+}
+
+/// Transactions through the whole table, each of a session's own rows, so that nobody waits for another one's row.
+fn read_and_write(connection: &mut Connection, rng: &mut Rng, session: u64) -> Result<(), Error> {
+    connection.execute("BEGIN")?;
+    for _ in 0..rng.between(1, 5) {
+        let key = rng.below(4) * 100 + session;
+        match rng.below(5) {
+            0 => number(connection, &format!("SELECT count(*) FROM whole WHERE a = {key}")).map(drop)?,
+            1 => number(connection, "SELECT count(*) FROM whole").map(drop)?,
+            2 => {
+                let sql = format!("SELECT b FROM whole WHERE a = {key} FOR UPDATE");
+                connection.query(&sql).map(drop)?;
+            }
+            3 => {
+                let sql = format!("UPDATE whole SET b = b || 'x' WHERE a % 100 = {session}");
+                connection.execute(&sql).map(drop)?;
+            }
+            _ => {
+                let sql = format!("INSERT INTO whole (a, b) VALUES ({key}, 'new')");
+                connection.execute(&sql).map(drop)?;
+            }
+        }
+    }
+    connection.execute("COMMIT").map(drop)
+}
+
+/// Changes of the definition of the whole table, or of a part of it.
+fn define(connection: &mut Connection, rng: &mut Rng) -> Result<(), Error> {
+    let changes: &[&str] = match rng.below(7) {
+        0 => &["ALTER TABLE whole ALTER COLUMN b SET DEFAULT 'd'"],
+        1 => &["ALTER TABLE middle ALTER COLUMN b SET DEFAULT 'e'"],
+        2 => &["CREATE INDEX whole_b ON whole (b)", "DROP INDEX whole_b"],
+        3 => &["CREATE TABLE other PARTITION OF whole FOR VALUES FROM (900) TO (1000)", "DROP TABLE other"],
+        4 => &["ALTER TABLE whole ADD COLUMN c int DEFAULT 5", "ALTER TABLE whole DROP COLUMN c"],
+        5 => &[
+            "ALTER TABLE whole ADD CHECK (a >= 0) NOT VALID",
+            "ALTER TABLE whole VALIDATE CONSTRAINT whole_a_check",
+            "ALTER TABLE whole DROP CONSTRAINT whole_a_check",
+        ],
+        _ => &[
+            "ALTER TABLE middle DETACH PARTITION late",
+            "ALTER TABLE middle ATTACH PARTITION late FOR VALUES FROM (200) TO (300)",
+        ],
+    };
+    if rng.below(3) > 0 {
+        return changes.iter().try_for_each(|sql| connection.execute(sql).map(drop));
+    }
+    connection.execute("BEGIN")?;
+    changes.iter().try_for_each(|sql| connection.execute(sql).map(drop))?;
+    connection.execute("COMMIT").map(drop)
+}
+
+#[test]
+fn who_goes_through_a_partitioned_table_is_in_no_deadlock_with_its_definition() {
+    for seed in seeds(12) {
+        let world = World::new(seed);
+        let mut rng = world.rng();
+        world.run(|env| {
+            let database = Arc::new(Database::create(path(), options(env)).unwrap());
+            let mut connection = database.connect().unwrap();
+            // The partitions are not in the order of their numbers.
+            for sql in [
+                "CREATE TABLE whole (a int, b text) PARTITION BY RANGE (a)",
+                "CREATE TABLE last PARTITION OF whole FOR VALUES FROM (300) TO (400)",
+                "CREATE TABLE middle PARTITION OF whole FOR VALUES FROM (100) TO (300) PARTITION BY RANGE (a)",
+                "CREATE TABLE late PARTITION OF middle FOR VALUES FROM (200) TO (300)",
+                "CREATE TABLE early PARTITION OF middle FOR VALUES FROM (100) TO (200)",
+                "CREATE TABLE first PARTITION OF whole FOR VALUES FROM (0) TO (100)",
+                "INSERT INTO whole SELECT i, 'old' FROM generate_series(0, 399) AS s(i)",
+            ] {
+                connection.execute(sql).unwrap();
+            }
+            let sessions: Vec<_> = (0..4)
+                .map(|session| {
+                    let (database, mut rng) = (Arc::clone(&database), rng.fork());
+                    env.spawn(&format!("session {session}"), move || {
+                        let mut connection = database.connect().unwrap();
+                        for _ in 0..30 {
+                            let done = match session {
+                                0 => define(&mut connection, &mut rng),
+                                session => read_and_write(&mut connection, &mut rng, session),
+                            };
+                            if let Err(error) = done {
+                                // A partition that is not there at the moment has no room for a row; who meets changes again and again
+                                // gives up.
+                                let known = ["23514", "40001"].contains(&error.sqlstate);
+                                assert!(known, "seed {seed}, session {session}: {error}");
+                                let _ = connection.execute("ROLLBACK");
+                                if session == 0 {
+                                    return;
+                                }
+                            }
+                        }
+                    })
+                })
+                .collect();
+            sessions.into_iter().for_each(|session| session.join().unwrap());
+        });
+    }
 }

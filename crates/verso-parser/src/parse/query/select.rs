@@ -164,8 +164,11 @@ impl Cursor<'_> {
         while self.accept_token(&Token::Period) && self.peek() != Token::Mul {
             parts.push(self.label()?);
         }
+        // Errors show the star, too.
+        parts.push(Name { text: "*".to_string(), at: self.here() });
         self.advance();
-        self.without_database(&mut parts, 2, false)?;
+        self.without_database(&mut parts, 3, false)?;
+        parts.pop();
         let name = parts.pop().ok_or_else(|| self.unexpected())?;
         let table = QualifiedName { schema: parts.pop(), name };
         Ok(Some(table))

@@ -399,7 +399,7 @@ fn check_parameter(name: &str, value: &str) -> Result<(), SyntaxError> {
 pub fn lock_table(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.expect(&["lock"])?;
     cursor.accept(&["table"]);
-    let tables = table_list(cursor)?.into_iter().map(|(table, _)| table).collect();
+    let tables = table_list(cursor)?;
     let mut mode = TableLockMode::AccessExclusive;
     if cursor.accept(&["in"]) {
         let found = [

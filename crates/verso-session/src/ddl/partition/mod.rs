@@ -87,6 +87,7 @@ impl Schema<'_> {
         }
         copy_constraints(&parent, new, true, true, true);
         let bound = self.bound(binder, &create.name.name.text, &parent, partitioned, of)?;
+        self.frame.tables().lock(&parent, TableLockMode::AccessExclusive)?;
         self.refuse_foreign_rows(&parent, partitioned, &bound)?;
         for constraint in &parent.constraints {
             new.constraints.extend(self::foreign::key_of_part(self.frame.catalog, &parent, constraint));
@@ -115,7 +116,7 @@ impl Schema<'_> {
         check_constraints(table, &part)?;
         check_triggers(&part)?;
         let bound = self.bound(binder, &part.name, table, partitioned, of)?;
-        self.frame.tables().lock(table, TableLockMode::AccessExclusive)?;
+        self.frame.tables().lock(table, TableLockMode::ShareUpdateExclusive)?;
         self.frame.inside_now(|frame| {
             let catalog = &frame.services.instance.catalog;
             let of = PartitionOf { parent: table.oid, bound: bound.clone() };

@@ -34,7 +34,8 @@ impl Sink for Refusing<'_> {
     }
 }
 impl Schema<'_> {
-    /// A new partition takes rows away from the default one, which may have none of them.
+    /// A new partition takes rows away from the default one, which may have none of them. The table is locked, and then the default
+    /// partition: nobody adds rows to it until the new one is there.
     pub(in crate::ddl) fn refuse_foreign_rows(
         &self,
         parent: &TableDef,
@@ -45,8 +46,9 @@ impl Schema<'_> {
         if *bound == Bound::Default {
             return Ok(());
         }
-        // Nobody adds rows until the new partition is there.
-        self.frame.tables().lock(parent, TableLockMode::AccessExclusive)?;
+        for part in default.with_partitions() {
+            self.frame.tables().lock(&part, TableLockMode::AccessExclusive)?;
+        }
         for leaf in default.leaves() {
             let text = format!(
                 "updated partition constraint for default partition \"{}\" would be violated by some row",
