@@ -114,7 +114,7 @@ impl Job {
 
     /// Others see it in this database from now on, until it ends.
     pub(crate) fn list(&self, engine: &Engine, what: &'static str, threads: usize) {
-        let listed = engine.begin_job(what, self.session);
+        let listed = engine.begin_job(what, self.session, None);
         listed.job().works_with(threads as u32);
         *self.listed.lock() = Some((engine.clone(), listed));
     }

@@ -13,8 +13,10 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use crate::bind::columns_of;
 use crate::hints::Hints;
 use crate::methods::Methods;
+use crate::selectivity::scan_of;
 use verso_catalog::{CatalogSnapshot, SystemRelation, SystemView, TableDef};
 use verso_env::stack;
 use verso_exec::plan::{
@@ -395,7 +397,31 @@ impl Estimate<'_> {
                 !taken.contains(&(at - 1))
             });
         }
-        left.into_iter().map(|key| self.values(key, plan)).product::<f64>() * groups
+        // Of each scan: the values of its keys multiplied, those of the key with the most, and how many keys there are.
+        let mut scans: Vec<(&Plan, f64, f64, usize)> = Vec::new();
+        for key in left {
+            let values = self.values(key, plan);
+            let scan = columns_of(key).first().and_then(|column| scan_of(plan, *column, 0));
+            let Some((scan, _)) = scan else {
+                groups *= values;
+                continue;
+            };
+            match scans.iter_mut().find(|(known, ..)| std::ptr::eq(*known, scan)) {
+                Some((_, product, most, keys)) => {
+                    (*product, *most, *keys) = (*product * values, most.max(values), *keys + 1);
+                }
+                None => scans.push((scan, values, values, 1)),
+            }
+        }
+        scans.into_iter().fold(groups, |groups, (scan, product, most, keys)| match scan {
+            // Columns of a table depend on each other: together they are taken to have not more values than a tenth of its
+            // rows, as in PostgreSQL (`estimate_num_groups`).
+            Plan::TableScan { table, .. } | Plan::IndexScan { table, .. } if keys > 1 => {
+                let rows = self.table(table);
+                groups * product.min((rows / 10.0).max(most).min(rows)).max(1.0)
+            }
+            _ => groups * product,
+        })
     }
 
     /// How many values an expression over a plan's columns has.

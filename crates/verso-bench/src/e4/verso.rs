@@ -16,7 +16,7 @@ use crate::folder::remove_database;
 
 const NAME: &str = "verso";
 
-fn engine(error: impl std::fmt::Display) -> BenchError {
+fn engine(error: impl std::error::Error) -> BenchError {
     BenchError::engine(NAME)(error)
 }
 

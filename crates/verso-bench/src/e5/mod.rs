@@ -28,6 +28,7 @@ use versodb::{Database, Options};
 use crate::BenchError;
 use crate::calibration::calibrate;
 use crate::chart;
+use crate::error;
 use crate::folder::WorkFolder;
 use crate::peers::check_reachable;
 use crate::results::{Calibration, check_writable, write_json};
@@ -240,15 +241,14 @@ fn in_time(
     variant: Variant,
     given_up: &mut BTreeMap<&'static str, String>,
 ) -> Result<Option<BatchFigures>, BenchError> {
-    match batch {
-        // 57014, in the words of all servers of this protocol.
-        Err(BenchError::Engine { message, .. }) if message.contains("due to statement timeout") => {
+    Ok(match error::in_time(batch)? {
+        Ok(figures) => Some(figures),
+        Err(message) => {
             println!("{target:<10} {:<10} given up: {message}", variant.name());
             given_up.insert(variant.name(), message);
-            Ok(None)
+            None
         }
-        batch => batch.map(Some),
-    }
+    })
 }
 
 /// A batch from its first iteration to the comparison of its sums.

@@ -13,6 +13,7 @@ use super::procedures::Call;
 use super::rows::Row;
 use super::session::{Console, Failure, Fill, Session, Sql, Target, texts};
 use crate::BenchError;
+use crate::error::words;
 
 /// Rows of one table that are sent together while tables are filled.
 const COPY_BYTES: usize = 1 << 20;
@@ -35,13 +36,8 @@ impl Server {
     }
 
     fn refused(&self, error: &postgres::Error) -> BenchError {
-        BenchError::Engine { engine: "server", message: format!("{}: {}", self.name, message(error)) }
+        BenchError::Engine { engine: "server", message: format!("{}: {}", self.name, words(error)) }
     }
-}
-
-/// What the server said, or what became of the connection.
-fn message(error: &postgres::Error) -> String {
-    error.as_db_error().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// A type of the benchmark's columns as the protocol numbers it.
@@ -106,7 +102,7 @@ pub(crate) struct Wired {
 
 fn failure(error: &postgres::Error) -> Failure {
     let sqlstate = error.code().map(|code| code.code().to_owned()).unwrap_or_default();
-    Failure { sqlstate, message: message(error) }
+    Failure { sqlstate, message: words(error) }
 }
 
 impl Wired {
@@ -187,7 +183,7 @@ impl Console for Plain {
     fn row(&mut self, sql: &str) -> Result<Vec<String>, BenchError> {
         let answers = self.client.simple_query(sql).map_err(|error| BenchError::Engine {
             engine: "server",
-            message: format!("{}: {}", self.server, message(&error)),
+            message: format!("{}: {}", self.server, words(&error)),
         })?;
         let row = answers.iter().find_map(|answer| match answer {
             postgres::SimpleQueryMessage::Row(row) => Some(row),

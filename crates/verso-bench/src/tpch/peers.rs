@@ -11,6 +11,7 @@ use super::queries::{Answer, queries};
 use super::rows::{TABLES, Table};
 use super::{Found, Load, Query, TpchTask, millis_of};
 use crate::BenchError;
+use crate::error::in_time;
 use crate::folder::remove_database;
 use crate::peers::duckdb::{self, Duckdb};
 
@@ -109,28 +110,20 @@ fn measure(env: &Env, task: &TpchTask, engine: &mut impl Engine) -> Result<Found
         }
         eprintln!("tpch: {name}, query {number}");
         engine.use_threads(cores)?;
-        let Some((mut query, answer)) = in_time(millis_of(env, task.runs, || engine.answer(sql)))? else {
+        let Some((mut query, answer)) = in_time(millis_of(env, task.runs, || engine.answer(sql)))?.ok()
+        else {
             eprintln!("tpch: {name}, query {number} takes more than {} s", task.limit);
             let ms = task.limit as f64 * 1e3;
             found.queries.insert(number, Query { ms, over_limit: true, ..Query::default() });
             continue;
         };
         engine.use_threads(1)?;
-        let alone = in_time(millis_of(env, task.runs, || engine.answer(sql)))?;
+        let alone = in_time(millis_of(env, task.runs, || engine.answer(sql)))?.ok();
         query.ms_1_worker = alone.map(|(alone, _)| alone.ms);
         found.queries.insert(number, query);
         found.answers.insert(number, answer);
     }
     Ok(found)
-}
-
-/// What a query gave; nothing of one that took longer than it may.
-fn in_time<T>(asked: Result<T, BenchError>) -> Result<Option<T>, BenchError> {
-    match asked {
-        // 57014, in PostgreSQL's words.
-        Err(BenchError::Engine { message, .. }) if message.contains("due to statement timeout") => Ok(None),
-        asked => asked.map(Some),
-    }
 }
 
 impl Engine for Duckdb {

@@ -15,7 +15,7 @@ use crate::tpch::queries::{Answer, OF_PEER, compare, queries};
 
 const NAME: &str = "verso";
 
-fn engine(error: impl std::fmt::Display) -> BenchError {
+fn engine(error: impl std::error::Error) -> BenchError {
     BenchError::engine(NAME)(error)
 }
 
@@ -122,7 +122,8 @@ fn load(env: &Env, database: &Database, task: &TpchTask) -> Result<Load, BenchEr
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| engine("a loader panicked"))?)
+        let panicked = || BenchError::Engine { engine: NAME, message: "a loader panicked".to_owned() };
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| panicked())?)
     })?;
     bar.finish_and_clear();
     let data_s = (env.clock.monotonic_nanos() - start) as f64 / 1e9;

@@ -8,6 +8,7 @@ use postgres::{Client, NoTls};
 use verso_env::Env;
 
 use crate::BenchError;
+use crate::error::words;
 
 /// Accounts for each unit of scale.
 const ACCOUNTS: u32 = 100_000;
@@ -48,8 +49,7 @@ pub(super) enum Load {
 }
 
 fn refused(error: &postgres::Error) -> BenchError {
-    let message = error.as_db_error().map_or_else(|| error.to_string(), ToString::to_string);
-    BenchError::Engine { engine: "server", message }
+    BenchError::Engine { engine: "server", message: words(error) }
 }
 
 fn connect(dsn: &str) -> Result<Client, BenchError> {

@@ -14,7 +14,7 @@ use verso_types::{Batch, Column, SqlType, Value};
 
 use super::memo::{Looked, Memo, Ticket};
 use super::operator::{Bounded, Operator};
-use super::{BATCH_ROWS, ExecContext};
+use super::{BATCH_BYTES, BATCH_ROWS, ExecContext};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, Predicate, RowInput};
 use crate::plan::{JoinKind, TypedExpr};
@@ -28,7 +28,11 @@ pub(crate) struct ApplyOperator {
     filter: Option<Predicate>,
     left_rows: Batch,
     right_rows: Batch,
+    /// How many of the right rows have been paired with the left row under way.
+    paired: usize,
     pairs: Batch,
+    /// Of each left column, whether anything but `outer` reads it.
+    read: Vec<bool>,
     /// The left row whose partners are being read.
     row: usize,
     values: Option<Vec<Value>>,
@@ -59,7 +63,7 @@ impl ApplyOperator {
         right: (Box<dyn Operator>, Vec<SqlType>),
         kind: JoinKind,
         (outer, may_keep): (&[TypedExpr], bool),
-        filter: Option<&TypedExpr>,
+        (filter, unread): (Option<&TypedExpr>, &[usize]),
         executor: Executor,
     ) -> Self {
         let types: Vec<SqlType> = left.1.iter().chain(&right.1).cloned().collect();
@@ -69,7 +73,9 @@ impl ApplyOperator {
             filter: filter.map(|filter| Predicate::compile(filter, executor)),
             left_rows: Batch::of_types(&left.1),
             right_rows: Batch::of_types(&right.1),
+            paired: 0,
             pairs: Batch::of_types(&types),
+            read: (0..left.1.len()).map(|column| !unread.contains(&column)).collect(),
             left: left.0,
             right: right.0,
             row: 0,
@@ -96,7 +102,9 @@ impl ApplyOperator {
             filter: self.filter.clone(),
             left_rows: Batch::of_types(left_types),
             right_rows: Batch::of_types(right_types),
+            paired: 0,
             pairs: Batch::of_types(types),
+            read: self.read.clone(),
             row: 0,
             values: None,
             known: None,
@@ -113,10 +121,11 @@ impl ApplyOperator {
     /// Adds what comes next of a left row's partners. False at the end.
     fn add_pairs(&mut self, cx: &ExecContext<'_>, bounded: bool, out: &mut Batch) -> Result<bool> {
         cx.check_cancelled()?;
-        if self.values.is_none() && self.known.is_none() {
+        let has_rows = self.paired < self.right_rows.rows;
+        if !has_rows && self.values.is_none() && self.known.is_none() {
             return self.advance(cx, bounded);
         }
-        if self.next_right(cx, bounded)? {
+        if has_rows || self.next_right(cx, bounded)? {
             self.pairs(cx)?;
             self.matched |= self.pairs.rows > 0;
             out.append(&self.pairs);
@@ -130,6 +139,8 @@ impl ApplyOperator {
 
     /// The next rows for the left row under way. False at their end.
     fn next_right(&mut self, cx: &ExecContext<'_>, bounded: bool) -> Result<bool> {
+        self.right_rows.clear();
+        self.paired = 0;
         if let Some((batches, at)) = &mut self.known {
             match batches.get(*at) {
                 Some(batch) => {
@@ -196,14 +207,24 @@ impl ApplyOperator {
         Ok(true)
     }
 
-    /// The partners in `right_rows` that pass the filter.
+    /// The partners in `right_rows` that pass the filter: of the next of these, as many as fit a batch beside long values.
     fn pairs(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        let rows = self.right_rows.rows;
+        let left_columns = || self.left_rows.columns.iter().zip(&self.read);
+        let read = left_columns().filter(|(_, read)| **read);
+        let beside: usize =
+            read.filter_map(|(column, _)| column.data.bytes()).map(|bytes| bytes.get(self.row).len()).sum();
+        let rows = (self.right_rows.rows - self.paired).min((BATCH_BYTES / beside.max(1)).max(1));
         self.pairs.clear();
         let (left, right) = self.pairs.columns.split_at_mut(self.left_rows.columns.len());
         let repeated = vec![self.row as u32; rows];
-        self.left_rows.columns.iter().zip(left).for_each(|(from, to)| from.gather_into(&repeated, to));
-        self.right_rows.columns.iter().zip(right).for_each(|(from, to)| to.append(from));
+        for ((from, read), to) in left_columns().zip(left) {
+            if *read { from.gather_into(&repeated, to) } else { to.push_nulls(rows) }
+        }
+        let partners = self.paired..self.paired + rows;
+        for (from, to) in self.right_rows.columns.iter().zip(right) {
+            to.append_range(from, partners.clone());
+        }
+        self.paired = partners.end;
         self.pairs.rows = rows;
         if let Some(filter) = &mut self.filter {
             if let Some(error) = filter.select(&cx.eval(), &self.pairs, &mut self.selection) {
@@ -218,7 +239,9 @@ impl ApplyOperator {
     fn lonely(&self, out: &mut Batch) {
         let (left, right) = out.columns.split_at_mut(self.left_rows.columns.len());
         let row = [self.row as u32];
-        self.left_rows.columns.iter().zip(left).for_each(|(from, to)| from.gather_into(&row, to));
+        for ((from, read), to) in self.left_rows.columns.iter().zip(&self.read).zip(left) {
+            if *read { from.gather_into(&row, to) } else { to.push_null() }
+        }
         right.iter_mut().for_each(Column::push_null);
         out.rows += 1;
     }
@@ -250,7 +273,7 @@ impl Operator for ApplyOperator {
         out.clear();
         let bound = self.bounded.begin()?;
         let wanted = bound.unwrap_or(u64::MAX).min(BATCH_ROWS as u64);
-        while (out.rows as u64) < wanted {
+        while (out.rows as u64) < wanted && out.variable_bytes() < BATCH_BYTES {
             match self.add_pairs(cx, bound.is_some(), out) {
                 Ok(true) => {}
                 Ok(false) => break,
@@ -279,7 +302,8 @@ impl Operator for ApplyOperator {
         self.left.close();
         self.right.close();
         self.left_rows.clear();
-        self.row = 0;
+        self.right_rows.clear();
+        (self.row, self.paired) = (0, 0);
         (self.values, self.known, self.noted) = (None, None, None);
         self.memo.reset();
         self.bounded = Bounded::default();

@@ -214,12 +214,12 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             until.as_ref(),
             executor,
         )),
-        Plan::ProjectSet { input, calls, ordinality } => Box::new(SetProjectOperator::new(
+        Plan::ProjectSet { input, calls, ordinality, unread } => Box::new(SetProjectOperator::new(
             compile(input, executor),
             &types_of(input),
             calls,
             *ordinality,
-            executor,
+            unread,
         )),
         Plan::Sort { input, keys, sorted } => Box::new(sort(input, (keys, *sorted), None, executor)),
         Plan::Limit { input, limit, offset, ties } => {
@@ -278,12 +278,12 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             *anti,
             executor,
         )),
-        Plan::Apply { left, right, outer, kind, filter } => Box::new(ApplyOperator::new(
+        Plan::Apply { left, right, outer, kind, filter, unread } => Box::new(ApplyOperator::new(
             typed(left, executor),
             typed(right, executor),
             *kind,
             (outer, may_keep(right)),
-            filter.as_ref(),
+            (filter.as_ref(), unread),
             executor,
         )),
         Plan::SetOperation { left, right, operation, all, collators } => Box::new(SetOperator::new(

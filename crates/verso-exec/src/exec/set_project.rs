@@ -2,12 +2,13 @@
 //!
 //! S1. For each row of the input as many rows come out as the longest of its functions yields; shorter ones are padded
 //!     with NULLs, and without any row of a function the row of the input is gone.
+//! S2. A column of the input that only the functions read is not copied for each of their rows.
 
 use verso_types::{Batch, SqlType, Value};
 
 use super::function_rows::{FunctionRows, call_rows};
 use super::operator::Operator;
-use super::{BATCH_ROWS, ExecContext};
+use super::{BATCH_BYTES, BATCH_ROWS, ExecContext};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, RowInput};
 use crate::plan::{SetCall, SetColumns};
@@ -16,6 +17,8 @@ use crate::plan::{SetCall, SetColumns};
 pub(crate) struct SetProjectOperator {
     input: Box<dyn Operator>,
     batch: Batch,
+    /// Of each column of the batch, whether anything above reads it.
+    read: Vec<bool>,
     /// The row of the batch whose functions are running, and the row behind it otherwise.
     row: usize,
     calls: Vec<Running>,
@@ -36,7 +39,7 @@ struct Running {
 }
 
 impl Running {
-    /// Whether there is a row at `next`.
+    /// Whether there is a row at `next`; without one its batch is empty.
     fn has_row(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
         while self.next >= self.batch.rows {
             self.next = 0;
@@ -57,7 +60,7 @@ impl SetProjectOperator {
         types: &[SqlType],
         calls: &[SetColumns],
         ordinality: bool,
-        _: Executor,
+        unread: &[usize],
     ) -> Self {
         let calls = calls
             .iter()
@@ -73,7 +76,17 @@ impl SetProjectOperator {
                 }
             })
             .collect();
-        Self { input, batch: Batch::of_types(types), row: 0, calls, running: false, ordinality, number: 0 }
+        let read = (0..types.len()).map(|column| !unread.contains(&column)).collect();
+        Self {
+            input,
+            batch: Batch::of_types(types),
+            read,
+            row: 0,
+            calls,
+            running: false,
+            ordinality,
+            number: 0,
+        }
     }
 
     /// Starts the functions for the next row of the input. False at the end.
@@ -96,38 +109,43 @@ impl SetProjectOperator {
         Ok(true)
     }
 
-    /// Adds the next row of the functions. False where all of them have ended.
+    /// Adds the next rows of the functions, as many as all that have not ended hold ready. False where all have ended.
     fn push(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        let mut any = false;
-        let mut there = Vec::with_capacity(self.calls.len());
+        let mut ready = usize::MAX;
         for running in &mut self.calls {
-            let has_row = running.has_row(cx)?;
-            there.push(has_row);
-            any |= has_row;
+            if running.has_row(cx)? {
+                ready = ready.min(running.batch.rows - running.next);
+            }
         }
-        if !any {
+        if ready == usize::MAX {
             return Ok(false);
         }
-        self.number += 1;
+        let beside: usize = (self.batch.columns.iter().zip(&self.read))
+            .filter(|(_, read)| **read)
+            .filter_map(|(column, _)| column.data.bytes().map(|bytes| bytes.get(self.row).len()))
+            .sum();
+        let rows = ready.min(BATCH_ROWS - out.rows).min((BATCH_BYTES / beside.max(1)).max(1));
+        let repeated = vec![self.row as u32; rows];
         let mut columns = out.columns.iter_mut();
-        for (from, to) in self.batch.columns.iter().zip(&mut columns) {
-            to.append_range(from, self.row..self.row + 1);
+        for ((from, read), to) in self.batch.columns.iter().zip(&self.read).zip(&mut columns) {
+            if *read { from.gather_into(&repeated, to) } else { to.push_nulls(rows) }
         }
-        for (running, there) in self.calls.iter_mut().zip(there) {
+        for running in &mut self.calls {
+            let next = running.next;
+            let has_rows = next < running.batch.rows;
             for from in &running.batch.columns {
                 let Some(to) = columns.next() else { break };
-                if there {
-                    to.append_range(from, running.next..running.next + 1);
-                } else {
-                    to.push_null();
-                }
+                if has_rows { to.append_range(from, next..next + rows) } else { to.push_nulls(rows) }
             }
-            running.next += usize::from(there);
+            running.next += if has_rows { rows } else { 0 };
         }
-        if let (true, Some(number)) = (self.ordinality, columns.next()) {
-            number.push_value(&Value::Int8(self.number), &SqlType::Int8)?;
+        if let (true, Some(numbers)) = (self.ordinality, columns.next()) {
+            for number in 1..=rows as i64 {
+                numbers.push_value(&Value::Int8(self.number + number), &SqlType::Int8)?;
+            }
         }
-        out.rows += 1;
+        self.number += rows as i64;
+        out.rows += rows;
         Ok(true)
     }
 }
@@ -140,7 +158,7 @@ impl Operator for SetProjectOperator {
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         out.clear();
-        while out.rows < BATCH_ROWS {
+        while out.rows < BATCH_ROWS && out.variable_bytes() < BATCH_BYTES {
             if !self.running && !self.start(cx)? {
                 break;
             }

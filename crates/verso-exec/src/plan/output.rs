@@ -225,7 +225,7 @@ impl Plan {
                     calls.iter().map(|call| OutputColumn::new(Arc::clone(&call.name), call.ty.clone()));
                 input.output().into_iter().chain(calls).collect()
             }
-            Plan::ProjectSet { input, calls, ordinality } => {
+            Plan::ProjectSet { input, calls, ordinality, .. } => {
                 let number = ordinality.then(|| OutputColumn::new("ordinality", SqlType::Int8));
                 let columns = calls.iter().flat_map(|call| call.columns.iter().cloned());
                 input.output().into_iter().chain(columns).chain(number).collect()

@@ -158,6 +158,9 @@ pub enum Plan {
         calls: Vec<SetColumns>,
         /// A last column numbers the rows made of each row of the input (`WITH ORDINALITY`).
         ordinality: bool,
+        /// Columns of the input that only the arguments read: they come out as NULL, so that an array is not copied for each
+        /// of its elements.
+        unread: Vec<usize>,
     },
     /// All rows in order.
     Sort {
@@ -271,6 +274,8 @@ pub enum Plan {
         kind: JoinKind,
         /// What makes two rows a pair; over the columns of both.
         filter: Option<TypedExpr>,
+        /// Left columns that only `outer` reads: they come out as NULL.
+        unread: Vec<usize>,
     },
     /// Left rows that have a partner on the right, or that have none.
     Semi {

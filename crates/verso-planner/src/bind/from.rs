@@ -531,7 +531,7 @@ impl Binder<'_> {
         let plan = if outer.is_empty() {
             Plan::Join { left, right, kind, equal: Vec::new(), filter }
         } else {
-            Plan::Apply { left, right, outer, kind, filter }
+            Plan::Apply { left, right, outer, kind, filter, unread: Vec::new() }
         };
         Ok(Input { plan, scope, marks })
     }
@@ -712,7 +712,7 @@ impl Binder<'_> {
         }
         single &= functions.len() == 1;
         let input = Box::new(Plan::Values { rows: vec![Vec::new()], columns: Vec::new() });
-        Ok((Plan::ProjectSet { input, calls: functions, ordinality }, single))
+        Ok((Plan::ProjectSet { input, calls: functions, ordinality, unread: Vec::new() }, single))
     }
 
     /// A function in FROM; whether it yields one unnamed column.

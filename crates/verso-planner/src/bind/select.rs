@@ -511,7 +511,7 @@ fn project_sets(
             made.insert(SET_BASE + number, width + n);
             done[*number] = true;
         }
-        plan = Plan::ProjectSet { input: Box::new(plan), calls, ordinality: false };
+        plan = Plan::ProjectSet { input: Box::new(plan), calls, ordinality: false, unread: Vec::new() };
         open = later;
     }
     (plan, made)

@@ -104,7 +104,14 @@ fn look_up(plan: &mut Plan) {
         conditions.push(TypedExpr::new(same, SqlType::Bool));
     }
     conditions.extend(filter.map(TypedExpr::conjuncts).unwrap_or_default());
-    *plan = Plan::Apply { left, right, outer, kind, filter: TypedExpr::conjunction(conditions) };
+    *plan = Plan::Apply {
+        left,
+        right,
+        outer,
+        kind,
+        filter: TypedExpr::conjunction(conditions),
+        unread: Vec::new(),
+    };
 }
 
 /// Exchanges the sides of a join; its columns stay in their order.

@@ -221,5 +221,5 @@ fn search(plan: &mut Plan) {
         _ => scan,
     };
     let (right, filter) = (Box::new(right), TypedExpr::conjunction(rest));
-    *plan = Plan::Apply { left, right, outer, kind, filter };
+    *plan = Plan::Apply { left, right, outer, kind, filter, unread: Vec::new() };
 }

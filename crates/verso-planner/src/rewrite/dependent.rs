@@ -280,13 +280,13 @@ pub(super) fn for_all(plan: Plan, domain: &Domain) -> Option<Plan> {
             all,
             collators,
         },
-        Plan::Apply { left, right, outer, kind, filter } => {
+        Plan::Apply { left, right, outer, kind, filter, .. } => {
             let (width, behind) = (left.output().len(), right.output().len());
             let place = |column: usize| if column < width { column } else { column + k };
             let left = Box::new(for_all(*left, domain)?);
             let outer = outer.iter().map(|expr| over(expr, width, &stays)).collect();
             let filter = filter.map(|filter| over(&filter, width, &place));
-            let plan = Plan::Apply { left, right, outer, kind, filter };
+            let plan = Plan::Apply { left, right, outer, kind, filter, unread: Vec::new() };
             columns(plan, (0..width).chain(width + k..width + k + behind).chain(width..width + k))
         }
         Plan::Window { input, partition_by, order_by, calls, until: None } => {
@@ -308,7 +308,7 @@ pub(super) fn for_all(plan: Plan, domain: &Domain) -> Option<Plan> {
             let plan = Plan::Window { input, partition_by, order_by, calls, until: None };
             columns(plan, (0..width).chain(width + k..width + k + made).chain(width..width + k))
         }
-        Plan::ProjectSet { input, calls, ordinality } => {
+        Plan::ProjectSet { input, calls, ordinality, .. } => {
             let width = input.output().len();
             let input = Box::new(for_all(*input, domain)?);
             sets(input, width, calls, ordinality, domain)
@@ -519,7 +519,7 @@ fn sets(
         *arg = over(arg, width, &|column| column);
     }
     let made = calls.iter().map(|call| call.columns.len()).sum::<usize>() + usize::from(ordinality);
-    let plan = Plan::ProjectSet { input, calls, ordinality };
+    let plan = Plan::ProjectSet { input, calls, ordinality, unread: Vec::new() };
     columns(plan, (0..width).chain(width + k..width + k + made).chain(width..width + k))
 }
 

@@ -492,7 +492,7 @@ impl Graph {
         rest.extend(filter.map(TypedExpr::conjuncts).unwrap_or_default());
         let right = Box::new(Plan::TableScan { table, columns, filter: TypedExpr::conjunction(known) });
         let filter = TypedExpr::conjunction(rest);
-        let plan = Plan::Apply { left, right, outer, kind: JoinKind::Inner, filter };
+        let plan = Plan::Apply { left, right, outer, kind: JoinKind::Inner, filter, unread: Vec::new() };
         Part { plan, ..joined }
     }
 

@@ -162,10 +162,13 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>, shares: &mut Shares) -> Result<
                 .chain(calls.iter_mut().flat_map(WindowCall::exprs_mut));
             beside(input, needed, exprs.collect(), functions, shares)?
         }
-        Plan::ProjectSet { input, calls, ordinality } => {
+        Plan::ProjectSet { input, calls, ordinality, unread } => {
             let made: usize = calls.iter().map(|call| call.columns.len()).sum();
             let args = calls.iter_mut().flat_map(|call| call.call.args_mut()).collect();
-            beside(input, needed, args, made + usize::from(*ordinality), shares)?
+            let made = made + usize::from(*ordinality);
+            let kept = beside(input, needed, args, made, shares)?;
+            *unread = unread_of(&kept[..kept.len() - made], needed);
+            kept
         }
         Plan::Past { input, .. } => to(input, needed, shares)?,
         // Its last column is the record's place.
@@ -195,7 +198,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>, shares: &mut Shares) -> Result<
         Plan::Semi { left, right, equal, filter, .. } => {
             sides((left, right), needed, equal, filter.as_mut(), true, shares)?.0
         }
-        Plan::Apply { left, right, outer, filter, .. } => {
+        Plan::Apply { left, right, outer, filter, unread, .. } => {
             let width = left.output().len();
             let mut wanted = needed.clone();
             wanted.extend(filter.iter().flat_map(columns_of));
@@ -203,6 +206,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>, shares: &mut Shares) -> Result<
             ours.extend(outer.iter().flat_map(columns_of));
             let (ours, theirs) = (to(left, &ours, shares)?, to(right, &theirs, shares)?);
             outer.iter_mut().for_each(|expr| renumber(expr, &ours));
+            *unread = unread_of(&ours, &wanted);
             let kept = joined(ours, &theirs, width);
             filter.iter_mut().for_each(|filter| renumber(filter, &kept));
             kept
@@ -312,6 +316,11 @@ fn over<'e>(
 fn halves(columns: &BTreeSet<usize>, width: usize) -> (BTreeSet<usize>, BTreeSet<usize>) {
     let left = columns.range(..width).copied().collect();
     (left, columns.range(width..).map(|column| column - width).collect())
+}
+
+/// Places among the columns `kept` of those that nobody reads but the operator itself.
+fn unread_of(kept: &[usize], read: &BTreeSet<usize>) -> Vec<usize> {
+    (0..kept.len()).filter(|at| !read.contains(&kept[*at])).collect()
 }
 
 fn joined(mut left: Vec<usize>, right: &[usize], width: usize) -> Vec<usize> {

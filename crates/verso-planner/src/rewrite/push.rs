@@ -98,12 +98,12 @@ impl Rewriter<'_> {
                 let right = Box::new(self.push(*right, on_right)?);
                 Ok(keep(Plan::Semi { left, right, equal, filter, anti }, above))
             }
-            Plan::Apply { left, right, outer, kind, filter } => {
+            Plan::Apply { left, right, outer, kind, filter, .. } => {
                 let width = left.output().len();
                 let (below, above) = split(conditions, |used| used.iter().all(|column| *column < width));
                 let left = Box::new(self.push(*left, below)?);
                 let right = Box::new(self.repeatedly(true, |rewriter| rewriter.push(*right, Vec::new()))?);
-                Ok(keep(Plan::Apply { left, right, outer, kind, filter }, above))
+                Ok(keep(Plan::Apply { left, right, outer, kind, filter, unread: Vec::new() }, above))
             }
             Plan::Project { input, exprs, names } => {
                 let (below, above): (Vec<_>, Vec<_>) =
@@ -185,7 +185,7 @@ impl Rewriter<'_> {
                 self.attach(&mut input, &mut exprs, most);
                 Plan::Project { input, exprs, names }
             }
-            Plan::Apply { mut left, right, outer, kind, filter } => {
+            Plan::Apply { mut left, right, outer, kind, filter, .. } => {
                 let width = left.output().len();
                 let (below, above) =
                     split(std::mem::take(conditions), |used| used.iter().all(|column| *column < width));
@@ -193,7 +193,7 @@ impl Rewriter<'_> {
                 *left = keep(std::mem::replace(&mut *left, nothing()), below);
                 match self.attach_lateral(&mut left, (&right, &outer), kind, filter.as_ref()) {
                     Some(joined) => joined,
-                    None => Plan::Apply { left, right, outer, kind, filter },
+                    None => Plan::Apply { left, right, outer, kind, filter, unread: Vec::new() },
                 }
             }
             other => other,

@@ -315,12 +315,9 @@ impl Transfer<'_> {
     /// What others see of it; the phase says with whom rows are exchanged, as in `pg_stat_progress_copy`.
     fn listed(&self, what: &'static str, table: Option<ObjectId>, place: &CopyPlace) -> Listed {
         let services = self.frame.services;
-        let listed = services.instance.engine.begin_job(what, services.info.number);
+        let listed = services.instance.engine.begin_job(what, services.info.number, table);
         let kind = if matches!(place, CopyPlace::File(_)) { "FILE" } else { "PIPE" };
         listed.job().enter_of(kind, 0, "bytes");
-        if let Some(table) = table {
-            listed.job().at(table, None);
-        }
         listed
     }
 

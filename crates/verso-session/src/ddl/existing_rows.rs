@@ -133,8 +133,7 @@ impl Schema<'_> {
     fn watched<T>(&self, table: &TableDef, look: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         let services = self.frame.services;
         let engine = &services.instance.engine;
-        let listed = engine.begin_job("ALTER TABLE", services.info.number);
-        listed.job().at(table.heap, None);
+        let listed = engine.begin_job("ALTER TABLE", services.info.number, Some(table.heap));
         let pages = engine.heap(table.heap).map_or(0, |heap| heap.page_count());
         listed.job().enter("checking constraints", pages.into());
         self.frame.txn.borrow_mut().watch_scans(Some((table.heap, Arc::clone(listed.job()))));

@@ -70,9 +70,9 @@ impl Schema<'_> {
             Ok(prepared)
         })?;
         let Some(mut index) = prepared else { return Ok(None) };
-        let listed = engine.begin_job("CREATE INDEX CONCURRENTLY", services.info.number);
+        let listed =
+            engine.begin_job("CREATE INDEX CONCURRENTLY", services.info.number, Some(copy.rewrite.old.heap));
         let job = listed.job();
-        job.at(copy.rewrite.old.heap, None);
         let mut copier = self.frame.inside_now(|frame| Copier::new(frame, &copy))?;
         job.enter("copying rows", copier.from.page_count().into());
         self.frame.inside_now(|frame| copier.copy(frame, &copy, job))?;

@@ -64,9 +64,8 @@ impl Schema<'_> {
     ) -> Result<Listed, Failure> {
         let services = self.frame.services;
         let engine = &services.instance.engine;
-        let listed = engine.begin_job(what, services.info.number);
+        let listed = engine.begin_job(what, services.info.number, Some(rewrite.old.heap));
         let (from, to) = (engine.heap(rewrite.old.heap)?, engine.heap(rewrite.new.heap)?);
-        listed.job().at(rewrite.old.heap, None);
         listed.job().enter_filling(phase, to, from.page_count().into());
         Ok(listed)
     }

@@ -391,7 +391,7 @@ impl Session {
         let parent = parent.map(|parent| archive_folder(parent, vfs)).transpose()?;
         let cancel = self.services.info.cancel_flag();
         let engine = &self.services.instance.engine;
-        let listed = engine.begin_job("BASE BACKUP", self.services.info.number);
+        let listed = engine.begin_job("BASE BACKUP", self.services.info.number, None);
         let job = listed.job();
         let mut is_copying = false;
         let go_on = &mut |done, total| {

@@ -212,7 +212,7 @@ fn statistics_of_several_columns_and_of_expressions_are_what_rows_are_estimated_
     let pairs = "SELECT a % 10, lower(d) FROM t GROUP BY 1, 2";
     // PostgreSQL's numbers for the same rows.
     for (made, expectations) in [
-        ("", &[(both, 1.0), (listed, 1.0), (parts, 400.0)][..]),
+        ("", &[(both, 1.0), (listed, 1.0), (parts, 400.0), (groups, 1000.0)][..]),
         (
             "(dependencies) ON a, b",
             &[(both, 20.0), (third, 3.0), (listed, 40.0), (none, 20.0), (parts, 400.0)],

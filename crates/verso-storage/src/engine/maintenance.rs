@@ -37,10 +37,10 @@ impl Engine {
         users.map(|(object, heap)| (*object, Arc::clone(&heap.changed))).collect()
     }
 
-    /// Lists a job, which begins; it leaves the list when what is returned is dropped.
+    /// Lists a job, which begins, perhaps at a table; it leaves the list when what is returned is dropped.
     #[must_use]
-    pub fn begin_job(&self, what: &'static str, session: u64) -> Listed {
-        self.shared().workers.begin(what, session)
+    pub fn begin_job(&self, what: &'static str, session: u64, table: Option<ObjectId>) -> Listed {
+        self.shared().workers.begin(what, session, table)
     }
 
     /// Jobs of maintenance under way.
@@ -151,8 +151,7 @@ impl Engine {
         if which == Which::Anew && !heap.all_dictionaries(&shared.core().pool)?.is_empty() {
             heap.train(shared, go_on)?;
         }
-        let listed = self.begin_job(which.word(), session);
-        listed.job().at(object, None);
+        let listed = self.begin_job(which.word(), session, Some(object));
         listed.job().enter("packing pages", heap.page_count().into());
         let mut done = packed::pack_table(shared, object, which, listed.job(), go_on)?;
         done.freed += heap.give_back(shared, which == Which::Empty, go_on)?;

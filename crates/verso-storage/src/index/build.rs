@@ -93,7 +93,7 @@ pub(crate) fn create(
     }
     let Some(first) = indexes.first() else { return Ok(()) };
     let made: Vec<ObjectId> = indexes.iter().map(|index| index.object()).collect();
-    let listed = shared.workers.begin("CREATE INDEX", txn.owner.session());
+    let listed = shared.workers.begin("CREATE INDEX", txn.owner.session(), Some(heap.object));
     listed.job().at(heap.object, Some(first.object()));
     let crew = shared.workers.gather(listed.job(), txn.limits.workers);
     let mut gate = heap.indexes.close();

@@ -223,8 +223,7 @@ fn go_on(
     let end = first.saturating_add(PAGES_EACH).min(pages);
     // Also where a page is damaged the next step is behind it.
     pass.next = Some(end);
-    let listed = shared.workers.begin("PACK", 0);
-    listed.job().at(heap.object, None);
+    let listed = shared.workers.begin("PACK", 0, Some(heap.object));
     listed.job().enter("packing cold pages", u64::from(pages));
     listed.job().advance_to(u64::from(first), u64::from(pages));
     let mut wanted = Vec::new();

@@ -111,7 +111,7 @@ pub fn sweep(
         next = before.next.0,
         "sweep starts"
     );
-    let listed = shared.workers.begin("SWEEP", options.session);
+    let listed = shared.workers.begin("SWEEP", options.session, None);
     let crew = shared.workers.gather(listed.job(), options.workers).giving_way(options.gives_way);
     let workers = crew.size() as u32;
     let mut watch = |pages_total| {

@@ -194,11 +194,21 @@ impl Jobs {
         self.list.lock().1.values().map(|job| job.info()).collect()
     }
 
-    pub fn begin(self: &Arc<Self>, what: &'static str, session: u64, now: u64) -> Listed {
+    /// `table`: where the job begins; nobody sees it in the list without.
+    pub fn begin(
+        self: &Arc<Self>,
+        what: &'static str,
+        session: u64,
+        table: Option<ObjectId>,
+        now: u64,
+    ) -> Listed {
         let mut list = self.list.lock();
         list.0 += 1;
         let number = list.0;
         let job = Arc::new(Job::new(number, what, session, now));
+        if let Some(table) = table {
+            job.at(table, None);
+        }
         list.1.insert(number, Arc::clone(&job));
         Listed { jobs: Arc::clone(self), job }
     }

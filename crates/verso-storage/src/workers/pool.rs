@@ -11,6 +11,7 @@ use verso_env::{Env, JoinHandle};
 
 use super::job::{Job, JobInfo, Jobs, Listed};
 use crate::StorageError;
+use crate::page::ObjectId;
 
 /// How often a caller that waits for its workers looks whether it is to go on.
 const LOOK: Duration = Duration::from_millis(20);
@@ -102,10 +103,10 @@ impl WorkerPool {
         let _ = self.pool.rest.set(rest);
     }
 
-    /// Lists a job, which begins.
+    /// Lists a job, which begins, perhaps at a table.
     #[must_use]
-    pub fn begin(&self, what: &'static str, session: u64) -> Listed {
-        self.jobs.begin(what, session, self.pool.env.clock.monotonic_nanos())
+    pub fn begin(&self, what: &'static str, session: u64, table: Option<ObjectId>) -> Listed {
+        self.jobs.begin(what, session, table, self.pool.env.clock.monotonic_nanos())
     }
 
     /// The jobs under way.

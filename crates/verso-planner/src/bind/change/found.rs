@@ -48,7 +48,7 @@ impl Found {
             self.plan = if outer.is_empty() {
                 Plan::Join { left, right, kind, equal: Vec::new(), filter: None }
             } else {
-                Plan::Apply { left, right, outer, kind, filter: None }
+                Plan::Apply { left, right, outer, kind, filter: None, unread: Vec::new() }
             };
         }
     }

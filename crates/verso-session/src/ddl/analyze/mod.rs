@@ -238,8 +238,7 @@ impl Schema<'_> {
         let more = most.div_ceil(TARGET as u32).max(1);
         let wanted_pages = if whole { pages } else { pages.min(PAGES_MAX * more) };
         let rows_wanted = if whole { ROWS_FULL.max(ROWS_WANTED * more) } else { ROWS_WANTED * more };
-        let listed = services.instance.engine.begin_job("ANALYZE", services.info.number);
-        listed.job().at(table.heap, None);
+        let listed = services.instance.engine.begin_job("ANALYZE", services.info.number, Some(table.heap));
         listed.job().enter("acquiring sample rows", wanted_pages.into());
         let wanted_rows = rows_wanted.div_ceil(wanted_pages.max(1)) as usize;
         let mut random = Random(services.clocks.nanos() ^ u64::from(table.oid.0));

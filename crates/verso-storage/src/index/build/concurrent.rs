@@ -29,7 +29,7 @@ pub(crate) fn create_concurrently(
     let shared = Arc::clone(&txn.shared);
     let index = Arc::new(Index::new(object, root_page, spec, heap.columns())?);
     index.set_label(label);
-    let listed = shared.workers.begin("CREATE INDEX CONCURRENTLY", txn.owner.session());
+    let listed = shared.workers.begin("CREATE INDEX CONCURRENTLY", txn.owner.session(), Some(heap.object));
     listed.job().at(heap.object, Some(object));
     let crew = shared.workers.gather(listed.job(), txn.limits.workers);
     let mut written = Written::default();
