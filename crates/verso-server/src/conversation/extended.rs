@@ -8,7 +8,7 @@ use verso_session::{Portal, PortalEnd, Prepared as Statement, SqlError};
 use verso_types::{SqlType, Value, parse_binary, parse_text, wire};
 
 use super::Conversation;
-use super::sink::{ResultFormats, WireSink};
+use super::sink::{ResultFormats, WireSink, has_text};
 use crate::protocol::frontend::{Bind, Format, Formats, Target};
 
 /// Statements and portals of a conversation. Named statements are the session's: SQL's PREPARE, EXECUTE and DEALLOCATE
@@ -130,6 +130,10 @@ impl Conversation {
         let read = |(i, (bytes, ty)): (usize, (Option<&[u8]>, &SqlType))| {
             let Some(bytes) = bytes else { return Ok(Value::Null) };
             let value = match bind.formats.of(i) {
+                Format::Binary if time_zone.encoding.converts() && has_text(ty) => {
+                    let text = time_zone.encoding.decode(bytes);
+                    text.and_then(|text| parse_binary(ty, text.as_bytes())).map_err(SqlError::from)
+                }
                 Format::Binary => parse_binary(ty, bytes).map_err(|error| {
                     let mut error = SqlError::from(error);
                     if error.message == wire::SURPLUS {

@@ -22,7 +22,7 @@ use verso_exec::spill::Spool;
 use verso_exec::{ExecContext, ExternalRows, Sink, execute};
 use verso_storage::workers::Listed;
 use verso_storage::{ObjectId, TableLockMode};
-use verso_types::{Batch, SqlType};
+use verso_types::{Batch, Encoding, SqlType, TimeStyle};
 
 use crate::client::{Client, CommandTag, CopyLayout, Notice, Results};
 use crate::copy::layout::Layout;
@@ -197,6 +197,8 @@ impl Transfer<'_> {
         if let Data::File { file, .. } = &data {
             listed.job().advance_to(0, file.len().unwrap_or_default());
         }
+        let encoding = encoding_of(copy, binary, &self.frame.services.settings.time_zone);
+        let data = Texts { data, encoding, open: Vec::new() };
         let source =
             Rows { data, reader, line, listed, at_end: false, done: false, error: None, refused: None };
         let source = Source(RefCell::new(source));
@@ -267,6 +269,7 @@ impl Transfer<'_> {
             target,
             listed: self.listed("COPY TO", object, &copy.place),
             buffer: Vec::new(),
+            encoding: encoding_of(copy, binary, time_zone),
             count: 0,
             error: None,
         };
@@ -337,6 +340,14 @@ impl Transfer<'_> {
     }
 }
 
+/// The encoding of text and CSV: what the statement says, or the client's. Binary data are in UTF-8.
+fn encoding_of(copy: &Copy, binary: bool, style: &TimeStyle) -> Encoding {
+    match binary {
+        true => Encoding::UTF8,
+        false => copy.options.encoding.unwrap_or(style.encoding),
+    }
+}
+
 // ── from ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /// Where data come from.
@@ -362,8 +373,31 @@ impl Data<'_> {
     }
 }
 
-struct Rows<'s> {
+/// Data in an encoding, as UTF-8.
+struct Texts<'s> {
     data: Data<'s>,
+    encoding: Encoding,
+    /// What has come and is not converted yet: less than a character between two pieces.
+    open: Vec<u8>,
+}
+
+impl Texts<'_> {
+    /// Appends a piece; false at the end.
+    fn read(&mut self, into: &mut Vec<u8>) -> Result<bool, SqlError> {
+        if !self.encoding.converts() {
+            return self.data.read(into);
+        }
+        let more = self.data.read(&mut self.open)?;
+        let length = self.open.len();
+        let end = if more { self.encoding.whole(&self.open, length) } else { length };
+        into.extend_from_slice(self.encoding.decode(&self.open[..end])?.as_bytes());
+        self.open.drain(..end);
+        Ok(more)
+    }
+}
+
+struct Rows<'s> {
+    data: Texts<'s>,
     /// What others see of it.
     listed: Listed,
     reader: Reader,
@@ -384,14 +418,23 @@ impl Rows<'_> {
                 self.done = true;
                 // What the client sends behind the end of the data is not ours, but must be taken.
                 let mut behind = Vec::new();
-                while !self.at_end && self.data.read(&mut behind)? {
+                while !self.at_end && self.data.data.read(&mut behind)? {
                     behind.clear();
                 }
             } else if out.rows < BATCH_ROWS {
                 let into = self.reader.more();
                 let before = into.len();
-                let more = self.data.read(into)?;
-                self.listed.job().advance((into.len() - before) as u64);
+                let read = self.data.read(into);
+                let come = into.len() - before;
+                let more = match read {
+                    // Bytes that are no characters.
+                    Err(error) if error.sqlstate.starts_with("22") => {
+                        let context = self.reader.context(None);
+                        return Err(error.with_context(&context));
+                    }
+                    read => read?,
+                };
+                self.listed.job().advance(come as u64);
                 if !more {
                     self.at_end = true;
                     self.reader.end();
@@ -475,6 +518,8 @@ struct Out<'s, 'l> {
     /// What others see of it.
     listed: Listed,
     buffer: Vec<u8>,
+    /// That of the data, which are made in UTF-8.
+    encoding: Encoding,
     count: u64,
     error: Option<SqlError>,
 }
@@ -489,6 +534,12 @@ impl Out<'_, '_> {
 
     /// Hands the buffer on: every row to a client, larger pieces to a file.
     fn send(&mut self, last: bool) -> Result<(), SqlError> {
+        let full = matches!(self.target, Target::Client(_)) || last || self.buffer.len() >= PIECE_BYTES;
+        if self.encoding.converts() && full && !self.buffer.is_ascii() {
+            let text =
+                std::str::from_utf8(&self.buffer).map_err(|_| SqlError::internal("COPY made no text"))?;
+            self.buffer = self.encoding.encode(text)?.into_owned();
+        }
         match &mut self.target {
             Target::Client(client) => {
                 if !self.buffer.is_empty() {
