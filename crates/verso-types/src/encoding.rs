@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use encoding_rs as rs;
 
-use crate::TypeError;
+use crate::{SqlType, TypeError};
 
 /// An encoding, by PostgreSQL's number of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -369,6 +369,35 @@ impl Encoding {
         }
     }
 
+    /// Values with their lengths before them, as rows of the protocol and of binary COPY have them, with the texts among them in
+    /// the encoding; `is_text` says which ones these are.
+    ///
+    /// # Errors
+    /// As [`Encoding::encode`].
+    pub fn encode_fields(self, fields: &[u8], is_text: impl Fn(usize) -> bool) -> Result<Vec<u8>, TypeError> {
+        let mut encoded = Vec::with_capacity(fields.len());
+        let (mut rest, mut column) = (fields, 0);
+        while let Some((length, behind)) = rest.split_at_checked(4) {
+            let bytes = i32::from_be_bytes([length[0], length[1], length[2], length[3]]);
+            // NULL has a length below 0.
+            let end = usize::try_from(bytes).unwrap_or(0).min(behind.len());
+            let (value, behind) = behind.split_at(end);
+            match std::str::from_utf8(value) {
+                Ok(text) if bytes > 0 && is_text(column) => {
+                    let text = self.encode(text)?;
+                    encoded.extend_from_slice(&(text.len() as u32).to_be_bytes());
+                    encoded.extend_from_slice(&text);
+                }
+                _ => {
+                    encoded.extend_from_slice(length);
+                    encoded.extend_from_slice(value);
+                }
+            }
+            (rest, column) = (behind, column + 1);
+        }
+        Ok(encoded)
+    }
+
     /// Appends the bytes of a text; the first character that has none, before which all are there.
     fn put(self, text: &str, bytes: &mut Vec<u8>) -> Option<char> {
         let of = |c: char| match self.table() {
@@ -408,6 +437,14 @@ impl Encoding {
         }
         None
     }
+}
+
+/// Whether the binary values of a type are texts, which a client has in its own encoding.
+pub fn has_text(ty: &SqlType) -> bool {
+    matches!(
+        ty.uncollated(),
+        SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name | SqlType::Json
+    )
 }
 
 /// Whether it is a control that the code pages of Windows do not have.
@@ -503,6 +540,18 @@ mod tests {
                 assert!(encoding.decode(&bytes[..cut]).is_ok(), "{name} {most}");
             }
         }
+    }
+
+    #[test]
+    fn texts_among_values_are_converted() {
+        let latin1 = Encoding::named("latin1").expect("known");
+        let fields = b"\0\0\0\x02\xc3\xa9\xff\xff\xff\xff\0\0\0\x02\xc3\xa9\0\0\0\0";
+        let encoded = latin1.encode_fields(fields, |column| column == 0).expect("it has them");
+        assert_eq!(encoded, b"\0\0\0\x01\xe9\xff\xff\xff\xff\0\0\0\x02\xc3\xa9\0\0\0\0");
+        assert_eq!(
+            latin1.encode_fields("\0\0\0\u{3}€".as_bytes(), |_| true).expect_err("no euro").sqlstate,
+            "22P05"
+        );
     }
 
     #[test]

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use verso_session::errors::sqlstate;
 use verso_session::{Portal, PortalEnd, Prepared as Statement, SqlError};
+use verso_types::encoding::has_text;
 use verso_types::{SqlType, Value, parse_binary, parse_text, wire};
 
 use super::Conversation;
-use super::sink::{ResultFormats, WireSink, has_text};
+use super::sink::{ResultFormats, WireSink};
 use crate::protocol::frontend::{Bind, Format, Formats, Target};
 
 /// Statements and portals of a conversation. Named statements are the session's: SQL's PREPARE, EXECUTE and DEALLOCATE

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use verso_session::errors::sqlstate;
 use verso_session::{CommandTag, CopyLayout, Notice, OutputColumn, SqlError, StatementSink};
-use verso_types::{Batch, SqlType, TimeStyle};
+use verso_types::encoding::has_text;
+use verso_types::{Batch, TimeStyle};
 
 use super::wire::Wire;
 use crate::protocol::backend::Output;
@@ -121,14 +122,6 @@ impl<'c> WireSink<'c> {
         }
         Ok(())
     }
-}
-
-/// Whether the binary values of a type are texts, which a client has in its own encoding.
-pub fn has_text(ty: &SqlType) -> bool {
-    matches!(
-        ty.uncollated(),
-        SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name | SqlType::Json
-    )
 }
 
 /// The longest row that is sent.

@@ -227,29 +227,13 @@ impl Output {
         // Behind the kind, the length and the number of columns.
         let first = start + 7;
         let Some(values) = self.bytes.get(first..).filter(|values| !values.is_ascii()) else { return Ok(()) };
-        let mut converted = Vec::with_capacity(values.len());
-        let (mut rest, mut column) = (values, 0);
-        while let Some((length, behind)) = rest.split_at_checked(4) {
-            let bytes = i32::from_be_bytes([length[0], length[1], length[2], length[3]]);
-            let (value, behind) = behind.split_at(usize::try_from(bytes).unwrap_or(0).min(behind.len()));
-            match std::str::from_utf8(value) {
-                Ok(text) if bytes > 0 && is_text(column) => match self.encoding.encode(text) {
-                    Ok(text) => {
-                        converted.extend_from_slice(&(text.len() as u32).to_be_bytes());
-                        converted.extend_from_slice(&text);
-                    }
-                    Err(error) => {
-                        self.bytes.truncate(start);
-                        return Err(error);
-                    }
-                },
-                _ => {
-                    converted.extend_from_slice(length);
-                    converted.extend_from_slice(value);
-                }
+        let converted = match self.encoding.encode_fields(values, is_text) {
+            Ok(converted) => converted,
+            Err(error) => {
+                self.bytes.truncate(start);
+                return Err(error);
             }
-            (rest, column) = (behind, column + 1);
-        }
+        };
         self.bytes.truncate(first);
         self.bytes.extend_from_slice(&converted);
         let length = u32::try_from(self.bytes.len() - start - 1).unwrap_or(u32::MAX);

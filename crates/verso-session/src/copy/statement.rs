@@ -22,6 +22,7 @@ use verso_exec::spill::Spool;
 use verso_exec::{ExecContext, ExternalRows, Sink, execute};
 use verso_storage::workers::Listed;
 use verso_storage::{ObjectId, TableLockMode};
+use verso_types::encoding::has_text;
 use verso_types::{Batch, Encoding, SqlType, TimeStyle};
 
 use crate::client::{Client, CommandTag, CopyLayout, Notice, Results};
@@ -235,6 +236,7 @@ impl Transfer<'_> {
             _ => Made::Rows(Writer::new(&layout, &types, time_zone)),
         };
         let binary = matches!(layout.format, CopyFormat::Binary | CopyFormat::Parquet);
+        let fields = layout.format == CopyFormat::Binary && time_zone.encoding.converts();
         let changed = match bound {
             Bound::Query(plan) => {
                 self.lock_scanned(plan)?;
@@ -270,6 +272,7 @@ impl Transfer<'_> {
             listed: self.listed("COPY TO", object, &copy.place),
             buffer: Vec::new(),
             encoding: encoding_of(copy, binary, time_zone),
+            fields: fields.then(|| (time_zone.encoding, types.iter().map(has_text).collect())),
             count: 0,
             error: None,
         };
@@ -340,7 +343,7 @@ impl Transfer<'_> {
     }
 }
 
-/// The encoding of text and CSV: what the statement says, or the client's. Binary data are in UTF-8.
+/// The encoding of text and CSV: what the statement says, or the client's. Binary data as a whole have none.
 fn encoding_of(copy: &Copy, binary: bool, style: &TimeStyle) -> Encoding {
     match binary {
         true => Encoding::UTF8,
@@ -518,8 +521,10 @@ struct Out<'s, 'l> {
     /// What others see of it.
     listed: Listed,
     buffer: Vec<u8>,
-    /// That of the data, which are made in UTF-8.
+    /// That of text and CSV, which are made in UTF-8.
     encoding: Encoding,
+    /// The client's, where binary data are converted to it, and which fields are texts.
+    fields: Option<(Encoding, Vec<bool>)>,
     count: u64,
     error: Option<SqlError>,
 }
@@ -568,8 +573,15 @@ impl Out<'_, '_> {
             }
             Made::Rows(_) => {
                 for row in 0..batch.rows {
+                    let start = self.buffer.len();
                     if let Made::Rows(writer) = &mut self.made {
                         writer.row(batch, row, &mut self.buffer);
+                    }
+                    if let Some((encoding, texts)) = &self.fields {
+                        // Behind the number of fields.
+                        let fields = self.buffer.split_off(start + 2);
+                        let encoded = encoding.encode_fields(&fields, |i| texts.get(i) == Some(&true))?;
+                        self.buffer.extend_from_slice(&encoded);
                     }
                     self.send(false)?;
                 }
