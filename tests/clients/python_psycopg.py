@@ -43,3 +43,26 @@ with psycopg.connect(autocommit=True) as c:
     with c.cursor() as cur:
         cur.executemany("INSERT INTO psycopg3 (a) VALUES (%s)", [(i,) for i in range(5)])
     c.execute("DROP TABLE psycopg3")
+
+# Another encoding than UTF-8, in both formats and in COPY.
+with psycopg.connect(autocommit=True, client_encoding="latin1") as c:
+    assert c.info.encoding == "iso8859-1"
+    for binary in (False, True):
+        got = c.cursor(binary=binary).execute("SELECT %b::text || 'é', length(%s::text)" if binary else "SELECT %s::text || 'é', length(%s::text)", ("ü", "ü")).fetchone()
+        assert got == ("üé", 1), got
+    try:
+        c.execute("SELECT U&'\\20AC'").fetchone()
+        raise AssertionError("latin1 has no euro")
+    except errors.UntranslatableCharacter:
+        pass
+    c.execute("CREATE TEMP TABLE latin (a text)")
+    for form in ("TEXT", "BINARY"):
+        with c.cursor().copy(f"COPY latin FROM STDIN (FORMAT {form})") as copy:
+            if form == "BINARY":
+                copy.set_types(["text"])
+            copy.write_row(("é",))
+        with c.cursor().copy(f"COPY latin TO STDOUT (FORMAT {form})") as copy:
+            copy.set_types(["text"])
+            assert ("é",) in list(copy.rows())
+    c.execute("SET client_encoding TO 'utf8'")
+    assert c.execute("SELECT DISTINCT a, length(a), U&'\\20AC' FROM latin").fetchall() == [("é", 1, "€")]

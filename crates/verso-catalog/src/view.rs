@@ -4,7 +4,7 @@
 //! The names and columns are here, so that the binder knows them; the rows are made when a query asks, by whoever
 //! holds the running database ([`SystemRows`]).
 
-use verso_types::{SqlType, Value};
+use verso_types::{SqlType, SystemType, Value};
 
 use crate::relations::{RelationId, SystemColumn};
 use crate::snapshot::PG_CATALOG;
@@ -34,6 +34,10 @@ pub enum SystemView {
     Progress,
     /// `verso_page_writes`: pages written since the database was opened, by kind and object.
     PageWrites,
+    /// `verso_page_writes(table)`: how often each page of a table or an index was written since the database was opened.
+    PageWritesOf,
+    /// `verso_statements`: the statements that run.
+    Statements,
     /// `verso_locks`: locks held and waited for.
     Locks,
     /// `verso_damage`: damaged pages that were met since the database was opened.
@@ -91,11 +95,12 @@ pub struct Asked<'a> {
 
 impl SystemView {
     /// All that are Verso's own.
-    pub const ALL: [SystemView; 22] = [
+    pub const ALL: [SystemView; 23] = [
         SystemView::Database,
         SystemView::Transactions,
         SystemView::Sessions,
         SystemView::Activity,
+        SystemView::Statements,
         SystemView::SessionStats,
         SystemView::TableSpace,
         SystemView::SweepHistory,
@@ -133,7 +138,8 @@ impl SystemView {
             SystemView::Tip => "verso_tip",
             SystemView::Settings => "verso_settings",
             SystemView::Progress => "verso_progress",
-            SystemView::PageWrites => "verso_page_writes",
+            SystemView::PageWrites | SystemView::PageWritesOf => "verso_page_writes",
+            SystemView::Statements => "verso_statements",
             SystemView::Locks => "verso_locks",
             SystemView::Damage => "verso_damage",
             SystemView::Relation(id) => id.get().name,
@@ -151,10 +157,16 @@ impl SystemView {
         SystemView::ALL.into_iter().find(|view| view.name() == name).or_else(relation)
     }
 
+    /// The function of that name in `pg_catalog` that gives rows.
+    pub fn of_call(name: &str) -> Option<SystemView> {
+        [SystemView::Tip, SystemView::PageWritesOf].into_iter().find(|view| view.name() == name)
+    }
+
     /// Types of its arguments: not empty for what is called as a function.
     pub fn arguments(self) -> &'static [SqlType] {
         match self {
             SystemView::Tip => &[SqlType::Int8, SqlType::Int8],
+            SystemView::PageWritesOf => &[SqlType::System(SystemType::Regclass)],
             _ => &[],
         }
     }
@@ -357,6 +369,15 @@ impl SystemView {
             SystemView::PageWrites => {
                 &[("page_kind", Text), ("object", Int8), ("table_name", Text), ("writes", Int8)]
             }
+            SystemView::PageWritesOf => &[("block", Int8), ("page", Int8), ("writes", Int8)],
+            SystemView::Statements => &[
+                ("pid", Int4),
+                ("database", Text),
+                ("role", Text),
+                ("application", Text),
+                ("started", Timestamptz(None)),
+                ("statement", Text),
+            ],
             SystemView::Damage => {
                 &[("page", Int8), ("object", Int8), ("table_name", Text), ("problem", Text)]
             }
@@ -380,6 +401,10 @@ mod tests {
             assert_eq!(SystemView::from_name(view.name()), Some(view));
             let names: HashSet<_> = view.columns().iter().map(|column| column.name).collect();
             assert_eq!(names.len(), view.columns().len(), "{}", view.name());
+        }
+        for view in [SystemView::Tip, SystemView::PageWritesOf] {
+            assert_eq!(SystemView::of_call(view.name()), Some(view));
+            assert!(!view.arguments().is_empty());
         }
     }
 }

@@ -185,6 +185,31 @@ impl Config {
         Ok(Some(rules))
     }
 
+    /// What SHOW tells of it.
+    pub fn shown(&self) -> Vec<(&'static str, String)> {
+        let on = |value: bool| if value { "on" } else { "off" }.to_owned();
+        let time = |time: Duration| match time.subsec_millis() {
+            0 => format!("{}s", time.as_secs()),
+            _ => format!("{}ms", time.as_millis()),
+        };
+        let mut addresses: Vec<String> = self.listen.iter().map(|address| address.ip().to_string()).collect();
+        addresses.dedup();
+        let directory = self.socket_directory.as_ref();
+        vec![
+            ("authentication_timeout", time(self.authentication_timeout)),
+            ("listen_addresses", addresses.join(",")),
+            ("max_message_size", format!("{}kB", self.max_message_bytes >> 10)),
+            ("require_tls", on(self.require_tls)),
+            ("shutdown_timeout", time(self.shutdown_timeout)),
+            ("ssl", on(self.tls.is_some())),
+            (
+                "unix_socket_directories",
+                directory.map_or_else(String::new, |path| path.display().to_string()),
+            ),
+            ("unix_socket_permissions", format!("{:04o}", self.socket_mode)),
+        ]
+    }
+
     /// Changes one setting.
     ///
     /// # Errors

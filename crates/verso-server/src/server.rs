@@ -193,10 +193,9 @@ impl Server {
         });
         let config = shared.config();
         shared.databases.cluster().set_connections_max(config.max_connections);
-        shared.databases.cluster().set_server_settings(vec![
-            ("worker_threads", workers.to_string()),
-            ("max_running_statements", places.to_string()),
-        ]);
+        let mut shown = config.shown();
+        shown.push(("worker_threads", workers.to_string()));
+        shown.push(("max_running_statements", places.to_string()));
         if let Some(bytes) = config.memory_limit_bytes {
             shared.databases.cluster().memory().set_limit(bytes);
         }
@@ -214,6 +213,10 @@ impl Server {
             config.socket_directory.as_deref(),
             config.socket_mode,
         )?);
+        // Only now the port is known where the system has chosen it.
+        let port = listeners.addresses().first().map(|address| ("port", address.port().to_string()));
+        shown.extend(port);
+        shared.databases.cluster().set_server_settings(shown);
         let metrics = match &config.metrics[..] {
             [] => None,
             addresses => Some(Endpoint::start(addresses, &shared.databases, &shared.env)?),

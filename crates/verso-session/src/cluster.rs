@@ -25,8 +25,21 @@ use verso_planner::errors::{SqlError, sqlstate};
 pub const FIRST_DATABASE: &str = "verso";
 /// The name of the other database of a new folder: `createdb`, `pg_dumpall` and test runners connect to it.
 pub const SECOND_DATABASE: &str = "postgres";
-/// The first one's number in `pg_database`.
-pub const FIRST_DATABASE_NUMBER: u32 = 5;
+/// The first one's number in `pg_database`: the first of those that tools take for a user's. pgAdmin hides databases below it.
+pub const FIRST_DATABASE_NUMBER: u32 = 16_384;
+/// The number of `postgres`, as in PostgreSQL.
+pub const SECOND_DATABASE_NUMBER: u32 = 5;
+
+/// A database that is to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct NewDatabase<'n> {
+    /// Its name.
+    pub name: &'n str,
+    /// The one that it is a copy of; an empty one without.
+    pub template: Option<&'n str>,
+    /// Bytes of its pages; those of the server's without. A copy has those of its template.
+    pub page_size: Option<u32>,
+}
 
 /// A database as `pg_database` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,8 +68,7 @@ pub trait Databases: Send + Sync {
     /// 42P04 where it is there already, 55006 where the template is used, 0A000 where there is one file; those of `fill`.
     fn create(
         &self,
-        name: &str,
-        template: Option<&str>,
+        new: &NewDatabase<'_>,
         fill: WithInstance<'_>,
         check: CheckCancelled<'_>,
     ) -> Result<(), SqlError>;

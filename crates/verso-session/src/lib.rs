@@ -58,6 +58,7 @@ mod marks;
 mod memory;
 pub mod metrics;
 mod notify;
+mod passwords;
 mod plans;
 mod portal;
 mod registry;

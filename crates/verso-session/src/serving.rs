@@ -17,7 +17,7 @@ use crate::frame::Frame;
 use crate::framed;
 use crate::plans::{Done, Job, SHOW_ALL_COLUMNS};
 use crate::session::check_resets;
-use crate::settings::{SETTINGS, ShownModes};
+use crate::settings::ShownModes;
 use verso_parser::syntax::{CopyPlace, Parsed, Statement, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -31,12 +31,7 @@ pub(crate) fn serve(
     let services = frame.services;
     match &parsed.statement {
         Statement::Show(name) => Ok(texts(&[services.shown_as(&name.text)?])),
-        Statement::ShowAll => {
-            let row = |(name, description): &(&str, &str)| {
-                vec![name.to_string(), services.show(name).unwrap_or_default(), description.to_string()]
-            };
-            Ok(table(&SHOW_ALL_COLUMNS, SETTINGS.iter().map(row).collect()))
-        }
+        Statement::ShowAll => Ok(table(&SHOW_ALL_COLUMNS, services.show_all())),
         Statement::Set { name, value, local } => set(frame, &name.text, value.as_deref(), *local),
         Statement::Reset(name) => set(frame, &name.text, None, false),
         Statement::ResetAll => {

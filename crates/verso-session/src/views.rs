@@ -1,9 +1,10 @@
 //! The rows of the system views.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use verso_catalog::{Asked, Object, Rights, SystemRowIter, SystemRows, SystemView, TableDef};
+use verso_catalog::{Asked, Object, Oid, Rights, SystemRowIter, SystemRows, SystemView, TableDef};
 use verso_exec::ExecError;
 use verso_exec::context::CatalogFunctions;
 use verso_storage::{
@@ -12,11 +13,11 @@ use verso_storage::{
 use verso_types::{Value, format_text};
 
 use crate::instance::SweepRecord;
+use crate::passwords::without_passwords;
 use crate::plans::NamedStatements;
 use crate::portal::Portals;
 use crate::registry::SessionInfo;
 use crate::services::Services;
-use crate::settings::SETTINGS;
 
 /// Sums over the session's statements.
 #[derive(Clone, Debug, Default)]
@@ -32,15 +33,6 @@ pub struct SessionTotals {
 
 /// What stands for what a role may not see.
 pub(crate) const NOT_SHOWN: &str = "<insufficient privilege>";
-
-/// Settings that have one value, or that only the configuration of a server has.
-const BESIDE: [(&str, &str); 5] = [
-    ("conflict_policy", "Who gives way where two transactions change a row: the one that came later."),
-    ("max_connections", "Sessions that the server takes at a time (verso serve)."),
-    ("max_running_statements", "Long statements that run at a time; others wait (verso serve)."),
-    ("use_last_committed", "Which readers see the last committed version instead of waiting: all."),
-    ("worker_threads", "Threads that serve short statements (verso serve)."),
-];
 
 /// Beyond so many transactions `verso_tip` shows the first ones only.
 const TIP_ROWS_MAX: u64 = 100_000;
@@ -128,18 +120,16 @@ impl Views<'_> {
                 let texts = self.services.instance.statements.list().into_iter();
                 // Nobody knows whose a text is, and it may have values in it.
                 let sees = self.services.has_role(verso_catalog::authority::READ_ALL_STATS);
-                let shown = |text: &str| Value::text(if sees { text } else { NOT_SHOWN });
+                let shown = |text: &str| match sees {
+                    true => Value::text(&without_passwords(text)),
+                    false => Value::text(NOT_SHOWN),
+                };
                 texts.map(|(text, kept)| vec![shown(&text), Value::text(kept)]).collect()
             }
             SystemView::Tip => self.tip_rows(args),
             SystemView::Settings => {
-                let row = |(name, description): &(&str, &str)| {
-                    let setting =
-                        self.services.show(name).map_or(Value::Null, |setting| Value::text(&setting));
-                    vec![Value::text(name), setting, Value::text(description)]
-                };
-                let beside = BESIDE.iter().filter(|(name, _)| self.services.show(name).is_some());
-                SETTINGS.iter().chain(beside).map(row).collect()
+                let rows = self.services.show_all().into_iter();
+                rows.map(|row| row.iter().map(|text| Value::text(text)).collect()).collect()
             }
             SystemView::Locks => self.lock_rows(),
             SystemView::Progress => self.progress_rows(),
@@ -160,6 +150,8 @@ impl Views<'_> {
             SystemView::Waits => self.wait_rows(),
             SystemView::Logs => self.log_rows(),
             SystemView::Archive => vec![self.archive_row()],
+            SystemView::Statements => crate::catalogs::statements(self),
+            SystemView::PageWritesOf => self.page_write_rows(args),
             SystemView::PageWrites => {
                 let mut counts = self.services.instance.engine.page_writes();
                 counts.sort_unstable_by_key(|count| (count.kind.index(), count.owner.0));
@@ -242,9 +234,13 @@ impl Views<'_> {
         let here = info.member.number() == self.services.instance.member.number();
         let sees = self.services.has_role(verso_catalog::authority::READ_ALL_STATS)
             || here && self.services.has_role(owner);
-        match sees {
-            true => Value::Text(Arc::clone(&info.statement.lock())),
-            false => Value::text(NOT_SHOWN),
+        if !sees {
+            return Value::text(NOT_SHOWN);
+        }
+        let text = Arc::clone(&info.statement.lock());
+        match without_passwords(&text) {
+            Cow::Borrowed(_) => Value::Text(text),
+            Cow::Owned(text) => Value::text(&text),
         }
     }
 
@@ -272,6 +268,21 @@ impl Views<'_> {
             table.heap == object || table.indexes.iter().any(|index| index.object == object)
         };
         catalog.tables().find(is_of).map_or(Value::Null, |table| Value::text(&table.name))
+    }
+
+    /// How often each page of a table or an index was written; none for what has no pages.
+    fn page_write_rows(&self, args: &[Value]) -> Vec<Vec<Value>> {
+        let oid = args.first().and_then(Value::as_i64).and_then(|oid| u32::try_from(oid).ok());
+        let (Some(oid), Some(catalog)) = (oid.map(Oid), self.services.known_catalog()) else {
+            return Vec::new();
+        };
+        let object = catalog.tables().find_map(|table| match table.oid == oid {
+            true => Some(table.heap),
+            false => table.indexes.iter().find(|index| index.oid == oid).map(|index| index.object),
+        });
+        let writes =
+            object.map_or_else(Vec::new, |object| self.services.instance.engine.page_writes_of(object));
+        writes.into_iter().map(|(block, page, writes)| [block, page, writes].map(int).to_vec()).collect()
     }
 
     fn lock_rows(&self) -> Vec<Vec<Value>> {

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::tz::TimeZone;
 
+use crate::Encoding;
+
 /// How dates and timestamps are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DateStyle {
@@ -62,6 +64,8 @@ pub struct TimeStyle {
     /// `SET extra_float_digits`: above 0 floating point is shown such that it reads back as the same number, otherwise
     /// with 15 digits (`real` with 6) and so many more.
     pub float_digits: i8,
+    /// `SET client_encoding`: the encoding of what the client sends and gets. Nothing here depends on it.
+    pub encoding: Encoding,
     /// What `now`, `today` and the like refer to: the start of the transaction, in microseconds since 2000-01-01 UTC.
     /// Without a clock these words are no times.
     pub clock: Option<Arc<AtomicI64>>,
@@ -80,6 +84,7 @@ impl TimeStyle {
             interval: IntervalStyle::Postgres,
             escapes_bytes: false,
             float_digits: 1,
+            encoding: Encoding::UTF8,
             clock: None,
         }
     }

@@ -39,6 +39,8 @@ pub fn parse_alias(statement: &str) -> Result<Option<Command>, String> {
         ["SET", "TIME", word] => switch(word).map(Command::Timing),
         ["SET", "STAT" | "STATS"] => Some(Command::Statistics(Switch::Toggle)),
         ["SET", "STAT" | "STATS", word] => switch(word).map(Command::Statistics),
+        ["SET", "PER_TABLE_STATS"] => Some(Command::TableStatistics(Switch::Toggle)),
+        ["SET", "PER_TABLE_STATS", word] => switch(word).map(Command::TableStatistics),
         ["INPUT"] => return Err("INPUT: the file is missing".to_owned()),
         ["INPUT", _] => Some(Command::Include(PathBuf::from(&words[1].text))),
         ["CONNECT"] => return Err("CONNECT: the database's path is missing".to_owned()),
@@ -114,6 +116,7 @@ mod tests {
     fn aliases_of_the_published_scripts() {
         let alias = |text| parse_alias(text).expect("well formed");
         assert_eq!(alias("SET TIME ON;"), Some(Command::Timing(Switch::To(true))));
+        assert_eq!(alias("SET PER_TABLE_STATS on;"), Some(Command::TableStatistics(Switch::To(true))));
         assert_eq!(alias("set stat off ;"), Some(Command::Statistics(Switch::To(false))));
         assert_eq!(alias("QUIT;"), Some(Command::Leave(Leave::Rollback)));
         assert_eq!(alias("exit"), Some(Command::Leave(Leave::Commit)));

@@ -141,6 +141,8 @@ fn query_of(kind: Kind) -> String {
     match kind {
         Kind::Relations => RELATIONS.to_owned(),
         Kind::Views => RELATIONS.replace("('r','v','m','S','f','p')", "('v','m')"),
+        Kind::Indexes => RELATIONS.replace("('r','v','m','S','f','p')", "('i','I')"),
+        Kind::Sequences => RELATIONS.replace("('r','v','m','S','f','p')", "('S')"),
         Kind::Functions => "SELECT pg_catalog.quote_ident(proname) FROM pg_catalog.pg_proc".to_owned(),
         Kind::Schemas => "SELECT pg_catalog.quote_ident(nspname) FROM pg_catalog.pg_namespace".to_owned(),
         Kind::Types => {
@@ -208,6 +210,12 @@ fn in_sql(known: &mut Known, before: &str, word: &str) -> Vec<Candidate> {
         found.extend(keywords_of(others.into_iter(), word));
         return found;
     }
+    if let Some(query) = values_behind(&words, at_end) {
+        return names(known, &query, word);
+    }
+    if let Some(kind) = kind_behind(&words) {
+        return names(known, &query_of(kind), word);
+    }
     if BEFORE_RELATIONS.contains(&last) && !at_end.ends_with(['(', ')']) {
         let mut found = names(known, RELATIONS, word);
         let schemas = asked(known, &query_of(Kind::Schemas), word);
@@ -231,6 +239,46 @@ fn in_sql(known: &mut Known, before: &str, word: &str) -> Vec<Candidate> {
         found.dedup_by(|a, b| a.shown == b.shown);
     }
     found
+}
+
+/// The query of the values of a setting, behind `SET name =`.
+fn values_behind(words: &[String], before: &str) -> Option<String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| *word != "LOCAL").collect();
+    let name = match words.as_slice() {
+        ["SET", name, "TO"] => name,
+        ["SET", name] if before.ends_with('=') => name,
+        ["ALTER", "SYSTEM", "SET", name, "TO"] => name,
+        ["ALTER", "SYSTEM", "SET", name] if before.ends_with('=') => name,
+        _ => return None,
+    };
+    let name = literal(&name.to_lowercase());
+    Some(format!(
+        "SELECT pg_catalog.unnest(CASE vartype WHEN 'bool' THEN ARRAY['on', 'off'] ELSE enumvals END || ARRAY['DEFAULT']) \
+         FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = {name}"
+    ))
+}
+
+/// What is named behind the last word of a statement that is about something else than the rows of tables.
+fn kind_behind(words: &[String]) -> Option<Kind> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let first = *words.first()?;
+    let makes = first == "CREATE";
+    Some(match words.as_slice() {
+        [.., "OWNER", "TO"] | ["SET", "ROLE"] | ["GRANT" | "REVOKE", .., "TO" | "GRANTED" | "BY"] => {
+            Kind::Roles
+        }
+        ["REVOKE", .., "FROM"] => Kind::Roles,
+        [.., "ROLE" | "USER" | "GROUP"] if !makes => Kind::Roles,
+        [.., "DATABASE"] if !makes => Kind::Databases,
+        [.., "SCHEMA"] if !makes || words.len() > 2 => Kind::Schemas,
+        [.., "FUNCTION" | "PROCEDURE" | "ROUTINE"] if !makes || words.len() > 2 => Kind::Functions,
+        ["CALL"] => Kind::Functions,
+        [.., "TYPE" | "DOMAIN"] if !makes => Kind::Types,
+        [.., "INDEX"] if !makes => Kind::Indexes,
+        [.., "SEQUENCE"] if !makes => Kind::Sequences,
+        [.., "ON"] if makes || ["GRANT", "REVOKE", "DROP", "ALTER"].contains(&first) => Kind::Relations,
+        _ => return None,
+    })
 }
 
 /// Keywords in the case in which the word was begun.
@@ -285,6 +333,22 @@ mod tests {
             shown("", "\\h create ta"),
             (3, vec!["CREATE TABLE ".to_owned(), "CREATE TABLE AS ".to_owned()])
         );
+    }
+
+    #[test]
+    fn what_a_statement_is_about_is_completed_by_its_kind() {
+        let kind = |text: &str| kind_behind(&text.split(' ').map(str::to_uppercase).collect::<Vec<_>>());
+        assert_eq!(kind("alter table t owner to"), Some(Kind::Roles));
+        assert_eq!(kind("drop index"), Some(Kind::Indexes));
+        assert_eq!(kind("create index"), None);
+        assert_eq!(kind("create index i on"), Some(Kind::Relations));
+        assert_eq!(kind("grant select on"), Some(Kind::Relations));
+        assert_eq!(kind("select a from t join u on"), None);
+        assert_eq!(kind("revoke all on t from"), Some(Kind::Roles));
+        let words = |text: &str| text.split(' ').map(str::to_uppercase).collect::<Vec<_>>();
+        assert!(values_behind(&words("set local jit"), "set local jit =").is_some());
+        assert!(values_behind(&words("alter system set jit to"), "alter system set jit to").is_some());
+        assert!(values_behind(&words("set jit"), "set jit").is_none());
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use super::format::{Cell, Table};
+
 /// What a statement cost, in the units printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
@@ -47,6 +49,38 @@ impl Figures {
     }
 }
 
+/// What `\stat tables` asks before and after a statement.
+pub const TABLE_FIGURES: &str = "SELECT pg_catalog.quote_ident(schemaname) || '.' || pg_catalog.quote_ident(relname), n_tup_ins, n_tup_upd, n_tup_del \
+     FROM pg_catalog.pg_stat_user_tables ORDER BY 1";
+
+/// The block of `\stat tables`: rows that a statement has added, changed and deleted, of each table where there are some. Empty
+/// where there are none.
+pub fn table_block(before: &Table, after: &Table) -> String {
+    let number = |cell: &Cell| cell.as_deref().and_then(|text| text.parse::<i64>().ok()).unwrap_or(0);
+    let known = |name: &Cell| before.rows.iter().find(|row| row.first() == Some(name));
+    let changed = |row: &Vec<Cell>| {
+        let name = row.first()?;
+        let since = |column: usize| {
+            let then = known(name).and_then(|row| row.get(column)).map_or(0, number);
+            row.get(column).map_or(0, number) - then
+        };
+        let counts = [1, 2, 3].map(since);
+        // What was set back meanwhile tells nothing.
+        let tells = counts.iter().any(|count| *count > 0) && counts.iter().all(|count| *count >= 0);
+        tells.then(|| (name.clone().unwrap_or_default(), counts))
+    };
+    let changed: Vec<_> = after.rows.iter().filter_map(changed).collect();
+    let width = changed.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max("Table".len());
+    let mut out = String::new();
+    if !changed.is_empty() {
+        let _ = writeln!(out, "{:width$} {:>10} {:>10} {:>10}", "Table", "Inserts", "Updates", "Deletes");
+    }
+    for (name, [inserted, updated, deleted]) in changed {
+        let _ = writeln!(out, "{name:width$} {inserted:>10} {updated:>10} {deleted:>10}");
+    }
+    out
+}
+
 /// `Time: 12.345 ms`, with minutes and hours for what takes longer than a second, as psql has it.
 pub fn elapsed_line(nanos: u64) -> String {
     let ms = nanos as f64 / 1e6;
@@ -86,6 +120,19 @@ mod tests {
             "Current memory = 30000000\nDelta memory = -4096\nMax memory = 31000000\nElapsed time = 0.016 sec\n\
              Buffers = 131072\nReads = 1\nWrites = 2\nFetches = 3\nRedo = 4\nWaits = 5 (0.012 sec)\n"
         );
+    }
+
+    #[test]
+    fn tables_are_shown_that_have_changed() {
+        let table = |rows: &[[&str; 4]]| Table {
+            rows: rows.iter().map(|row| row.iter().map(|cell| Some((*cell).to_owned())).collect()).collect(),
+            ..Table::default()
+        };
+        let before = table(&[["a.orders", "5", "1", "0"], ["a.t", "1", "1", "1"]]);
+        let after = table(&[["a.n", "2", "0", "0"], ["a.orders", "5", "1", "3"], ["a.t", "1", "1", "1"]]);
+        let block = "Table       Inserts    Updates    Deletes\na.n               2          0          0\na.orders          0          0          3\n";
+        assert_eq!(table_block(&before, &after), block);
+        assert_eq!(table_block(&after, &after), "");
     }
 
     #[test]

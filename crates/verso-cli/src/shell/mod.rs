@@ -82,6 +82,8 @@ struct Reading<'i> {
     branches: Branches,
     /// The number of the line.
     number: u64,
+    /// The line of which the history has all from its first command on.
+    noted: Option<u64>,
     stop_at_error: bool,
 }
 
@@ -89,6 +91,18 @@ impl Reading<'_> {
     /// `script:line`, for messages.
     fn place(&self) -> Option<String> {
         self.input.name().map(|name| format!("{name}:{}", self.number))
+    }
+
+    /// Notes a line from its first backslash command on, for the history; the statement before it, where there is one.
+    fn note(&mut self, sql: &str, command: &str, rest: &str) {
+        // What stands behind the command on its line was noted with it.
+        if sql.is_empty() && self.noted == Some(self.number) {
+            return;
+        }
+        self.noted = Some(self.number);
+        let line = rest.lines().next().unwrap_or_default().trim_end();
+        let blank = if sql.is_empty() { "" } else { " " };
+        self.input.remember(&format!("{sql}{blank}\\{command}{line}"));
     }
 }
 
@@ -244,6 +258,7 @@ impl<'w> Shell<'w> {
             scanner: Scanner::default(),
             branches: Branches::default(),
             number: 0,
+            noted: None,
             stop_at_error,
         };
         loop {

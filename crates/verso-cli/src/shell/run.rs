@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::figures::elapsed_line;
+use super::figures::{self, elapsed_line};
 use super::format::Table;
 use super::peer::Peer;
 use super::progress::Watched;
@@ -140,6 +140,8 @@ impl Shell<'_> {
         let Some(open) = &mut self.open else {
             return (self.complain_of(not_open(), sql, place), Vec::new());
         };
+        let counted = |open: &mut Peer| open.ask(figures::TABLE_FIGURES).ok();
+        let before = if self.variables.table_statistics { counted(open) } else { None };
         let start = self.env.clock.monotonic_nanos();
         let time_zone = match open {
             Peer::Opened(open) => open.connection.timezone(),
@@ -191,6 +193,12 @@ impl Shell<'_> {
         if let (true, Some(Peer::Opened(open))) = (self.variables.statistics, &self.open) {
             let figures = open.connection.statement_statistics().as_ref().map(results::figures_of);
             self.output.say(&figures.unwrap_or_default().block());
+        }
+        // A transaction that has failed answers no questions.
+        if let (Some(before), Some(open)) = (before, &mut self.open)
+            && let Some(after) = counted(open)
+        {
+            self.output.say(&figures::table_block(&before, &after));
         }
         (flow, finished.kept)
     }

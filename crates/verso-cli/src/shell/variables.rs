@@ -94,6 +94,8 @@ pub struct Variables {
     pub timing: bool,
     /// Statistics after each statement.
     pub statistics: bool,
+    /// What it has changed, table by table.
+    pub table_statistics: bool,
 }
 
 impl Default for Variables {
@@ -111,6 +113,7 @@ impl Default for Variables {
             watch_interval: 2.0,
             timing: false,
             statistics: false,
+            table_statistics: false,
         }
     }
 }

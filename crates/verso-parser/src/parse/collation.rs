@@ -14,7 +14,39 @@ use crate::syntax::{CollationOption, CollationStatement, Owned, QualifiedName, S
 /// `COLLATE name`.
 pub(super) fn collate(cursor: &mut Cursor<'_>) -> Result<QualifiedName, SyntaxError> {
     cursor.expect(&["collate"])?;
-    cursor.any_name()
+    collation_name(cursor)
+}
+
+/// Behind COLLATE: the name of a collation, or a locale and whose rules it follows: `de_AT PROVIDER icu` is the collation
+/// `"de-AT-x-icu"`.
+pub(super) fn collation_name(cursor: &mut Cursor<'_>) -> Result<QualifiedName, SyntaxError> {
+    let mut name = cursor.any_name()?;
+    // Without one of these the word is the alias of a column.
+    let providers = ["icu", "libc", "builtin"];
+    if !cursor.is_at(0, "provider") || !providers.iter().any(|known| cursor.is_at(1, known)) {
+        return Ok(name);
+    }
+    cursor.advance();
+    let is_icu = cursor.is(&["icu"]);
+    cursor.advance();
+    if is_icu && name.schema.is_none() && !name.name.text.ends_with("-x-icu") {
+        name.name.text = format!("{}-x-icu", locale(&name.name.text));
+    }
+    Ok(name)
+}
+
+/// A locale as the collations of ICU are named after it: `language-Script-COUNTRY`.
+fn locale(text: &str) -> String {
+    let parts = text.split(['-', '_']).enumerate().map(|(at, part)| match (at, part.len()) {
+        (0, _) => part.to_ascii_lowercase(),
+        (_, 2) => part.to_ascii_uppercase(),
+        (_, 4) => {
+            let (first, rest) = part.split_at_checked(1).unwrap_or((part, ""));
+            first.to_ascii_uppercase() + &rest.to_ascii_lowercase()
+        }
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("-")
 }
 
 /// A type with the collation of a name, which the catalog is asked about later.

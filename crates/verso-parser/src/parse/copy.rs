@@ -7,7 +7,7 @@ use super::string_literal;
 use crate::error::SyntaxError;
 use crate::syntax::{Columns, CopyFormat, CopyOptions, Header, LogVerbosity, OnError};
 use crate::syntax::{Copy, CopyPlace, CopyWhat, Statement};
-use verso_types::sqlstate;
+use verso_types::{Encoding, sqlstate};
 
 /// COPY t [(columns)] | (query)  FROM | TO  'file' | STDIN | STDOUT  options.
 pub fn copy(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -212,9 +212,11 @@ fn option(
         "force_null" => options.force_null = columns(cursor)?,
         "encoding" => {
             let name = string_literal(cursor)?.0;
-            if !matches!(name.to_ascii_lowercase().replace(['-', '_'], "").as_str(), "utf8" | "unicode") {
-                return Err(SyntaxError::unsupported(format!("COPY ENCODING {name}")).at(at));
-            }
+            let known = Encoding::named(&name).filter(|encoding| encoding.is_known());
+            options.encoding = Some(known.ok_or_else(|| {
+                let text = "argument to option \"encoding\" must be a valid encoding name";
+                SyntaxError::new("22023", text).at(at)
+            })?);
         }
         "on_error" => {
             let known = [("stop", OnError::Stop), ("ignore", OnError::Ignore)];

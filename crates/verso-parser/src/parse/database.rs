@@ -15,15 +15,21 @@ pub(super) fn create_database(cursor: &mut Cursor<'_>) -> Result<Statement, Synt
     cursor.expect(&["database"])?;
     let name = cursor.name()?;
     cursor.accept(&["with"]);
-    let (mut template, mut owner) = (None, None);
+    let (mut template, mut owner, mut page_size) = (None, None, None);
     let mut seen: Vec<String> = Vec::new();
     while !cursor.at_end() && !matches!(cursor.peek(), Token::SemiColon) {
         let at = cursor.here().start;
+        // Firebird's [DEFAULT] CHARACTER SET.
+        cursor.accept(&["default"]);
         let mut option = cursor.word().ok_or_else(|| cursor.unexpected())?;
         cursor.advance();
         if option == "connection" {
             cursor.expect(&["limit"])?;
             option.push_str(" limit");
+        }
+        if option == "character" {
+            cursor.expect(&["set"])?;
+            option = "encoding".to_owned();
         }
         if seen.contains(&option) {
             return Err(SyntaxError::new(sqlstate::SYNTAX_ERROR, "conflicting or redundant options").at(at));
@@ -36,11 +42,23 @@ pub(super) fn create_database(cursor: &mut Cursor<'_>) -> Result<Statement, Synt
             _ if default => {}
             "template" => template = Some(cursor.name()?),
             "owner" => owner = Some(role_name(cursor)?),
+            "page_size" => page_size = Some(bytes_of_page(cursor)?),
             _ => check_option(cursor, &option, at)?,
         }
         seen.push(option);
     }
-    Ok(Statement::Database(DatabaseStatement::Create { name, template, owner }))
+    Ok(Statement::Database(DatabaseStatement::Create { name, template, owner, page_size }))
+}
+
+/// The bytes of a page: one of the sizes that there are.
+fn bytes_of_page(cursor: &mut Cursor<'_>) -> Result<u32, SyntaxError> {
+    let at = cursor.here().start;
+    let value = setting_value(cursor)?.unwrap_or_default();
+    let known = ["4096", "8192", "16384", "32768"].into_iter().find(|known| *known == value.trim());
+    known.and_then(|bytes| bytes.parse().ok()).ok_or_else(|| {
+        let text = format!("invalid value for option \"page_size\": \"{value}\"");
+        SyntaxError::new("22023", text).with_detail("Pages have 4096, 8192, 16384 or 32768 bytes.").at(at)
+    })
 }
 
 /// An option that has one value here; every other one is refused.
@@ -49,7 +67,7 @@ fn check_option(cursor: &mut Cursor<'_>, option: &str, at: u32) -> Result<(), Sy
     let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
     let fits = match option {
         // Texts are UTF-8 there, too: other bytes are refused and not kept unread.
-        "encoding" => matches!(plain.as_str(), "utf8" | "unicode" | "6" | "sqlascii" | "0"),
+        "encoding" => matches!(plain.as_str(), "utf8" | "unicode" | "6" | "sqlascii" | "0" | "none"),
         "locale" | "lc_collate" | "lc_ctype" => matches!(plain.as_str(), "c" | "posix"),
         "locale_provider" => plain == "libc",
         "tablespace" if value == "pg_default" => true,

@@ -15,6 +15,7 @@
 
 mod aggregate;
 mod block;
+mod cancel;
 mod collation;
 mod comment;
 mod control;
@@ -294,6 +295,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErro
             dml::statement(cursor, with)
         }
         "select" | "values" | "with" | "table" => query::statement(cursor),
+        "delete" if cursor.is(&["delete", "from", "verso_statements"]) => cancel::statements(cursor),
         "insert" | "update" | "delete" | "merge" => dml::statement(cursor, Vec::new()),
         "create" => ddl::create(cursor),
         "drop" => ddl::drop(cursor),

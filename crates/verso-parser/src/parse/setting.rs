@@ -14,7 +14,9 @@ pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if cursor.accept(&["session", "characteristics", "as", "transaction"]) {
         return Ok(Statement::SetSessionCharacteristics(some_modes(cursor)?));
     }
-    if cursor.accept(&["transaction", "snapshot"]) {
+    // Firebird's SET TRANSACTION SNAPSHOT [AT NUMBER n] is a list of modes.
+    if cursor.is(&["transaction", "snapshot"]) && matches!(cursor.peek_at(2), Token::String(_)) {
+        cursor.expect(&["transaction", "snapshot"])?;
         let snapshot = Some(string_literal(cursor)?.0);
         return Ok(Statement::SetTransaction(TransactionModes { snapshot, ..TransactionModes::default() }));
     }
@@ -240,6 +242,9 @@ pub(super) fn show(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     }
     if cursor.accept(&["time", "zone"]) {
         return Ok(Statement::Show(Name { text: "timezone".to_string(), at }));
+    }
+    if cursor.accept(&["session", "authorization"]) {
+        return Ok(Statement::Show(Name { text: "session_authorization".to_string(), at }));
     }
     Ok(Statement::Show(setting_name(cursor)?))
 }

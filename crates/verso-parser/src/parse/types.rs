@@ -55,7 +55,15 @@ impl Cursor<'_> {
             _ => return Err(self.unexpected()),
         };
         match word.as_str() {
-            "double" if self.accept(&["double", "precision"]) => Ok(SqlType::Float8),
+            "double" => {
+                self.advance();
+                self.accept(&["precision"]);
+                Ok(SqlType::Float8)
+            }
+            "blob" => {
+                self.advance();
+                self.blob()
+            }
             "float" => {
                 self.advance();
                 self.float(at)
@@ -136,6 +144,27 @@ impl Cursor<'_> {
             [_] => Err(invalid("precision for type float must be less than 54 bits".into(), at)),
             _ => Err(self.source().near(open.start)),
         }
+    }
+
+    /// Behind BLOB, which is `bytea`, Firebird's clauses: `[(segment [, subtype])]` or `[SUB_TYPE TEXT] [SEGMENT SIZE n]`. One
+    /// of the subtype 1 or TEXT is `text`.
+    fn blob(&mut self) -> Result<SqlType, SyntaxError> {
+        let mut subtype = match self.modifiers()?[..] {
+            [] | [_] => 0,
+            [_, subtype] => subtype,
+            _ => return Err(self.unexpected()),
+        };
+        if self.accept(&["sub_type"]) {
+            subtype = match () {
+                () if self.accept(&["text"]) => 1,
+                () if self.accept(&["binary"]) => 0,
+                () => self.integer()?,
+            };
+        }
+        if self.accept(&["segment", "size"]) {
+            self.integer()?;
+        }
+        Ok(if subtype == 1 { SqlType::Text } else { SqlType::Bytea })
     }
 
     fn numeric(&mut self, at: u32) -> Result<SqlType, SyntaxError> {

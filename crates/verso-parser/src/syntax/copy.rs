@@ -1,5 +1,7 @@
 //! The options of COPY as they are written.
 
+use verso_types::Encoding;
+
 /// The formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyFormat {
@@ -91,4 +93,6 @@ pub struct CopyOptions {
     pub reject_limit: Option<u64>,
     /// NOLOG: rows are not logged, but on disk at the end.
     pub nolog: bool,
+    /// ENCODING of text and CSV; the client's without it.
+    pub encoding: Option<Encoding>,
 }

@@ -14,6 +14,8 @@ pub enum DatabaseStatement {
         template: Option<Name>,
         /// Whose it is; the session's role's without it.
         owner: Option<RoleName>,
+        /// Bytes of its pages, where they are said.
+        page_size: Option<u32>,
     },
     /// DROP DATABASE.
     Drop {

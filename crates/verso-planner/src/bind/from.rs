@@ -726,8 +726,8 @@ impl Binder<'_> {
         }
         let args = self.located(&call.args, &mut cx)?;
         let name = call.name.name.text.as_str();
-        if let Some(view) = self.catalog.system_view(call.name.schema_text(), name)
-            && !view.arguments().is_empty()
+        if let Some(view) = SystemView::of_call(name)
+            && matches!(call.name.schema_text(), None | Some("pg_catalog"))
         {
             return Ok((self.view_call(view, args, at)?, false));
         }

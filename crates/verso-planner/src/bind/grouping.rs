@@ -55,6 +55,8 @@ impl Above {
 /// The keys of GROUP BY.
 #[derive(Default)]
 pub(super) struct Keys {
+    /// How many of them are no entries of the output.
+    hidden: usize,
     pub(super) exprs: Vec<TypedExpr>,
     /// The entry of the output that each of them is; kept only where that tells keys apart.
     pub(super) entries: Vec<Option<usize>>,
@@ -247,9 +249,10 @@ impl Binder<'_> {
         if let Some(number) = known.position(|(known, of)| same(known, &key) && *of == entry) {
             return Ok(number);
         }
+        keys.hidden += usize::from(!items.iter().any(|item| same(&item.expr, &key)));
         keys.exprs.push(key);
         keys.entries.push(entry);
-        check_targets(keys.exprs.len())?;
+        check_targets(items.len() + keys.hidden)?;
         Ok(keys.exprs.len() - 1)
     }
 

@@ -386,6 +386,9 @@ pub fn function_error(name: &str, types: &[SqlType], found: &Resolution) -> SqlE
     call_error(name, &types, found)
 }
 
+/// Arguments that a function has at the most, but for those that take any number.
+const ARGUMENTS_MAX: usize = 100;
+
 /// The same with arguments as they are shown.
 pub fn call_error(name: &str, types: &[String], found: &Resolution) -> SqlError {
     let call = format!("{name}({})", types.join(", "));
@@ -393,6 +396,10 @@ pub fn call_error(name: &str, types: &[String], found: &Resolution) -> SqlError 
         Resolution::Ambiguous => {
             SqlError::new(sqlstate::AMBIGUOUS_FUNCTION, format!("function {call} is not unique"))
                 .with_hint("Could not choose a best candidate function. You might need to add explicit type casts.")
+        }
+        Resolution::None | Resolution::One(..) if types.len() > ARGUMENTS_MAX => {
+            let text = format!("cannot pass more than {ARGUMENTS_MAX} arguments to a function");
+            SqlError::new("54023", text)
         }
         Resolution::None | Resolution::One(..) => {
             SqlError::new(sqlstate::UNDEFINED_FUNCTION, format!("function {call} does not exist")).with_hint(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use verso_session::errors::sqlstate;
 use verso_session::{Portal, PortalEnd, Prepared as Statement, SqlError};
+use verso_types::encoding::has_text;
 use verso_types::{SqlType, Value, parse_binary, parse_text, wire};
 
 use super::Conversation;
@@ -130,6 +131,10 @@ impl Conversation {
         let read = |(i, (bytes, ty)): (usize, (Option<&[u8]>, &SqlType))| {
             let Some(bytes) = bytes else { return Ok(Value::Null) };
             let value = match bind.formats.of(i) {
+                Format::Binary if time_zone.encoding.converts() && has_text(ty) => {
+                    let text = time_zone.encoding.decode(bytes);
+                    text.and_then(|text| parse_binary(ty, text.as_bytes())).map_err(SqlError::from)
+                }
                 Format::Binary => parse_binary(ty, bytes).map_err(|error| {
                     let mut error = SqlError::from(error);
                     if error.message == wire::SURPLUS {

@@ -39,6 +39,7 @@ use crate::network::input::{Frame, Input};
 use crate::network::stream::{Peer, Waits};
 use crate::protocol::Malformed;
 use crate::protocol::backend::{Ready, Severity};
+use crate::protocol::conversion::in_utf8;
 use crate::protocol::frontend::Message;
 use crate::server::Shared;
 use crate::workers::{Client, Pool, Turn};
@@ -295,10 +296,15 @@ impl Conversation {
 
     /// Answers a message where it lies, or a copy of it if the answer may read on, for COPY.
     fn dispatch(&mut self, frame: &Frame) -> Result<Next, SqlError> {
+        let encoding = self.session.timezone().encoding;
         if matches!(frame.kind, b'Q' | b'E') {
             let mut body = std::mem::take(&mut self.body);
             body.clear();
-            body.extend_from_slice(self.wire.input.body(frame));
+            match in_utf8(frame.kind, self.wire.input.body(frame), encoding) {
+                Ok(Some(converted)) => body = converted,
+                Ok(None) => body.extend_from_slice(self.wire.input.body(frame)),
+                Err(flaw) => return Err(self.refused(flaw)),
+            }
             let message = Message::parse(frame.kind, &body).map_err(|flaw| self.refused(flaw));
             let next = message.and_then(|message| self.answer(message));
             body.shrink_to(SEND_BYTES);
@@ -306,8 +312,12 @@ impl Conversation {
             return next;
         }
         let input = std::mem::replace(&mut self.wire.input, Input::new(0));
-        let message = Message::parse(frame.kind, input.body(frame)).map_err(|flaw| self.refused(flaw));
-        let next = message.and_then(|message| self.answer(message));
+        let converted = in_utf8(frame.kind, input.body(frame), encoding).map_err(|flaw| self.refused(flaw));
+        let next = converted.and_then(|converted| {
+            let body = converted.as_deref().unwrap_or(input.body(frame));
+            let message = Message::parse(frame.kind, body).map_err(|flaw| self.refused(flaw));
+            message.and_then(|message| self.answer(message))
+        });
         self.wire.input = input;
         next
     }
@@ -437,6 +447,7 @@ impl Conversation {
     fn ready(&mut self) -> Result<(), SqlError> {
         let status = self.session.status();
         let epoch = self.session.settings_epoch();
+        self.wire.output.encoding = self.session.timezone().encoding;
         if self.told_epoch != epoch {
             self.told_epoch = epoch;
             for (name, told) in REPORTED.iter().zip(&mut self.reported) {

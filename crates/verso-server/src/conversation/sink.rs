@@ -4,6 +4,7 @@ use std::io::Write;
 
 use verso_session::errors::sqlstate;
 use verso_session::{CommandTag, CopyLayout, Notice, OutputColumn, SqlError, StatementSink};
+use verso_types::encoding::has_text;
 use verso_types::{Batch, TimeStyle};
 
 use super::wire::Wire;
@@ -67,6 +68,7 @@ impl<'c> WireSink<'c> {
         time_zone: TimeStyle,
         simple: bool,
     ) -> WireSink<'c> {
+        wire.output.encoding = time_zone.encoding;
         WireSink { wire, formats, time_zone, simple, copies: false, binary: false, completed: 0 }
     }
 
@@ -97,6 +99,13 @@ impl<'c> WireSink<'c> {
                     }
                 }
             });
+            if time_zone.encoding.converts() {
+                let is_text = |i: usize| formats.of(i) == Format::Text || types.get(i).is_some_and(has_text);
+                if let Err(error) = output.convert_row(before, is_text) {
+                    self.wire.hold(0)?;
+                    return Err(error.into());
+                }
+            }
             if long > SEND_BYTES
                 && let Err(error) = check_row(output.len() - before)
             {
@@ -169,6 +178,7 @@ impl StatementSink for WireSink<'_> {
     }
 
     fn time_zone(&mut self, time_zone: &TimeStyle) {
+        self.wire.output.encoding = time_zone.encoding;
         self.time_zone = time_zone.clone();
     }
 

@@ -22,8 +22,8 @@ use std::time::Duration;
 use verso_env::sync::{Condvar, Mutex, MutexGuard};
 use verso_env::{Env, VfsFile};
 use verso_session::cluster::{
-    CheckCancelled, DatabaseEntry, FIRST_DATABASE, FIRST_DATABASE_NUMBER, SECOND_DATABASE, WithInstance,
-    no_database, usual_memory_bytes,
+    CheckCancelled, DatabaseEntry, FIRST_DATABASE, FIRST_DATABASE_NUMBER, NewDatabase, SECOND_DATABASE,
+    SECOND_DATABASE_NUMBER, WithInstance, no_database, usual_memory_bytes,
 };
 use verso_session::errors::sqlstate;
 use verso_session::{Cluster, Databases, Instance, Member, SqlError};
@@ -197,7 +197,8 @@ impl Keeper {
         keeper.look(&mut keeper.state.lock())?;
         if keeper.state.lock().entries.is_empty() {
             for name in [FIRST_DATABASE, SECOND_DATABASE] {
-                keeper.create(name, None, &mut |_| Ok(()), &|| Ok(()))?;
+                let new = NewDatabase { name, template: None, page_size: None };
+                keeper.create(&new, &mut |_| Ok(()), &|| Ok(()))?;
             }
         }
         Ok(keeper)
@@ -439,15 +440,17 @@ impl Keeper {
     /// Makes the file of a new database under its name for the time being (O2).
     fn make(
         &self,
-        name: &str,
+        &NewDatabase { name, template, page_size }: &NewDatabase<'_>,
         (number, count): (u32, usize),
-        template: Option<&str>,
         fill: WithInstance<'_>,
         check: CheckCancelled<'_>,
     ) -> Result<(), SqlError> {
         let folder = self.folder()?;
         folder.files.remove_new(name)?;
-        let options = self.options(folder, name, number, count);
+        let mut options = self.options(folder, name, number, count);
+        if let Some(bytes) = page_size {
+            options = options.page_size(bytes);
+        }
         let database = match template {
             None => Database::create(folder.files.new_database(name), options)?,
             Some(template) => {
@@ -501,18 +504,18 @@ impl Databases for Keeper {
 
     fn create(
         &self,
-        name: &str,
-        template: Option<&str>,
+        new: &NewDatabase<'_>,
         fill: WithInstance<'_>,
         check: CheckCancelled<'_>,
     ) -> Result<(), SqlError> {
+        let name = new.name;
         let folder = self.folder()?;
-        if let Some(template) = template {
+        if let Some(template) = new.template {
             // One that was not closed by its last server is recovered first (O3).
             self.with(template, &mut |_| Ok(()))?;
         }
         let place = self.claim(name)?;
-        let made = self.make(name, place, template, fill, check).and_then(|()| folder.files.finish(name));
+        let made = self.make(new, place, fill, check).and_then(|()| folder.files.finish(name));
         match made {
             Ok(()) => {
                 self.give_back(name, Standing::Closed);
@@ -579,15 +582,17 @@ fn set(state: &mut State, name: &str, standing: Standing) {
 
 /// A database's number, made of its name so that it is the same after a restart; no other one's.
 fn number_of(name: &str, entries: &BTreeMap<Arc<str>, Entry>) -> u32 {
-    if name == FIRST_DATABASE {
-        return FIRST_DATABASE_NUMBER;
+    match name {
+        FIRST_DATABASE => return FIRST_DATABASE_NUMBER,
+        SECOND_DATABASE => return SECOND_DATABASE_NUMBER,
+        _ => {}
     }
-    // FNV-1a.
+    // FNV-1a. Numbers beyond 2^31 are negative for clients that keep them in 32 bits with a sign.
     let hash =
         name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    let mut number = hash.max(NUMBER_MIN);
+    let mut number = (hash & i32::MAX as u32).max(NUMBER_MIN);
     while entries.values().any(|entry| entry.number == number) {
-        number = number.wrapping_add(1).max(NUMBER_MIN);
+        number = (number.wrapping_add(1) & i32::MAX as u32).max(NUMBER_MIN);
     }
     number
 }

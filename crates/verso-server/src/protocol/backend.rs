@@ -1,13 +1,22 @@
 //! What the server sends: messages appended to a buffer that one write takes away.
 
 use verso_session::{Notice, Notification, OutputColumn, SqlError};
+use verso_types::{Encoding, TypeError};
 
 use super::frontend::Format;
 
 /// Messages on their way out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Output {
     bytes: Vec<u8>,
+    /// That of the texts in them.
+    pub encoding: Encoding,
+}
+
+impl Default for Output {
+    fn default() -> Output {
+        Output { bytes: Vec::new(), encoding: Encoding::UTF8 }
+    }
 }
 
 /// How a session stands, as ReadyForQuery says it.
@@ -96,7 +105,7 @@ impl Output {
     pub fn authentication_sasl(&mut self, mechanisms: &[&str]) {
         self.message(b'R', |out| {
             out.extend_from_slice(&10u32.to_be_bytes());
-            mechanisms.iter().for_each(|name| put_text(name, out));
+            mechanisms.iter().for_each(|name| put_text(name, Encoding::UTF8, out));
             out.push(0);
         });
     }
@@ -111,9 +120,10 @@ impl Output {
 
     /// S: a setting that clients know about.
     pub fn parameter_status(&mut self, name: &str, value: &str) {
+        let encoding = self.encoding;
         self.message(b'S', |out| {
-            put_text(name, out);
-            put_text(value, out);
+            put_text(name, encoding, out);
+            put_text(value, encoding, out);
         });
     }
 
@@ -130,7 +140,7 @@ impl Output {
         self.message(b'v', |out| {
             out.extend_from_slice(&minor.to_be_bytes());
             out.extend_from_slice(&(unknown.len() as u32).to_be_bytes());
-            unknown.iter().for_each(|name| put_text(name, out));
+            unknown.iter().for_each(|name| put_text(name, Encoding::UTF8, out));
         });
     }
 
@@ -178,7 +188,8 @@ impl Output {
 
     /// C
     pub fn command_complete(&mut self, tag: &str) {
-        self.message(b'C', |out| put_text(tag, out));
+        let encoding = self.encoding;
+        self.message(b'C', |out| put_text(tag, encoding, out));
     }
 
     /// t: types of parameters.
@@ -191,10 +202,11 @@ impl Output {
 
     /// T: columns of the rows to come.
     pub fn row_description(&mut self, columns: &[OutputColumn], format: impl Fn(usize) -> Format) {
+        let encoding = self.encoding;
         self.message(b'T', |out| {
             out.extend_from_slice(&(columns.len() as u16).to_be_bytes());
             for (i, column) in columns.iter().enumerate() {
-                put_text(&column.name, out);
+                put_text(&column.name, encoding, out);
                 let (table, number) = column.origin.map_or((0, 0), |origin| (origin.table, origin.column));
                 out.extend_from_slice(&table.to_be_bytes());
                 out.extend_from_slice(&number.to_be_bytes());
@@ -204,6 +216,29 @@ impl Output {
                 out.extend_from_slice(&(format(i) as u16).to_be_bytes());
             }
         });
+    }
+
+    /// Puts the texts of the last message, a row that begins at `start`, into the client's encoding; `is_text` says which columns
+    /// have some.
+    ///
+    /// # Errors
+    /// 22P05 for a character that the encoding does not have: the row is gone then.
+    pub fn convert_row(&mut self, start: usize, is_text: impl Fn(usize) -> bool) -> Result<(), TypeError> {
+        // Behind the kind, the length and the number of columns.
+        let first = start + 7;
+        let Some(values) = self.bytes.get(first..).filter(|values| !values.is_ascii()) else { return Ok(()) };
+        let converted = match self.encoding.encode_fields(values, is_text) {
+            Ok(converted) => converted,
+            Err(error) => {
+                self.bytes.truncate(start);
+                return Err(error);
+            }
+        };
+        self.bytes.truncate(first);
+        self.bytes.extend_from_slice(&converted);
+        let length = u32::try_from(self.bytes.len() - start - 1).unwrap_or(u32::MAX);
+        self.bytes[start + 1..start + 5].copy_from_slice(&length.to_be_bytes());
+        Ok(())
     }
 
     // ── COPY ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -231,8 +266,11 @@ impl Output {
 
     /// E
     pub fn error(&mut self, severity: Severity, error: &SqlError) {
+        let encoding = self.encoding;
         self.message(b'E', |out| {
-            put_severity(severity.text(), error.sqlstate, &error.message, out);
+            let put_field =
+                |kind: u8, text: Option<&str>, out: &mut Vec<u8>| put_field(kind, text, encoding, out);
+            put_severity(severity.text(), error.sqlstate, &error.message, encoding, out);
             put_field(b'D', error.detail.as_deref(), out);
             put_field(b'H', error.hint.as_deref(), out);
             put_field(b'P', error.position.map(|position| position.to_string()).as_deref(), out);
@@ -257,8 +295,11 @@ impl Output {
 
     /// N
     pub fn notice(&mut self, notice: &Notice) {
+        let encoding = self.encoding;
         self.message(b'N', |out| {
-            put_severity(notice.severity, &notice.sqlstate, &notice.message, out);
+            let put_field =
+                |kind: u8, text: Option<&str>, out: &mut Vec<u8>| put_field(kind, text, encoding, out);
+            put_severity(notice.severity, &notice.sqlstate, &notice.message, encoding, out);
             put_field(b'D', notice.detail.as_deref(), out);
             put_field(b'H', notice.hint.as_deref(), out);
             put_field(b'P', notice.position.map(|position| position.to_string()).as_deref(), out);
@@ -269,35 +310,37 @@ impl Output {
 
     /// A: what another session has said by NOTIFY, or this one.
     pub fn notification(&mut self, notification: &Notification) {
+        let encoding = self.encoding;
         self.message(b'A', |out| {
             out.extend_from_slice(&notification.backend.to_be_bytes());
-            put_text(&notification.channel, out);
-            put_text(&notification.payload, out);
+            put_text(&notification.channel, encoding, out);
+            put_text(&notification.payload, encoding, out);
         });
     }
 }
 
-fn put_severity(severity: &str, sqlstate: &str, message: &str, out: &mut Vec<u8>) {
-    put_field(b'S', Some(severity), out);
-    put_field(b'V', Some(severity), out);
-    put_field(b'C', Some(sqlstate), out);
-    put_field(b'M', Some(message), out);
+fn put_severity(severity: &str, sqlstate: &str, message: &str, encoding: Encoding, out: &mut Vec<u8>) {
+    put_field(b'S', Some(severity), encoding, out);
+    put_field(b'V', Some(severity), encoding, out);
+    put_field(b'C', Some(sqlstate), encoding, out);
+    put_field(b'M', Some(message), encoding, out);
 }
 
-fn put_field(kind: u8, text: Option<&str>, out: &mut Vec<u8>) {
+fn put_field(kind: u8, text: Option<&str>, encoding: Encoding, out: &mut Vec<u8>) {
     if let Some(text) = text {
         out.push(kind);
-        put_text(text, out);
+        put_text(text, encoding, out);
     }
 }
 
-/// A text and its end; what would end it early is left out.
-fn put_text(text: &str, out: &mut Vec<u8>) {
+/// A text and its end; what would end it early is left out. A character that the client's encoding does not have is a question
+/// mark: an error about it could not be told either.
+fn put_text(text: &str, encoding: Encoding, out: &mut Vec<u8>) {
     if text.as_bytes().contains(&0) {
-        out.extend(text.bytes().filter(|byte| *byte != 0));
-    } else {
-        out.extend_from_slice(text.as_bytes());
+        put_text(&text.replace('\0', ""), encoding, out);
+        return;
     }
+    out.extend_from_slice(&encoding.encode_lossy(text));
     out.push(0);
 }
 

@@ -174,6 +174,13 @@ pub enum Format {
     Binary,
 }
 
+impl<'m> Formats<'m> {
+    /// Those of a message.
+    pub(super) fn of_codes(codes: &'m [u8]) -> Formats<'m> {
+        Formats { codes }
+    }
+}
+
 impl Formats<'_> {
     /// How many codes.
     pub fn count(&self) -> usize {

@@ -13,10 +13,12 @@
 //! |---|---|
 //! | [`frontend`] | what clients send |
 //! | [`backend`] | what the server sends |
+//! | [`conversion`] | messages in other encodings than UTF-8 |
 //!
 //! Source: PostgreSQL's documentation, "Frontend/Backend Protocol", versions 3.0 and 3.2.
 
 pub mod backend;
+pub mod conversion;
 pub mod frontend;
 
 use verso_session::errors::sqlstate;

@@ -190,3 +190,37 @@ fn one_file_is_one_database() {
     let other = Client::connect(&format!("host=127.0.0.1 port={port} user=verso dbname=postgres"), NoTls);
     assert_eq!(other.err().unwrap().code().unwrap().code(), "3D000");
 }
+
+#[test]
+fn databases_have_numbers_as_tools_expect_them_and_pages_as_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path());
+    let mut first = connect(&server, "verso").unwrap();
+    first.batch_execute("CREATE DATABASE small PAGE_SIZE 4096").unwrap();
+    first.batch_execute("CREATE DATABASE plain WITH PAGE_SIZE = 8192 DEFAULT CHARACTER SET NONE").unwrap();
+    assert_eq!(refused(&mut first, "CREATE DATABASE copy TEMPLATE small PAGE_SIZE 8192"), "22023");
+    assert_eq!(refused(&mut first, "CREATE DATABASE odd PAGE_SIZE 5000"), "22023");
+    let rows = first.query("SELECT datname::text, oid FROM pg_database", &[]).unwrap();
+    for row in rows {
+        let (name, number): (String, u32) = (row.get(0), row.get(1));
+        match name.as_str() {
+            "verso" => assert_eq!(number, 16_384),
+            "postgres" => assert_eq!(number, 5),
+            _ => assert!((16_385..=i32::MAX as u32).contains(&number), "{name} {number}"),
+        }
+    }
+    for (name, bytes) in [("small", "4096"), ("plain", "8192"), ("verso", "16384")] {
+        let mut client = connect(&server, name).unwrap();
+        let shown: String = client.query_one("SELECT current_setting('block_size')", &[]).unwrap().get(0);
+        assert_eq!(shown, bytes, "{name}");
+    }
+    let shown = |name: &str| -> String {
+        let mut client = connect(&server, "verso").unwrap();
+        client.query_one("SELECT setting FROM pg_settings WHERE name = $1", &[&name]).unwrap().get(0)
+    };
+    assert_eq!(shown("port"), server.addresses()[0].port().to_string());
+    assert_eq!(shown("listen_addresses"), "127.0.0.1");
+    assert_eq!(shown("ssl"), "off");
+    drop(first);
+    server.shutdown(ShutdownMode::Fast).unwrap();
+}

@@ -6,6 +6,7 @@ mod catalogs;
 mod copy;
 mod databases;
 mod driver;
+mod encodings;
 mod extended;
 mod isolation;
 mod junk;

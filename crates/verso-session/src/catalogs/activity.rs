@@ -126,6 +126,14 @@ pub(crate) fn activity(views: &Views<'_>) -> Vec<Vec<Value>> {
     sessions(views).into_iter().map(of).collect()
 }
 
+/// The rows of `verso_statements`: the sessions whose statement runs.
+pub(crate) fn statements(views: &Views<'_>) -> Vec<Vec<Value>> {
+    // As `pg_stat_activity` numbers its columns.
+    let of = |row: Vec<Value>| [2, 1, 5, 6, 12, 20].map(|column: usize| row[column].clone()).to_vec();
+    let runs = |row: &Vec<Value>| row[16].as_str() == Some("active");
+    sessions(views).into_iter().filter(runs).map(of).collect()
+}
+
 /// The rows of `pg_locks`.
 pub(super) fn locks(views: &Views<'_>) -> Vec<Vec<Value>> {
     let relation = |object| views.relation_of(object);

@@ -8,9 +8,10 @@ use verso_exec::ExecError;
 use verso_planner::deparse;
 use verso_planner::errors::SqlError;
 use verso_types::cast::{CastKind, cast};
-use verso_types::{Decimal, Number, SqlType, SystemType, TypeError, Value, names as references, parse_text};
+use verso_types::{
+    Decimal, Encoding, Number, SqlType, SystemType, TypeError, Value, names as references, parse_text,
+};
 
-use super::objects::UTF8;
 use super::{definitions, extensions, fixed, names};
 use crate::views::Views;
 
@@ -244,14 +245,12 @@ impl Call<'_> {
                 Some(size) => Value::text(&pretty_size(size)?),
                 None => Value::Null,
             },
-            "pg_encoding_to_char" => Value::text(if args.number(0) == i64::from(UTF8) { "UTF8" } else { "" }),
-            "pg_char_to_encoding" => {
-                let name: String = args.text(0).chars().filter(char::is_ascii_alphanumeric).collect();
-                let known = matches!(name.to_ascii_lowercase().as_str(), "utf8" | "unicode");
-                Value::Int4(if known { UTF8 } else { -1 })
+            "pg_encoding_to_char" => {
+                Value::text(Encoding::of_number(args.number(0)).map_or("", Encoding::name))
             }
-            "pg_client_encoding" if self.views.services.settings.bare_texts => Value::text("SQL_ASCII"),
-            "getdatabaseencoding" | "pg_client_encoding" => Value::text("UTF8"),
+            "pg_char_to_encoding" => Value::Int4(Encoding::named(args.text(0)).map_or(-1, Encoding::number)),
+            "pg_client_encoding" => Value::text(self.views.services.settings.time_zone.encoding.name()),
+            "getdatabaseencoding" => Value::text(Encoding::UTF8.name()),
             "inet_client_addr" | "inet_client_port" => self.client(function),
             // The address at which the server was reached is not known to the session.
             "inet_server_addr" | "inet_server_port" => Value::Null,

@@ -69,7 +69,7 @@ use crate::resets;
 use crate::views::Views;
 use keys::Keys;
 
-pub(crate) use activity::activity;
+pub(crate) use activity::{activity, statements};
 pub(crate) use calls::call;
 pub(crate) use fixed::{class_takes, family_of, operator_over, storage_of};
 

@@ -6,8 +6,8 @@ use verso_catalog::{CatalogSnapshot, Oid};
 use verso_types::Value;
 
 use crate::settings::{
-    Allowed, OF_DATABASE, SETTINGS, SessionSettings, Settings, allowed, are_aliases, is_of_commits,
-    needs_superuser,
+    Allowed, OF_DATABASE, SessionSettings, Settings, all, allowed, are_aliases, is_fixed, is_of_commits,
+    needs_superuser, of_server,
 };
 use crate::views::Views;
 
@@ -16,7 +16,7 @@ pub(super) fn settings(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec<
     let said = Said::of(views, catalog);
     let row = |(name, description): &(&str, &str)| {
         let (shown, setting) = views.services.shown_as(name).ok()?;
-        let is_fixed = FIXED.iter().any(|(fixed, _)| fixed == name);
+        let is_fixed = is_fixed(name);
         let unit = UNITS.iter().find(|(known, _)| known == name).map(|(_, unit)| *unit);
         let counted = |text: String| unit.and_then(|unit| in_unit(&text, unit)).unwrap_or(text);
         let some = |text: Option<String>| text.map_or(Value::Null, |text| Value::text(&text));
@@ -61,7 +61,7 @@ pub(super) fn settings(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec<
             Value::Bool(false),
         ])
     };
-    SETTINGS.iter().chain(&FIXED).chain(&BESIDE).filter_map(row).collect()
+    all().iter().filter_map(row).collect()
 }
 
 /// Who has said what the session has begun with.
@@ -125,6 +125,7 @@ impl Said<'_> {
 fn context(name: &str, is_fixed: bool) -> &'static str {
     match name {
         "server_version" | "server_version_num" | "server_encoding" => "internal",
+        _ if is_fixed && of_server(name) => "postmaster",
         _ if is_fixed => "internal",
         name if OF_DATABASE.contains(&name) => "sighup",
         name if needs_superuser(name) => "superuser",
@@ -136,6 +137,7 @@ fn context(name: &str, is_fixed: bool) -> &'static str {
 fn category(name: &str, context: &str) -> &'static str {
     match name {
         _ if context == "internal" => "Preset Options",
+        _ if context == "postmaster" => "Connections and Authentication / Connection Settings",
         name if name.starts_with("enable_") || matches!(name, "plan_cache_mode" | "verso_rules_off") => {
             "Query Tuning / Planner Method Configuration"
         }
@@ -158,6 +160,36 @@ fn category(name: &str, context: &str) -> &'static str {
         | "buffer_pool"
         | "session_memory_limit"
         | "statement_memory_limit" => "Resource Usage / Memory",
+        "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => {
+            "Client Connection Defaults / Locale and Formatting"
+        }
+        "password_encryption" => "Connections and Authentication / Authentication",
+        "allow_system_table_mods" => "Developer Options",
+        "deadlock_timeout" => "Lock Management",
+        "geqo" => "Query Tuning / Genetic Query Optimizer",
+        "constraint_exclusion"
+        | "cursor_tuple_fraction"
+        | "default_statistics_target"
+        | "from_collapse_limit"
+        | "jit"
+        | "join_collapse_limit" => "Query Tuning / Other Planner Options",
+        "effective_cache_size" | "random_page_cost" | "seq_page_cost" => {
+            "Query Tuning / Planner Cost Constants"
+        }
+        "maintenance_work_mem" | "shared_buffers" | "temp_buffers" => "Resource Usage / Memory",
+        "max_parallel_workers_per_gather" | "parallel_leader_participation" => {
+            "Resource Usage / Worker Processes"
+        }
+        "track_activities" | "track_counts" | "track_functions" => {
+            "Statistics / Cumulative Query and Index Statistics"
+        }
+        "vacuum_cost_delay" => "Vacuuming / Cost-Based Vacuum Delay",
+        "transform_null_equals" => "Version and Platform Compatibility / Other Platforms and Clients",
+        "array_nulls"
+        | "backslash_quote"
+        | "escape_string_warning"
+        | "quote_all_identifiers"
+        | "synchronize_seqscans" => "Version and Platform Compatibility / Previous PostgreSQL Versions",
         "temp_file_limit" => "Resource Usage / Disk",
         "datestyle"
         | "intervalstyle"
@@ -179,24 +211,28 @@ fn shown_kind(
         Allowed::Words(words) => ("enum", [None, None], Some(words)),
         Allowed::Flag => ("bool", [None, None], None),
         Allowed::Count(least, most) => ("integer", [Some(least.to_string()), Some(most.to_string())], None),
+        Allowed::Real(least, most) => ("real", [Some(least.to_string()), Some(most.to_string())], None),
         Allowed::Text if setting == "on" || setting == "off" => ("bool", [None, None], None),
         Allowed::Text if unit.is_some() => ("integer", [None, None], None),
         Allowed::Text if !setting.is_empty() && setting.bytes().all(|byte| byte.is_ascii_digit()) => {
             ("integer", [None, None], None)
         }
+        Allowed::Text if name.ends_with("_scale_factor") => ("real", [None, None], None),
         Allowed::Text => ("string", [None, None], None),
     }
 }
 
 /// What the numbers of settings count, as PostgreSQL's do where it has the setting.
-const UNITS: [(&str, &str); 22] = [
+const UNITS: &[(&str, &str)] = &[
     ("archive_timeout", "s"),
     ("autovacuum_naptime", "s"),
     ("buffer_pool", "kB"),
     ("checkpoint_interval", "s"),
     ("checkpoint_timeout", "s"),
     ("compress_delay", "s"),
+    ("authentication_timeout", "s"),
     ("deadlock_timeout", "ms"),
+    ("effective_cache_size", "8kB"),
     ("idle_in_transaction_session_timeout", "ms"),
     ("idle_session_timeout", "ms"),
     ("lock_timeout", "ms"),
@@ -207,8 +243,15 @@ const UNITS: [(&str, &str); 22] = [
     ("max_wal_size", "MB"),
     ("memory_limit", "kB"),
     ("min_parallel_table_scan_size", "8kB"),
+    ("session_memory_limit", "kB"),
+    ("shared_buffers", "8kB"),
+    ("shutdown_timeout", "s"),
+    ("statement_memory_limit", "kB"),
     ("statement_timeout", "ms"),
+    ("temp_buffers", "8kB"),
+    ("temp_file_limit", "kB"),
     ("transaction_timeout", "ms"),
+    ("vacuum_cost_delay", "ms"),
     ("wal_spare_size", "MB"),
     ("work_mem", "kB"),
     ("worker_idle_timeout", "s"),
@@ -240,28 +283,3 @@ fn in_unit(setting: &str, unit: &str) -> Option<String> {
     let all = number.checked_mul(size(setting[end..].trim_start())?)?;
     Some((all / size(unit)?).to_string())
 }
-
-/// Settings that nobody changes while the database is open, and that tools look up.
-const FIXED: [(&str, &str); 15] = [
-    ("block_size", "Shows the size of a page."),
-    ("data_checksums", "Shows whether pages have checksums."),
-    ("fsync", "Shows that what is committed is forced to disk."),
-    ("in_hot_standby", "Shows whether the server only repeats another one's log."),
-    ("integer_datetimes", "Shows that times are integers."),
-    ("lc_collate", "Shows the order of texts without a collation."),
-    ("lc_ctype", "Shows the classes of characters."),
-    ("lc_messages", "Shows the language of messages."),
-    ("lc_monetary", "Shows how amounts of money are written."),
-    ("lc_numeric", "Shows how numbers are written."),
-    ("lc_time", "Shows how dates and times are written."),
-    ("max_connections", "Shows how many sessions the server takes at a time."),
-    ("max_identifier_length", "Shows the longest name, in bytes."),
-    ("max_index_keys", "Shows the most columns of an index."),
-    ("wal_level", "Shows that the log has what an archive needs."),
-];
-
-/// Settings under PostgreSQL's names, which SHOW ALL shows under others or not at all.
-const BESIDE: [(&str, &str); 2] = [
-    ("checkpoint_timeout", "Longest time between checkpoints (ALTER SYSTEM SET)."),
-    ("deadlock_timeout", "Accepted; deadlocks are found at once."),
-];

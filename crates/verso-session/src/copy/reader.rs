@@ -1,5 +1,6 @@
 //! The data of a COPY to rows.
 
+use verso_types::encoding::has_text;
 use verso_types::wire::utf8;
 use verso_types::{Batch, Column, ColumnData, SqlType, TimeStyle, Value, parse_binary, parse_text};
 
@@ -370,10 +371,14 @@ impl Reader {
             values.push(Some(value));
         }
         let used = rest.len() - fields.len();
+        let encoding = self.time_zone.encoding;
         for (i, value) in values.into_iter().enumerate() {
             let ty = &self.types[i];
             let value = match value {
                 None => Ok(Value::Null),
+                Some(bytes) if encoding.converts() && has_text(ty) => {
+                    encoding.decode(bytes).and_then(|text| parse_binary(ty, text.as_bytes()))
+                }
                 Some(bytes) => parse_binary(ty, bytes),
             };
             let pushed = value.and_then(|value| batch.columns[i].push_value(&value, ty));

@@ -23,7 +23,8 @@ use verso_exec::spill::Spool;
 use verso_exec::{ExecContext, ExternalRows, Sink, execute};
 use verso_storage::workers::Listed;
 use verso_storage::{ObjectId, TableLockMode};
-use verso_types::{Batch, SqlType};
+use verso_types::encoding::has_text;
+use verso_types::{Batch, Encoding, SqlType, TimeStyle};
 
 use crate::client::{Client, CommandTag, CopyLayout, Notice, Results};
 use crate::copy::layout::Layout;
@@ -198,6 +199,8 @@ impl Transfer<'_> {
         if let Data::File { file, .. } = &data {
             listed.job().advance_to(0, file.len().unwrap_or_default());
         }
+        let encoding = encoding_of(copy, binary, &self.frame.services.settings.time_zone);
+        let data = Texts { data, encoding, open: Vec::new() };
         let source =
             Rows { data, reader, line, listed, at_end: false, done: false, error: None, refused: None };
         let source = Source(RefCell::new(source));
@@ -234,6 +237,7 @@ impl Transfer<'_> {
             _ => Made::Rows(Writer::new(&layout, &types, time_zone)),
         };
         let binary = matches!(layout.format, CopyFormat::Binary | CopyFormat::Parquet);
+        let fields = layout.format == CopyFormat::Binary && time_zone.encoding.converts();
         let changed = match bound {
             Bound::Query(plan) => {
                 self.lock_scanned(plan)?;
@@ -268,6 +272,8 @@ impl Transfer<'_> {
             target,
             listed: self.listed("COPY TO", object, &copy.place),
             buffer: Vec::new(),
+            encoding: encoding_of(copy, binary, time_zone),
+            fields: fields.then(|| (time_zone.encoding, types.iter().map(has_text).collect())),
             count: 0,
             error: None,
         };
@@ -337,6 +343,14 @@ impl Transfer<'_> {
     }
 }
 
+/// The encoding of text and CSV: what the statement says, or the client's. Binary data as a whole have none.
+fn encoding_of(copy: &Copy, binary: bool, style: &TimeStyle) -> Encoding {
+    match binary {
+        true => Encoding::UTF8,
+        false => copy.options.encoding.unwrap_or(style.encoding),
+    }
+}
+
 // ── from ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /// Where data come from.
@@ -362,8 +376,31 @@ impl Data<'_> {
     }
 }
 
-struct Rows<'s> {
+/// Data in an encoding, as UTF-8.
+struct Texts<'s> {
     data: Data<'s>,
+    encoding: Encoding,
+    /// What has come and is not converted yet: less than a character between two pieces.
+    open: Vec<u8>,
+}
+
+impl Texts<'_> {
+    /// Appends a piece; false at the end.
+    fn read(&mut self, into: &mut Vec<u8>) -> Result<bool, SqlError> {
+        if !self.encoding.converts() {
+            return self.data.read(into);
+        }
+        let more = self.data.read(&mut self.open)?;
+        let length = self.open.len();
+        let end = if more { self.encoding.whole(&self.open, length) } else { length };
+        into.extend_from_slice(self.encoding.decode(&self.open[..end])?.as_bytes());
+        self.open.drain(..end);
+        Ok(more)
+    }
+}
+
+struct Rows<'s> {
+    data: Texts<'s>,
     /// What others see of it.
     listed: Listed,
     reader: Reader,
@@ -384,14 +421,23 @@ impl Rows<'_> {
                 self.done = true;
                 // What the client sends behind the end of the data is not ours, but must be taken.
                 let mut behind = Vec::new();
-                while !self.at_end && self.data.read(&mut behind)? {
+                while !self.at_end && self.data.data.read(&mut behind)? {
                     behind.clear();
                 }
             } else if out.rows < BATCH_ROWS {
                 let into = self.reader.more();
                 let before = into.len();
-                let more = self.data.read(into)?;
-                self.listed.job().advance((into.len() - before) as u64);
+                let read = self.data.read(into);
+                let come = into.len() - before;
+                let more = match read {
+                    // Bytes that are no characters.
+                    Err(error) if error.sqlstate.starts_with("22") => {
+                        let context = self.reader.context(None);
+                        return Err(error.with_context(&context));
+                    }
+                    read => read?,
+                };
+                self.listed.job().advance(come as u64);
                 if !more {
                     self.at_end = true;
                     self.reader.end();
@@ -475,6 +521,10 @@ struct Out<'s, 'l> {
     /// What others see of it.
     listed: Listed,
     buffer: Vec<u8>,
+    /// That of text and CSV, which are made in UTF-8.
+    encoding: Encoding,
+    /// The client's, where binary data are converted to it, and which fields are texts.
+    fields: Option<(Encoding, Vec<bool>)>,
     count: u64,
     error: Option<SqlError>,
 }
@@ -489,6 +539,12 @@ impl Out<'_, '_> {
 
     /// Hands the buffer on: every row to a client, larger pieces to a file.
     fn send(&mut self, last: bool) -> Result<(), SqlError> {
+        let full = matches!(self.target, Target::Client(_)) || last || self.buffer.len() >= PIECE_BYTES;
+        if self.encoding.converts() && full && !self.buffer.is_ascii() {
+            let text =
+                std::str::from_utf8(&self.buffer).map_err(|_| SqlError::internal("COPY made no text"))?;
+            self.buffer = self.encoding.encode(text)?.into_owned();
+        }
         match &mut self.target {
             Target::Client(client) => {
                 if !self.buffer.is_empty() {
@@ -517,8 +573,15 @@ impl Out<'_, '_> {
             }
             Made::Rows(_) => {
                 for row in 0..batch.rows {
+                    let start = self.buffer.len();
                     if let Made::Rows(writer) = &mut self.made {
                         writer.row(batch, row, &mut self.buffer);
+                    }
+                    if let Some((encoding, texts)) = &self.fields {
+                        // Behind the number of fields.
+                        let fields = self.buffer.split_off(start + 2);
+                        let encoded = encoding.encode_fields(&fields, |i| texts.get(i) == Some(&true))?;
+                        self.buffer.extend_from_slice(&encoded);
                     }
                     self.send(false)?;
                 }

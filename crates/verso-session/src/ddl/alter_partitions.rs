@@ -40,7 +40,9 @@ pub(super) fn reaches_partitions(action: &AlterAction) -> bool {
         | AlterAction::Pack
         | AlterAction::Repack
         | AlterAction::CreateDictionary
-        | AlterAction::Shrink => true,
+        | AlterAction::Shrink
+        | AlterAction::Options(_)
+        | AlterAction::ResetOptions(_) => true,
         AlterAction::AddConstraint(constraint) => {
             !matches!(constraint.clause, ConstraintClause::Unique { .. } | ConstraintClause::Exclude(_))
         }

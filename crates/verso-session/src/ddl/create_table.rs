@@ -8,7 +8,7 @@ use verso_types::SqlType;
 use super::alter_table::{check_compression, check_storage};
 use super::composite::{refuse_pseudo, refuse_system_name};
 use super::like::{copy_columns, copy_constraints, plain_indexes, statistics_like};
-use super::partition::{divided_by, same_kind};
+use super::partition::{divided_by, refuse_parameters, same_kind};
 use super::sequence::bounds;
 use super::{Schema, options, text, texts};
 use crate::client::CommandTag;
@@ -34,6 +34,9 @@ impl Schema<'_> {
             None => self.place(&create.name)?,
         };
         new.schema = Some(Arc::clone(&place));
+        if create.partition_by.is_some() {
+            refuse_parameters(&create.options)?;
+        }
         new.options = options(&create.options);
         new.unlogged = self.unlogged(create.unlogged, &place)?;
         if let Some(of) = &create.partition_of {

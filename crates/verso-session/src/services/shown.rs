@@ -76,7 +76,15 @@ impl Services {
             "max_parallel_workers" => Some(database.workers_max.to_string()),
             "worker_idle_timeout" => Some(settings::duration(database.worker_idle_ms)),
             "max_wal_size" => Some(settings::size_text(database.max_wal_bytes)),
-            "memory_limit" => Some(settings::memory_text(self.instance.memory.limit_bytes())),
+            "memory_limit" => {
+                // What a server says for all of its databases together holds for each.
+                let limits = [
+                    self.instance.memory.limit_bytes(),
+                    self.instance.member.cluster().memory().limit_bytes(),
+                ];
+                let least = limits.into_iter().filter(|bytes| *bytes > 0).min();
+                Some(settings::memory_text(least.unwrap_or(0)))
+            }
             "commit_wait" | "commit_logging" | "synchronous_commit" => {
                 self.settings.commit_asked().show(name, database.commit).map(str::to_string)
             }
@@ -103,6 +111,15 @@ impl Services {
             name => name,
         };
         Ok((title.to_string(), value))
+    }
+
+    /// SHOW ALL: names, values and what they do, of all that has a value here.
+    pub(crate) fn show_all(&self) -> Vec<Vec<String>> {
+        let row = |(name, about): &(&str, &str)| {
+            let (title, value) = self.shown_as(name).ok()?;
+            Some(vec![title, value, (*about).to_string()])
+        };
+        settings::all().iter().filter_map(row).collect()
     }
 
     /// CHECKPOINT.
@@ -167,17 +184,13 @@ fn fixed_setting(services: &Services, name: &str) -> Option<String> {
     let text = match name {
         "is_superuser" => return on(services.is_superuser()),
         "session_authorization" => return Some(services.session_name().to_string()),
-        "in_hot_standby" => return on(false),
-        "integer_datetimes" | "data_checksums" | "fsync" => return on(true),
+        "archive_mode" => return on(services.instance.engine.archive_status().target.is_some()),
         "block_size" => return Some(services.instance.engine.space().page_size.to_string()),
-        "lc_collate" | "lc_ctype" | "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => "C",
         "max_connections" => {
             let connections = services.instance.member.cluster.connections_max();
             return (connections > 0).then(|| connections.to_string());
         }
-        "max_identifier_length" => "63",
-        "max_index_keys" => "32",
-        "wal_level" => "replica",
+        name if let Some(value) = settings::fixed_value(name) => value,
         _ => return services.instance.member.cluster.server_setting(name),
     };
     Some(text.to_string())

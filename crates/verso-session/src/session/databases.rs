@@ -8,7 +8,7 @@ use verso_storage::{CommitMode, Isolation, Txn, TxnOptions};
 
 use super::Session;
 use crate::client::{CommandTag, Notice, tag};
-use crate::cluster::{Databases, no_database};
+use crate::cluster::{Databases, NewDatabase, no_database};
 use crate::instance::Instance;
 use crate::services::refused;
 use verso_parser::syntax::{DatabaseStatement, Name, RoleName};
@@ -31,8 +31,11 @@ impl Session {
         }
         let databases = self.services.instance.member().cluster().databases()?;
         match statement {
-            DatabaseStatement::Create { name, template, owner } => {
-                self.create_database(&*databases, &name.text, template.as_ref(), owner.as_ref())?;
+            DatabaseStatement::Create { name, template, owner, page_size } => {
+                let template = template.as_ref().map(|name| &*name.text);
+                let template = template.filter(|name| !EMPTY_TEMPLATES.contains(name));
+                let new = NewDatabase { name: &name.text, template, page_size: *page_size };
+                self.create_database(&*databases, &new, owner.as_ref())?;
                 Ok(tag("CREATE DATABASE"))
             }
             DatabaseStatement::Drop { name, if_exists, force } => {
@@ -82,16 +85,19 @@ impl Session {
     fn create_database(
         &self,
         databases: &dyn Databases,
-        name: &str,
-        template: Option<&Name>,
+        new: &NewDatabase<'_>,
         owner: Option<&RoleName>,
     ) -> Result<(), SqlError> {
         if !self.may_create_databases()? {
             return Err(refused("create database"));
         }
-        check_name(name)?;
-        let template = template.map(|name| &*name.text).filter(|name| !EMPTY_TEMPLATES.contains(name));
-        if let Some(template) = template {
+        check_name(new.name)?;
+        if let Some(template) = new.template {
+            if new.page_size.is_some() {
+                let text = "page_size cannot be given for a copy of another database";
+                return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
+                    .with_hint("A copy has the pages of its template."));
+            }
             let known = databases.list().iter().any(|entry| *entry.name == *template);
             if !known {
                 let text = format!("template database \"{template}\" does not exist");
@@ -128,13 +134,13 @@ impl Session {
                 }
             }
         })?;
-        let mut fill = |new: &Arc<Instance>| {
-            if template.is_none() {
-                copy_roles(own, new)?;
+        let mut fill = |made: &Arc<Instance>| {
+            if new.template.is_none() {
+                copy_roles(own, made)?;
             }
-            give(new, &owner, owner_is_named)
+            give(made, &owner, owner_is_named)
         };
-        databases.create(name, template, &mut fill, &|| self.check_cancelled())
+        databases.create(new, &mut fill, &|| self.check_cancelled())
     }
 
     /// ALTER DATABASE other SET.

@@ -5,7 +5,7 @@ use verso_types::{Batch, SqlType, Value};
 use super::Session;
 use crate::client::{CommandTag, StatementSink, StatementStatistics, tag};
 use crate::plans::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
-use crate::settings::{Change, SETTINGS, Settings, check_may_set, flag};
+use crate::settings::{Change, Settings, check_may_set, flag};
 use crate::transaction::Block;
 use verso_parser::syntax::{ActAs, IsolationLevel, Name, Span, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -147,10 +147,7 @@ impl Session {
 
     /// SHOW ALL.
     pub(crate) fn show_all(&self, sink: &mut dyn StatementSink) -> Result<CommandTag, SqlError> {
-        let row = |(name, description): &(&str, &str)| {
-            vec![name.to_string(), self.services.show(name).unwrap_or_default(), description.to_string()]
-        };
-        let rows: Vec<_> = SETTINGS.iter().map(row).collect();
+        let rows = self.services.show_all();
         send_texts(sink, &SHOW_ALL_COLUMNS, &rows)
     }
 

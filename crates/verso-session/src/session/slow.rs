@@ -6,10 +6,12 @@
 //! 2. A slow statement that fails is told too, as in PostgreSQL; one in portions tells of each of them.
 //! 3. A line break of a statement is followed by a tab, as in PostgreSQL's log: no statement writes what looks like another
 //!    line of the log.
+//! 4. No password of a statement comes into the log.
 
 use std::borrow::Cow;
 
 use super::Session;
+use crate::passwords::without_passwords;
 use crate::plans::{Job, log_class};
 use crate::settings::{LogLevel, LogStatement};
 use verso_planner::errors::SqlError;
@@ -29,7 +31,8 @@ impl Session {
             return;
         }
         if log_class(job.statement, &self.plans.named) <= wanted {
-            let (text, cut) = (in_one_line(job.shown()), if job.is_cut() { " …" } else { "" });
+            let text = without_passwords(job.shown());
+            let (text, cut) = (in_one_line(&text), if job.is_cut() { " …" } else { "" });
             let session = self.services.info.number;
             tracing::info!(session, "statement: {text}{cut}");
         }
@@ -50,7 +53,8 @@ impl Session {
         let nanos = services.clocks.nanos().saturating_sub(start);
         // It may have switched the log off itself.
         if services.takes_long(nanos) && services.settings.log.from <= LogLevel::Log {
-            let (text, cut) = (in_one_line(job.shown()), if job.is_cut() { " …" } else { "" });
+            let text = without_passwords(job.shown());
+            let (text, cut) = (in_one_line(&text), if job.is_cut() { " …" } else { "" });
             let milliseconds = nanos as f64 / 1e6;
             let session = services.info.number;
             tracing::info!(session, "duration: {milliseconds:.3} ms  statement: {text}{cut}");

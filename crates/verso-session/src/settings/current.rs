@@ -329,7 +329,7 @@ impl SessionSettings {
             !matches!(*name, "role" | "session_authorization")
                 && self.show_asked(name) != self.defaults.show(name)
         };
-        super::SETTINGS.iter().map(|(name, _)| *name).filter(changed).collect()
+        super::all().iter().map(|(name, _)| *name).filter(changed).collect()
     }
 
     /// How commits are written, as the running statement has asked for it.

@@ -1,7 +1,7 @@
 //! What values settings take, as `pg_settings` tells: `set` refuses others.
 
-use super::OF_DATABASE;
 use super::messages::{LogLevel, MessageLevel};
+use super::{OF_DATABASE, accepted};
 
 /// See the module.
 pub(crate) enum Allowed {
@@ -11,6 +11,8 @@ pub(crate) enum Allowed {
     Flag,
     /// A whole number, of the setting's units where it has some.
     Count(i64, i64),
+    /// A number.
+    Real(f64, f64),
     /// What its own rules say.
     Text,
 }
@@ -54,8 +56,9 @@ pub(crate) fn allowed(name: &str) -> Allowed {
         "parallel_workers" => Allowed::Count(1, 1024),
         "pdq_priority" | "max_pdq_priority" => Allowed::Count(0, 100),
         "log_min_duration_statement" => Allowed::Count(-1, MOST),
+        "authentication_timeout" | "shutdown_timeout" => Allowed::Text,
         name if !OF_DATABASE.contains(&name) && name.ends_with("_timeout") => Allowed::Count(0, MOST),
-        _ => Allowed::Text,
+        name => accepted::allowed(name).unwrap_or(Allowed::Text),
     }
 }
 
@@ -79,7 +82,7 @@ mod tests {
                     assert!(takes(&least.to_string()) && takes(&most.to_string()), "{name}");
                     assert!(!takes(&(least - 1).to_string()) && !takes(&(most + 1).to_string()), "{name}");
                 }
-                Allowed::Text => {}
+                Allowed::Real(..) | Allowed::Text => {}
             }
         }
     }

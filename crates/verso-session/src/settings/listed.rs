@@ -1,5 +1,9 @@
 //! The settings that there are: their names, what they do, and which of them are the database's.
 
+use std::sync::LazyLock;
+
+use super::{accepted, fixed};
+
 /// Names and descriptions, in the order of SHOW ALL.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("application_name", "Sets the application name to be reported in statistics and logs."),
@@ -30,6 +34,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
     (
         "auto_backout",
         "Whether pages of dead transactions are put right by a thread of its own (ALTER DATABASE SET).",
+    ),
+    (
+        "begin_options",
+        "What transactions begin with, as one list: no_savepoint, read_only, deferrable, an isolation level.",
     ),
     ("bytea_output", "Sets the output format for bytea."),
     ("client_encoding", "Sets the client's character set encoding."),
@@ -150,6 +158,21 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("work_mem", "Sets the maximum memory to be used for query workspaces."),
     ("worker_idle_timeout", "How long a worker without work stays (ALTER DATABASE SET)."),
 ];
+
+/// All that there are, by name: those above, those under which clients of PostgreSQL look for something, and those that have one
+/// value. SHOW ALL, `pg_settings` and `verso_settings` are this list.
+pub(crate) fn all() -> &'static [(&'static str, &'static str)] {
+    static ALL: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+        let accepted = accepted::LIST.iter().map(|(name, _, about)| (*name, *about));
+        let fixed = fixed::FIXED.iter().map(|(name, _, about)| (*name, *about));
+        let elsewhere = fixed::KNOWN_ELSEWHERE.iter().copied();
+        let mut all: Vec<_> =
+            SETTINGS.iter().copied().chain(accepted).chain(fixed).chain(elsewhere).collect();
+        all.sort_unstable_by_key(|(name, _)| *name);
+        all
+    });
+    &ALL
+}
 
 /// Those of the database as a whole, which nobody sets for a session.
 pub(crate) const OF_DATABASE: [&str; 31] = [

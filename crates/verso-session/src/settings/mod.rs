@@ -4,7 +4,7 @@ mod accepted;
 mod aliases;
 mod commit;
 mod current;
-mod encodings;
+mod fixed;
 mod kinds;
 mod listed;
 mod messages;
@@ -33,9 +33,10 @@ pub(crate) use aliases::{are_aliases, is_of_commits};
 pub use commit::CommitLevel;
 pub(crate) use commit::{OwedWait, Written, written};
 pub(crate) use current::{Asked, Change, ChangedSettings, KnownRole, SessionSettings};
+pub(crate) use fixed::{is_fixed, of_server, value as fixed_value};
 pub(crate) use kinds::{Allowed, allowed};
-pub(crate) use listed::OF_DATABASE;
 pub use listed::SETTINGS;
+pub(crate) use listed::{OF_DATABASE, all};
 pub use messages::{LogLevel, LogSettings, LogVerbosity, MessageLevel};
 pub use otherwise::unknown;
 pub(crate) use path::names;
@@ -138,8 +139,6 @@ pub struct Settings {
     pub role: Option<(Oid, Arc<str>)>,
     /// SET SESSION AUTHORIZATION: the role that the session belongs to from then on.
     pub session_role: Option<(Oid, Arc<str>)>,
-    /// `client_encoding` is SQL_ASCII: the client takes UTF-8 for bytes that it does not convert.
-    pub bare_texts: bool,
     /// Rounds of the verifiers that are made of passwords.
     pub scram_iterations: u32,
     /// Policies decide which rows are seen; else that they would is an error.
@@ -192,7 +191,6 @@ impl Default for Settings {
             search_path_text: DEFAULT_PATH.to_string(),
             role: None,
             session_role: None,
-            bare_texts: false,
             scram_iterations: crate::scram::ITERATIONS,
             row_security: true,
             custom: BTreeMap::new(),

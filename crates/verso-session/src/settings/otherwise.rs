@@ -1,6 +1,7 @@
 //! Levers of other systems that Verso has not, each with what serves instead (docs/decisions/0025), and those that only the
 //! server's own configuration has.
 
+use super::fixed::POSTGRESQL_ONLY;
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Names, why there is none, what serves instead.
@@ -66,6 +67,14 @@ const OF_SERVER: &[&str] = &[
     "tls_certificate",
     "tls_client_ca",
     "tls_key",
+    "port",
+    "ssl",
+    "unix_socket_directories",
+    "unix_socket_permissions",
+    "listen_addresses",
+    "ssl_cert_file",
+    "ssl_key_file",
+    "ssl_ca_file",
     "worker_threads",
 ];
 
@@ -80,7 +89,12 @@ pub fn unknown(name: &str) -> SqlError {
         return SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text)
             .with_hint("It stands in the file of verso serve --config, or behind its -c.");
     }
-    SqlError::new(sqlstate::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+    let error =
+        SqlError::new(sqlstate::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""));
+    match POSTGRESQL_ONLY.contains(&name) {
+        true => error.with_hint("PostgreSQL has this setting. Verso has nothing that it could change."),
+        false => error,
+    }
 }
 
 #[cfg(test)]

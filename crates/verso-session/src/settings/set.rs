@@ -2,20 +2,19 @@
 
 use verso_exec::Executor;
 use verso_exec::functions::text_search;
-use verso_types::{DateOrder, DateStyle, IntervalStyle};
+use verso_types::{DateOrder, DateStyle, Encoding, IntervalStyle};
 
 use verso_parser::syntax::IsolationLevel;
 use verso_planner::Rules;
 use verso_planner::errors::{SqlError, sqlstate};
 
-use super::encodings::{encoding, is_encoding};
 use super::listed::OF_DATABASE;
 use super::messages::MessageLevel;
 use super::otherwise::unknown;
 use super::statements::{LogPlans, LogStatement, PlanCacheMode};
 use super::values::{flag, least_duration, memory_bytes, milliseconds};
 use super::{DEFAULT_PATH, Settings};
-use super::{accepted, path, zone};
+use super::{accepted, fixed, path, zone};
 
 impl Settings {
     fn timeout(&mut self, name: &str) -> Option<&mut u64> {
@@ -40,8 +39,41 @@ impl Settings {
             "commit_wait" => self.commit.wait = defaults.commit.wait,
             "commit_logging" => self.commit.logging = defaults.commit.logging,
             "synchronous_commit" => self.commit = defaults.commit,
+            "begin_options" => {
+                let Settings { isolation, read_only, deferrable, savepoints, .. } = *defaults;
+                (self.isolation, self.read_only) = (isolation, read_only);
+                (self.deferrable, self.savepoints) = (deferrable, savepoints);
+            }
             name => self.set(name, defaults.show(name).as_deref())?,
         }
+        Ok(())
+    }
+
+    /// `begin_options`: all that BEGIN without words of its own begins a transaction with, as one list; what it does not name
+    /// is as usual.
+    fn set_begin_options(&mut self, list: &str) -> Result<(), SqlError> {
+        let mut wanted = Settings::default();
+        for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            let plain = word.to_ascii_lowercase().replace(['_', '-'], " ");
+            match plain.as_str() {
+                "no savepoint" => wanted.savepoints = false,
+                "savepoint" => wanted.savepoints = true,
+                "read only" => wanted.read_only = true,
+                "read write" => wanted.read_only = false,
+                "deferrable" => wanted.deferrable = true,
+                "not deferrable" => wanted.deferrable = false,
+                level => {
+                    wanted.isolation = IsolationLevel::parse(level).ok_or_else(|| {
+                        let text = format!("invalid value for parameter \"begin_options\": \"{list}\"");
+                        SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text).with_hint(
+                            "A list of no_savepoint, read_only, deferrable, their opposites (savepoint, read_write, not_deferrable), and an isolation level.",
+                        )
+                    })?;
+                }
+            }
+        }
+        (self.isolation, self.read_only) = (wanted.isolation, wanted.read_only);
+        (self.deferrable, self.savepoints) = (wanted.deferrable, wanted.savepoints);
         Ok(())
     }
 
@@ -104,6 +136,7 @@ impl Settings {
             ("default_transaction_savepoints", value) => {
                 self.savepoints = flag(name, value, default.savepoints)?
             }
+            ("begin_options", value) => self.set_begin_options(value.unwrap_or_default())?,
             ("application_name", value) => self.application_name = value.unwrap_or_default().to_string(),
             ("default_text_search_config", None) => self.text_search_config = default.text_search_config,
             ("default_text_search_config", Some(value)) => {
@@ -267,18 +300,15 @@ impl Settings {
                     *timeout = milliseconds;
                 }
             }
-            // Settings with one value: drivers set them at the start of a connection.
             ("client_encoding", value) => {
                 let value = value.unwrap_or("UTF8");
-                self.bare_texts = match encoding(value).as_str() {
-                    "utf8" | "unicode" => false,
-                    "sqlascii" => true,
-                    other if is_encoding(other) => {
-                        return Err(SqlError::unsupported(format!("client_encoding {value}"))
-                            .with_hint("Texts are UTF-8; a client that wants others converts them."));
-                    }
-                    _ => return Err(invalid(value)),
-                };
+                let encoding = Encoding::named(value).ok_or_else(|| invalid(value))?;
+                if !encoding.is_known() {
+                    let detail = format!("Conversion between {} and UTF8 is not supported.", encoding.name());
+                    let text = invalid(value).message;
+                    return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_detail(detail));
+                }
+                self.time_zone.encoding = encoding;
             }
             ("datestyle", None) => {
                 (self.time_zone.date, self.time_zone.order) = (DateStyle::Iso, DateOrder::Mdy);
@@ -338,7 +368,17 @@ impl Settings {
                     .ok_or_else(|| invalid(value).with_detail("List syntax is invalid."))?;
                 self.search_path_text = value.to_string();
             }
-            ("server_version" | "server_version_num" | "server_encoding", _) => {
+            (name, _)
+                if [
+                    "server_version",
+                    "server_version_num",
+                    "server_encoding",
+                    "block_size",
+                    "archive_mode",
+                ]
+                .contains(&name)
+                    || fixed::value(name).is_some() =>
+            {
                 let text = format!("parameter \"{name}\" cannot be changed");
                 return Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text));
             }

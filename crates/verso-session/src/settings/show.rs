@@ -8,6 +8,19 @@ use super::commit::CommitLevel;
 use super::values::{duration, least_duration_text, memory_text, on, size_text};
 
 impl Settings {
+    /// What transactions begin with, as `begin_options` names it: without what is usual.
+    fn begin_options(&self) -> String {
+        let usual = Settings::default();
+        let isolation = Some(self.isolation.as_str()).filter(|_| self.isolation != usual.isolation);
+        let words = [
+            isolation.map(|level| level.replace(' ', "_")),
+            self.read_only.then(|| "read_only".to_owned()),
+            self.deferrable.then(|| "deferrable".to_owned()),
+            (!self.savepoints).then(|| "no_savepoint".to_owned()),
+        ];
+        words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
     /// Shows one that does not depend on the transaction.
     pub fn show(&self, name: &str) -> Option<String> {
         Some(match name {
@@ -21,6 +34,7 @@ impl Settings {
             "default_transaction_isolation" => self.isolation.as_str().to_string(),
             "default_transaction_read_only" => on(self.read_only),
             "default_transaction_savepoints" => on(self.savepoints),
+            "begin_options" => self.begin_options(),
             "stmt_cache" => on(self.keeps_statements),
             "default_transaction_deferrable" => on(self.deferrable),
             "application_name" => self.application_name.clone(),
@@ -55,8 +69,8 @@ impl Settings {
             "statement_memory_limit" => memory_text(self.statement_memory_bytes),
             "session_memory_limit" => memory_text(self.session_memory_bytes),
             "temp_file_limit" => memory_text(self.temp_file_bytes),
-            "client_encoding" if self.bare_texts => "SQL_ASCII".to_string(),
-            "client_encoding" | "server_encoding" => "UTF8".to_string(),
+            "client_encoding" => self.time_zone.encoding.name().to_string(),
+            "server_encoding" => "UTF8".to_string(),
             "datestyle" => self.time_zone.date_style(),
             "intervalstyle" => self.time_zone.interval_style().to_string(),
             "bytea_output" => if self.time_zone.escapes_bytes { "escape" } else { "hex" }.to_string(),

@@ -158,6 +158,8 @@ fn statements_are_logged_by_what_they_do() {
     assert_eq!(client.fails("SET log_statement = 'some'").0, "22023");
     let shown = "SELECT setting FROM pg_settings WHERE name = 'log_statement'";
     assert_eq!(client.value(shown), "all");
+    let secret = told(&mut client, "CREATE ROLE secretive PASSWORD $$hush$$ LOGIN");
+    assert_eq!(secret, ["CREATE ROLE secretive PASSWORD '…' LOGIN"]);
     client.run("CREATE ROLE plain; SET ROLE plain");
     assert_eq!(client.fails("SET log_statement = none").0, "42501");
 }

@@ -66,7 +66,7 @@ use self::read_ahead::ReadAheadCell;
 use self::stats::{Counters, add};
 use crate::error::StorageError;
 use crate::failed::Failed;
-use crate::page::{Lsn, PAGE_SIZES, PageId};
+use crate::page::{Lsn, ObjectId, PAGE_SIZES, PageId};
 use crate::wal::LogGaps;
 
 /// Fewest frames a pool works with.
@@ -421,6 +421,11 @@ impl BufferPool {
         self.core.counters.writes_per_owner()
     }
 
+    /// How often a page was written as one of an object.
+    pub fn writes_of_page(&self, owner: ObjectId, page: PageId) -> u64 {
+        self.core.counters.writes_of_page(owner, page)
+    }
+
     /// Bytes of pages in memory.
     pub fn resident_bytes(&self) -> u64 {
         self.resident_pages() * self.page_size() as u64
@@ -662,7 +667,7 @@ impl Core {
 
     #[cold]
     fn beyond(&self, page: PageId) -> StorageError {
-        StorageError::corrupt(page, crate::page::ObjectId::SYSTEM, "beyond end of file")
+        StorageError::corrupt(page, ObjectId::SYSTEM, "beyond end of file")
     }
 
     fn poison(&self, why: Option<&StorageError>) {

@@ -2,11 +2,12 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use verso_env::sync::Mutex;
 
-use crate::page::{ObjectId, PageKind, header};
+use crate::page::{ObjectId, PageId, PageKind, header};
 
 /// Counts per page kind, indexed by [`PageKind::index`]; index 0 is "of no known kind".
 pub type PerKind = [u64; PageKind::COUNT];
@@ -70,6 +71,42 @@ const SHARED: usize = 16;
 #[repr(align(128))]
 struct Stripe([AtomicU64; PageKind::COUNT]);
 
+/// Pages whose counts are kept together.
+const CHUNK_PAGES: usize = 4096;
+/// Chunks that are kept at most: 32 MB of counts, for files of 64 GB with pages of 16 kB. Pages behind them are not counted.
+const CHUNKS: usize = 1024;
+
+/// How often each page was written: the number of its owner in the upper half, so that a page that another object gets is
+/// counted anew, and the count in the lower half. A chunk is there from the first write of one of its pages on.
+struct PageCounts([OnceLock<Box<[AtomicU64]>>; CHUNKS]);
+
+impl Default for PageCounts {
+    fn default() -> PageCounts {
+        PageCounts([const { OnceLock::new() }; CHUNKS])
+    }
+}
+
+impl PageCounts {
+    /// A page is written once more. Nobody else writes the same page meanwhile.
+    fn add(&self, owner: ObjectId, page: PageId) {
+        let at = page.0 as usize;
+        let Some(chunk) = self.0.get(at / CHUNK_PAGES) else { return };
+        let chunk = chunk.get_or_init(|| (0..CHUNK_PAGES).map(|_| AtomicU64::new(0)).collect());
+        let count = &chunk[at % CHUNK_PAGES];
+        let known = count.load(Ordering::Relaxed);
+        let before = if known >> 32 == u64::from(owner.0) { known & u64::from(u32::MAX) } else { 0 };
+        let after = (before + 1).min(u64::from(u32::MAX));
+        count.store(u64::from(owner.0) << 32 | after, Ordering::Relaxed);
+    }
+
+    fn get(&self, owner: ObjectId, page: PageId) -> u64 {
+        let at = page.0 as usize;
+        let chunk = self.0.get(at / CHUNK_PAGES).and_then(OnceLock::get);
+        let known = chunk.map_or(0, |chunk| chunk[at % CHUNK_PAGES].load(Ordering::Relaxed));
+        if known >> 32 == u64::from(owner.0) { known & u64::from(u32::MAX) } else { 0 }
+    }
+}
+
 /// The counters behind [`PoolStats`].
 pub(super) struct Counters {
     fetches: [Stripe; OWN + SHARED],
@@ -77,6 +114,7 @@ pub(super) struct Counters {
     writes: [AtomicU64; PageKind::COUNT],
     /// Writes by kind and owner: as many as there are objects that were written.
     writes_per_owner: Mutex<HashMap<(PageKind, ObjectId), u64>>,
+    writes_per_page: PageCounts,
     pub(super) prefetched: AtomicU64,
     pub(super) write_batches: AtomicU64,
     pub(super) foreground_batches: AtomicU64,
@@ -117,6 +155,7 @@ impl Default for Counters {
             reads: Default::default(),
             writes: Default::default(),
             writes_per_owner: Mutex::default(),
+            writes_per_page: PageCounts::default(),
             prefetched: AtomicU64::default(),
             write_batches: AtomicU64::default(),
             foreground_batches: AtomicU64::default(),
@@ -151,7 +190,13 @@ impl Counters {
         self.writes[kind_index(page)].fetch_add(1, Ordering::Relaxed);
         if let Some(kind) = header::kind(page) {
             *self.writes_per_owner.lock().entry((kind, header::owner(page))).or_default() += 1;
+            self.writes_per_page.add(header::owner(page), header::page_id(page));
         }
+    }
+
+    /// How often a page was written as one of this object.
+    pub(super) fn writes_of_page(&self, owner: ObjectId, page: PageId) -> u64 {
+        self.writes_per_page.get(owner, page)
     }
 
     /// Writes by kind and owner, in no order.

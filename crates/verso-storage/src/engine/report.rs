@@ -8,7 +8,7 @@ use crate::StorageError;
 use crate::buffer::{PoolStats, WriteCount};
 use crate::heap::layout::{FLAG_ALL_VISIBLE, FLAG_SWEPT};
 use crate::heap::{ReadCounts, RowCounts, root, unused};
-use crate::page::{ObjectId, PageKind, header};
+use crate::page::{ObjectId, PageId, PageKind, header};
 use crate::space::ExtentKind;
 use crate::wal::WalStats;
 
@@ -124,6 +124,21 @@ impl Engine {
     /// How often pages were written to the file since it was opened, by kind and owner, in no order.
     pub fn page_writes(&self) -> Vec<WriteCount> {
         self.shared().core().pool.writes_per_owner()
+    }
+
+    /// How often each page of an object was written to the file since it was opened, of those that were: its place among
+    /// the object's pages, its number in the file, and how often.
+    pub fn page_writes_of(&self, object: ObjectId) -> Vec<(u64, u64, u64)> {
+        let shared = self.shared();
+        let pages = shared
+            .space
+            .extents_of(object)
+            .into_iter()
+            .flat_map(|run| (run.first.0..run.first.0.saturating_add(run.pages)).map(PageId));
+        let counted = pages.enumerate().map(|(block, page)| {
+            (block as u64, u64::from(page.0), shared.core().pool.writes_of_page(object, page))
+        });
+        counted.filter(|(.., writes)| *writes > 0).collect()
     }
 
     /// Resident bytes of the buffer pool.

@@ -12,7 +12,7 @@ impl Shell<'_> {
     pub(super) fn buffered(&mut self, call: &mut Call<'_, '_, '_>) -> Option<String> {
         let sql = call.reading.scanner.take_pending().filter(|sql| !sql.is_empty());
         if let Some(sql) = &sql {
-            call.reading.input.remember(&format!("{sql} \\{}", call.name));
+            call.reading.note(sql, call.name, call.rest);
             self.previous.clone_from(sql);
         }
         sql.or_else(|| Some(self.previous.clone()).filter(|sql| !sql.is_empty()))

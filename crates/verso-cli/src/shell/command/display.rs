@@ -3,7 +3,7 @@
 use super::super::format::Format;
 use super::super::peer::Peer;
 use super::super::{Flow, Shell};
-use super::{Call, Switch, switch_of};
+use super::{Call, Switch, switch_named, switch_of};
 
 impl Shell<'_> {
     /// Sets an option of the output and says so.
@@ -26,11 +26,25 @@ impl Shell<'_> {
 
     /// `\stat`.
     pub(super) fn switch_statistics(&mut self, switch: Switch) -> Result<(), String> {
-        if matches!(self.open, Some(Peer::Server(_))) {
-            return Err("\\stat counts what databases do that the shell has opened itself".to_owned());
-        }
+        self.counts_itself()?;
         self.variables.statistics = switch.apply(self.variables.statistics);
         Ok(())
+    }
+
+    /// `\stat tables`.
+    pub(super) fn switch_table_statistics(&mut self, switch: Switch) -> Result<(), String> {
+        self.counts_itself()?;
+        self.variables.table_statistics = switch.apply(self.variables.table_statistics);
+        Ok(())
+    }
+
+    fn counts_itself(&self) -> Result<(), String> {
+        match self.open {
+            Some(Peer::Server(_)) => {
+                Err("\\stat counts what databases do that the shell has opened itself".to_owned())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn say_switch(&mut self, what: &str, on: bool) {
@@ -97,7 +111,15 @@ pub fn timing(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Flow
 }
 
 pub fn statistics(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Flow, String> {
-    let switch = switch_of(call)?;
+    let word = call.arguments.word()?;
+    if word.as_deref() == Some("tables") {
+        let switch = switch_of(call)?;
+        shell.switch_table_statistics(switch)?;
+        let on = shell.variables.table_statistics;
+        shell.say_switch("Statistics of tables", on);
+        return Ok(Flow::On);
+    }
+    let switch = switch_named(word, call.name)?;
     shell.switch_statistics(switch)?;
     let on = shell.variables.statistics;
     shell.say_switch("Statistics", on);

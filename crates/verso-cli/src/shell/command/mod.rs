@@ -80,6 +80,8 @@ pub enum Command {
     Timing(Switch),
     /// Statistics after each statement.
     Statistics(Switch),
+    /// What it has changed, table by table.
+    TableStatistics(Switch),
 }
 
 /// Where `\?` lists a command.
@@ -147,6 +149,8 @@ pub enum Kind {
     Roles,
     Databases,
     Views,
+    Indexes,
+    Sequences,
 }
 
 /// A command.
@@ -173,6 +177,8 @@ pub struct Call<'c, 'i, 'l> {
     pub name: &'c str,
     /// The flags alone.
     pub flags: &'c str,
+    /// All that stands behind its name.
+    pub rest: &'c str,
     /// Its words.
     pub arguments: Arguments<'l>,
     /// The input in which it stands.
@@ -229,7 +235,11 @@ impl Shell<'_> {
         let lookup = |name: &str| variables.get(name).map(str::to_owned).filter(|_| reads);
         let rest = reading.scanner.rest().to_owned();
         let arguments = Arguments::new(&rest, &lookup);
-        let mut call = Call { name, flags, arguments, reading };
+        // Commands that run what was typed note it themselves.
+        if reading.scanner.pending().trim().is_empty() {
+            reading.note("", name, &rest);
+        }
+        let mut call = Call { name, flags, rest: &rest, arguments, reading };
         let done = match over && spec.group != Group::Conditional {
             true => {
                 passed_over(spec, &mut call);
@@ -273,6 +283,7 @@ impl Shell<'_> {
                 Ok(())
             }
             Command::Statistics(switch) => self.switch_statistics(switch),
+            Command::TableStatistics(switch) => self.switch_table_statistics(switch),
         };
         match done {
             Ok(()) => Flow::On,
@@ -313,11 +324,17 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// `on`, `off` or nothing.
 fn switch_of(call: &mut Call<'_, '_, '_>) -> Result<Switch, String> {
-    match call.arguments.word()? {
+    let word = call.arguments.word()?;
+    switch_named(word, call.name)
+}
+
+/// `on`, `off`, or the other one.
+fn switch_named(word: Option<String>, command: &str) -> Result<Switch, String> {
+    match word {
         None => Ok(Switch::Toggle),
-        Some(word) => super::format::layout::flag_of(&word).map(Switch::To).ok_or_else(|| {
-            format!("unrecognized value \"{word}\" for \"\\{}\": Boolean expected", call.name)
-        }),
+        Some(word) => super::format::layout::flag_of(&word)
+            .map(Switch::To)
+            .ok_or_else(|| format!("unrecognized value \"{word}\" for \"\\{command}\": Boolean expected")),
     }
 }
 

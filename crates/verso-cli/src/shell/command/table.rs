@@ -119,7 +119,7 @@ commands! {
         ["f"] "", "[TEXT]", "show or set the field separator of unaligned output", Words::Any, display::separator;
         ["H" "html"] "", "", "toggle HTML output", Words::Any, display::html;
         ["pset"] "", "[NAME [VALUE]]", "set an option of the output, or show all", Words::Option, display::set;
-        ["stat"] "", "[on|off]", "memory, pages and log bytes after each statement (SET STAT ON;)", ON_OFF, display::statistics;
+        ["stat"] "", "[tables] [on|off]", "memory, pages and log bytes after each statement (SET STAT ON;), or the tables that it has changed", Words::OneOf(&["on", "off", "tables"]), display::statistics;
         ["t"] "", "[on|off]", "show only rows", ON_OFF, display::tuples_only;
         ["T"] "", "[TEXT]", "set the attributes of <table> in HTML, or unset them", Words::Any, display::attributes;
         ["x"] "", "[on|off|auto]", "toggle expanded output", Words::OneOf(&["on", "off", "auto"]), display::expanded;

@@ -18,6 +18,7 @@ mod literal;
 mod operand;
 mod predicate;
 
+use super::collation::collation_name;
 use super::cursor::Cursor;
 use super::lexer::Token;
 use super::operators::Precedence;
@@ -115,7 +116,7 @@ impl Cursor<'_> {
                 Behind::AtTimeZone => self.at_time_zone(left, point)?,
                 Behind::Collate => {
                     self.advance();
-                    let collation = self.any_name()?;
+                    let collation = collation_name(self)?;
                     let at = self.since(left.at);
                     node(ExprKind::Collate { arg: Box::new(left), collation }, at, point)
                 }

@@ -1,6 +1,6 @@
 //! What ALTER TABLE may not do to partitions and to partitioned tables.
 
-use verso_catalog::{CatalogSnapshot, ConstraintDef, ConstraintKind, TableDef};
+use verso_catalog::{CatalogSnapshot, ConstraintDef, ConstraintKind, TableDef, TableOptions};
 use verso_parser::syntax::{AlterAction, ConstraintClause, ConstraintDefinition};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -17,6 +17,9 @@ pub(in crate::ddl) fn refuse_of_partitions(
     let key = |constraint: &ConstraintDefinition| {
         matches!(constraint.clause, ConstraintClause::Unique { .. } | ConstraintClause::Exclude(_))
     };
+    if let (true, AlterAction::Options(given)) = (table.partitioned.is_some(), action) {
+        refuse_parameters(given)?;
+    }
     let allowed = match action {
         AlterAction::Rename(_) | AlterAction::RowSecurity { .. } | AlterAction::Triggers { .. } => true,
         AlterAction::AttachPartition { .. } | AlterAction::DetachPartition { .. } => true,
@@ -90,6 +93,29 @@ pub(in crate::ddl) fn refuse_of_partitions(
         }
         _ => return Ok(()),
     })
+}
+
+/// Storage parameters that a partitioned table has for its partitions: those which it gets take them over.
+const OF_PARTITIONS: [&str; 7] =
+    ["colocate", "compress", "extent_size", "lock_level", "memory_resident", "next_extent", "version_format"];
+
+/// Refuses storage parameters that only a table with rows of its own has, as PostgreSQL does.
+pub(in crate::ddl) fn refuse_parameters(given: &[(String, String)]) -> Result<(), SqlError> {
+    if given.iter().all(|(name, _)| OF_PARTITIONS.contains(&name.as_str())) {
+        return Ok(());
+    }
+    let text = "cannot specify storage parameters for a partitioned table";
+    Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
+        .with_hint("Specify storage parameters for its leaf partitions instead."))
+}
+
+/// Gives a new partition the storage parameters of the whole table that it does not have itself.
+pub(super) fn take_parameters(whole: &TableOptions, part: &mut TableOptions) {
+    for (name, value) in whole.shown().filter(|(name, _)| OF_PARTITIONS.contains(&&**name)) {
+        if part.get(name).is_none() {
+            part.set(name, Some(value));
+        }
+    }
 }
 
 /// Refuses changes of identity columns by ALTER TABLE ONLY, whether or not a partitioned table has partitions.

@@ -37,7 +37,10 @@ use super::like::{copy_columns, copy_constraints, index_statement};
 use crate::constraints::check_leaving;
 use crate::failure::Failure;
 
-pub(super) use self::allowed::{refuse_identity_alone, refuse_of_partitions, refuse_without_parts};
+use self::allowed::take_parameters;
+pub(super) use self::allowed::{
+    refuse_identity_alone, refuse_of_partitions, refuse_parameters, refuse_without_parts,
+};
 pub(super) use self::foreign::refuse_moves;
 pub(super) use self::key::{check_key, check_not_null, divided_by, of_expressions, refuse_period};
 
@@ -86,6 +89,7 @@ impl Schema<'_> {
             copy.default.clone_from(&column.default);
         }
         copy_constraints(&parent, new, true, true, true);
+        take_parameters(&parent.options, &mut new.options);
         let bound = self.bound(binder, &create.name.name.text, &parent, partitioned, of)?;
         self.frame.tables().lock(&parent, TableLockMode::AccessExclusive)?;
         self.refuse_foreign_rows(&parent, partitioned, &bound)?;
