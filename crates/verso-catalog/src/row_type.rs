@@ -76,8 +76,10 @@ pub fn relations_in(ty: &SqlType, found: &mut Vec<Oid>) {
         SqlType::Domain(domain) => relations_in(&domain.base, found),
         SqlType::Collated(collated) => relations_in(&collated.base, found),
         SqlType::Row(row) => {
+            // Those of the system's relations stay as they are.
             if let Some(of) = &row.of
                 && of.array == of.oid | ARRAY
+                && !Oid(of.oid).is_system()
             {
                 found.push(Oid(of.oid));
             }

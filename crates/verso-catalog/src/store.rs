@@ -15,7 +15,19 @@ use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::places::Place;
 use crate::system::row::SystemRow;
+use crate::system::types::is_type;
 use crate::versions::Touched;
+
+/// No row is written that could not be read again: it would take the whole database with it.
+fn check_types<R: SystemRow>(rows: &[R]) -> Result<(), CatalogError> {
+    match rows.iter().flat_map(R::types).find(|oid| !is_type(*oid)) {
+        None => Ok(()),
+        Some(oid) => {
+            let text = format!("a definition with the type of number {oid} is not supported");
+            Err(CatalogError::invalid("0A000", text))
+        }
+    }
+}
 
 /// Which rows of a system table are looked at.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +90,7 @@ impl Catalog {
         if rows.is_empty() {
             return Ok(());
         }
+        check_types(rows)?;
         self.touch(txn, rows);
         let mut records = Vec::new();
         self.engine.heap(R::TABLE.heap)?.insert(txn, &R::to_batch(rows), Some(&mut records))?;
@@ -115,6 +128,7 @@ impl Catalog {
         for Selected { batch, selection, mut rows } in self.select(txn, of.into(), matches)? {
             self.touch(txn, &rows);
             rows.iter_mut().for_each(&change);
+            check_types(&rows)?;
             self.touch(txn, &rows);
             count += rows.len();
             heap.update(txn, &batch, Some(&selection), &R::column_ids(), &R::to_batch(&rows))?;

@@ -48,7 +48,7 @@ pub(crate) const LANGUAGE_INTERNAL: Oid = Oid(12);
 pub(crate) const LANGUAGE_PLPGSQL: Oid = Oid(13_500);
 
 /// `pg_type.oid` of the pseudo-type `trigger`, which no value has.
-const TYPE_TRIGGER: Oid = Oid(2279);
+pub(super) const TYPE_TRIGGER: Oid = Oid(2279);
 
 /// All rows of the system tables that definitions are made of, as one transaction sees them.
 #[derive(Debug, Default)]
@@ -928,18 +928,15 @@ fn function_of(
     let name_of = |i: usize| names.get(i).cloned().unwrap_or_else(|| "".into());
     // The type of a relation's rows has the relation's number.
     let type_of = |oid: Oid| match rows.get(&oid) {
-        Some(ty) => Ok((ty.clone(), Some(oid))),
-        None => match types.of_oid(oid, -1) {
-            Ok(ty) => Ok((ty, None)),
-            // The relation has gone without its function: nothing is known of its rows any more.
-            Err(_) if !oid.is_system() => Ok((SqlType::Record, None)),
-            Err(error) => Err(error),
-        },
+        Some(ty) => (ty.clone(), Some(oid)),
+        // The relation has gone without its function: nothing is known of its rows any more. Earlier releases wrote numbers
+        // that are no types, too: the function is lost, and not the database with it.
+        None => (types.of_oid(oid, -1).unwrap_or(SqlType::Record), None),
     };
     let all = row.proallargtypes.as_deref().unwrap_or(&row.proargtypes);
     let (mut args, mut columns) = (Vec::new(), Vec::new());
     for (i, oid) in all.iter().enumerate() {
-        let (ty, rows_of) = type_of(*oid)?;
+        let (ty, rows_of) = type_of(*oid);
         let letter = row.proargmodes.as_ref().map_or(Some('i'), |modes| Some(modes.get(i)?.0));
         match letter {
             Some('t') => columns.push((name_of(i), ty)),
@@ -962,7 +959,7 @@ fn function_of(
     if row.prorettype == Oid(0) {
         return definition(row, schema, args, FunctionReturn::Procedure, None);
     }
-    let (result, rows_of) = type_of(row.prorettype)?;
+    let (result, rows_of) = type_of(row.prorettype);
     let out = || -> Vec<(Arc<str>, SqlType)> {
         let out = args.iter().filter(|arg| arg.mode.goes_out());
         out.map(|arg| (Arc::clone(&arg.name), arg.ty.clone())).collect()

@@ -28,6 +28,11 @@ pub(crate) trait SystemRow: Sized {
     /// whole.
     fn keys(&self) -> impl Iterator<Item = Oid>;
 
+    /// The types that it is made of: none that the catalog could not read again is ever written.
+    fn types(&self) -> Vec<Oid> {
+        Vec::new()
+    }
+
     /// The column ids.
     fn column_ids() -> Vec<u16> {
         (1..).take(Self::columns().len()).collect()
@@ -89,7 +94,7 @@ numbered!(
 );
 
 macro_rules! system_row {
-    ($(#[$doc:meta])* $row:ident, $oid:literal, $heap:literal, $name:literal $(of($($key:ident),+))? { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)* }) => {
+    ($(#[$doc:meta])* $row:ident, $oid:literal, $heap:literal, $name:literal $(of($($key:ident),+))? $(types($types:expr))? { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub(crate) struct $row { $($(#[$field_doc])* pub $field: $ty,)* }
@@ -114,6 +119,11 @@ macro_rules! system_row {
                 let keys: [Oid; _] = [$($(self.$key),+)?];
                 keys.into_iter().filter(|key| *key != Oid(0))
             }
+
+            $(fn types(&self) -> Vec<Oid> {
+                let types: fn(&Self) -> Vec<Oid> = $types;
+                types(self)
+            })?
         }
     };
 }
@@ -210,7 +220,7 @@ system_row! {
 
 system_row! {
     /// Columns.
-    AttributeRow, 1249, 13, "pg_attribute" of(attrelid) {
+    AttributeRow, 1249, 13, "pg_attribute" of(attrelid) types(|row| if row.attisdropped { Vec::new() } else { vec![row.atttypid] }) {
         /// The relation, or the composite type.
         attrelid: Oid,
         attname: Name,
@@ -270,7 +280,7 @@ system_row! {
 
 system_row! {
     /// Domains: what their rows in `pg_type` and `pg_constraint` say.
-    DomainRow, 9003, 71, "verso_domain" of(oid) {
+    DomainRow, 9003, 71, "verso_domain" of(oid) types(|row| vec![row.typbasetype]) {
         oid: Oid,
         typbasetype: Oid,
         typtypmod: i32,
@@ -290,7 +300,7 @@ system_row! {
 
 system_row! {
     /// Range types of users.
-    RangeRow, 3541, 87, "pg_range" of(rngtypid) {
+    RangeRow, 3541, 87, "pg_range" of(rngtypid) types(|row| vec![row.rngsubtype]) {
         rngtypid: Oid,
         rngsubtype: Oid,
         rngmultitypid: Oid,
@@ -397,7 +407,10 @@ system_row! {
 
 system_row! {
     /// Functions.
-    ProcRow, 1255, 16, "pg_proc" of(oid) {
+    ProcRow, 1255, 16, "pg_proc" of(oid) types(|row| {
+        let all = row.proallargtypes.as_deref().unwrap_or_default();
+        row.proargtypes.iter().chain(all).copied().chain(Some(row.prorettype).filter(|oid| *oid != Oid(0))).collect()
+    }) {
         oid: Oid,
         proname: Name,
         pronamespace: Oid,

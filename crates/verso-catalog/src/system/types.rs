@@ -9,7 +9,7 @@ use verso_types::{
     SqlType,
 };
 
-use super::assemble::{Base, corrupt};
+use super::assemble::{Base, TYPE_TRIGGER, corrupt};
 use super::collated::Collated;
 use super::field::{Letter, Name};
 use super::row::{AttributeRow, ClassRow, DomainRow, EnumRow, RangeRow, TypeRow};
@@ -19,6 +19,7 @@ use super::{
 };
 use crate::definition::{ColumnDef, Oid, TypeDef};
 use crate::error::CatalogError;
+use crate::relations::SystemRelation;
 use crate::row_type::{relation_of, row_type};
 
 /// The types that users have made, as the rows have them, and those row types that something is made of.
@@ -238,13 +239,24 @@ impl<'a> UserTypes<'a> {
 
     /// The type with this number and modifier, the system's own and arrays included.
     pub(super) fn of_oid(&self, oid: Oid, typmod: i32) -> Result<SqlType, CatalogError> {
-        if !oid.is_system() {
-            let before = || self.base?.type_by_oid(oid);
-            let found = self.by_oid.get(&oid).cloned().or_else(before);
-            return found.ok_or_else(|| corrupt(format!("type {oid} is not known")));
-        }
-        SqlType::from_pg_oid(oid.0, typmod).ok_or_else(|| corrupt(format!("type {oid} is not known")))
+        let found = match oid.is_system() {
+            true => SqlType::from_pg_oid(oid.0, typmod),
+            false => self.by_oid.get(&oid).cloned().or_else(|| self.base?.type_by_oid(oid)),
+        };
+        found.or_else(|| rows_of_system(oid)).ok_or_else(|| corrupt(format!("type {oid} is not known")))
     }
+}
+
+/// The type of the rows of one of the system's relations, or the array of it, with this number.
+fn rows_of_system(oid: Oid) -> Option<SqlType> {
+    let rows = SystemRelation::of_rows(oid)?.rows();
+    Some(if rows.oid == oid { rows.ty } else { SqlType::Array(Box::new(rows.ty)) })
+}
+
+/// Whether a number among the system's is that of a type: what is made of others could not be read again.
+pub(crate) fn is_type(oid: Oid) -> bool {
+    let is_known = || SqlType::from_pg_oid(oid.0, -1).is_some() || rows_of_system(oid).is_some();
+    !oid.is_system() || oid == TYPE_TRIGGER || is_known()
 }
 
 /// The rows of range types that wait for the types of their bounds.

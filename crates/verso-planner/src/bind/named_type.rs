@@ -24,6 +24,10 @@ impl Binder<'_> {
                     }
                     _ => error,
                 })?;
+                if element.array_oid() == 0 && !matches!(element, SqlType::Array(_)) {
+                    let text = format!("type \"{}[]\" does not exist", element.regtype_name());
+                    return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text));
+                }
                 SqlType::Array(Box::new(element))
             }
             SqlType::Collated(collated) if collated.collation.oid == 0 => {

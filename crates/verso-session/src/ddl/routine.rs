@@ -23,7 +23,7 @@ impl Schema<'_> {
         let mut args: Vec<FunctionArg> = Vec::new();
         let mut defaulted = false;
         for arg in &create.args {
-            let (ty, rows_of) = self.routine_type(&arg.ty)?;
+            let (ty, rows_of) = self.routine_type(&arg.ty).map_err(without_quotes)?;
             if args.iter().any(|last| last.mode == ArgMode::Variadic)
                 && (arg.mode != syntax::ArgMode::Out || create.procedure)
             {
@@ -155,7 +155,8 @@ impl Schema<'_> {
                         let text = format!("parameter name \"{}\" used more than once", name.text);
                         return Err(invalid(text).at(name.at.start));
                     }
-                    named.push((name.text.as_str().into(), self.routine_type(ty)?.0));
+                    let ty = self.routine_type(ty).map_err(without_quotes)?.0;
+                    named.push((name.text.as_str().into(), ty));
                 }
                 (FunctionReturn::Table(named), None)
             }
@@ -282,5 +283,14 @@ fn columns_of(relation: &Relation) -> Vec<(Arc<str>, SqlType)> {
         Relation::Table(table) => table.shown().iter().map(column).collect(),
         Relation::View(view) => view.columns.iter().map(column).collect(),
         _ => Vec::new(),
+    }
+}
+
+/// A type of an argument that there is not stands without quotes, as PostgreSQL has it.
+fn without_quotes(error: SqlError) -> SqlError {
+    let name = error.message.strip_prefix("type \"").and_then(|rest| rest.strip_suffix("\" does not exist"));
+    match name.filter(|_| error.sqlstate == sqlstate::UNDEFINED_OBJECT) {
+        Some(name) => SqlError { message: format!("type {name} does not exist"), ..error },
+        None => error,
     }
 }
