@@ -128,13 +128,17 @@ fn event(cursor: &mut Cursor<'_>, trigger: &mut CreateTrigger) -> Result<(), Syn
         "truncate" => &mut trigger.on_truncate,
         _ => return Err(cursor.unexpected()),
     };
-    if std::mem::replace(flag, true) {
-        let text = format!("duplicate trigger events specified at or near \"{}\"", cursor.written());
-        return Err(SyntaxError::syntax(text).at(start));
-    }
+    let twice = std::mem::replace(flag, true);
+    let own = cursor.written();
     cursor.advance();
     if word == "update" && cursor.accept(&["of"]) {
         trigger.columns = cursor.list(Cursor::name)?;
+    }
+    if twice {
+        // PostgreSQL knows of the second UPDATE when it sees what stands behind it.
+        let near = if word == "update" { cursor.written() } else { own };
+        let text = format!("duplicate trigger events specified at or near \"{near}\"");
+        return Err(SyntaxError::syntax(text).at(start));
     }
     Ok(())
 }

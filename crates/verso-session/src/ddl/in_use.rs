@@ -44,9 +44,12 @@ pub(super) fn refuse_dropped(frame: &Frame<'_>, pending: &[Oid]) -> Result<(), F
     if pending.is_empty() {
         return Ok(());
     }
-    let now = frame.services.snapshot(&frame.txn.borrow())?;
-    let gone = pending.iter().find(|table| now.table_by_oid(**table).is_none());
-    match gone.and_then(|gone| frame.catalog.table_by_oid(*gone)) {
+    // As a statement of its own, which sees what was dropped.
+    let gone = frame.inside(|now| {
+        let gone = pending.iter().find(|table| now.catalog.table_by_oid(**table).is_none());
+        Ok(gone.and_then(|gone| frame.catalog.table_by_oid(*gone)))
+    })?;
+    match gone {
         Some(table) => Err(waits("DROP TABLE", &table.name).into()),
         None => Ok(()),
     }

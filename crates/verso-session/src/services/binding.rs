@@ -250,7 +250,10 @@ impl Binding for Services {
                 let position = Some(position.saturating_add(u32::try_from(before).unwrap_or(u32::MAX)));
                 ExecError::from(SqlError { position, ..error }.within(text))
             }
-            None if error.message.starts_with("EXECUTE of ") || known.purpose == TextPurpose::Cursor => {
+            None if ["EXECUTE of ", "cannot open SELECT INTO"]
+                .iter()
+                .any(|head| error.message.starts_with(head)) =>
+            {
                 ExecError::from(error)
             }
             None => ExecError::from(error.with_context(&format!("SQL statement \"{text}\""))),

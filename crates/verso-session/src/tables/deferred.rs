@@ -143,7 +143,13 @@ impl Deferred {
     /// The tables with changes of which something waits for the commit.
     pub(crate) fn waiting(&self) -> Vec<Oid> {
         let keys = self.keys.iter().filter(|key| key.waits).map(NotedKey::table);
-        keys.chain(self.events.waiting()).collect()
+        let mut found = Vec::new();
+        for table in keys.chain(self.events.waiting()) {
+            if !found.contains(&table) {
+                found.push(table);
+            }
+        }
+        found
     }
 
     /// A savepoint of a handler.
