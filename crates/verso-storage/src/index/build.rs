@@ -69,7 +69,12 @@ pub(crate) fn validate(heap: &Heap, specs: &[IndexSpec]) -> Result<(), StorageEr
             return Err(StorageError::TooLarge { what, size, limit });
         }
     }
-    let (size, limit) = ((heap.indexes.list().len() + specs.len()) as u64, root::MAX_INDEXES as u64);
+    check_list(heap, specs.len())
+}
+
+/// Tests that a table's list has room for so many more; for sure where the gate is closed, as others build indexes, too.
+fn check_list(heap: &Heap, more: usize) -> Result<(), StorageError> {
+    let (size, limit) = ((heap.indexes.list().len() + more) as u64, root::MAX_INDEXES as u64);
     if size > limit {
         return Err(StorageError::TooLarge { what: "the list of a table's indexes".into(), size, limit });
     }
@@ -97,6 +102,7 @@ pub(crate) fn create(
     listed.job().at(heap.object, Some(first.object()));
     let crew = shared.workers.gather(listed.job(), txn.limits.workers);
     let mut gate = heap.indexes.close();
+    check_list(heap, indexes.len())?;
     for index in &indexes {
         let mut written = Written::default();
         load::begin(&shared, txn.id, index, &mut written)?;
