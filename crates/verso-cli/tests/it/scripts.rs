@@ -169,3 +169,15 @@ fn data_of_copy_stand_in_the_script_up_to_a_point() {
     assert!(run.err.contains("copy.sql:7: ERROR:  22P02"), "{run:?}");
     assert!(run.err.contains("copy.sql:11: ERROR:  42601"), "data of a failed COPY are passed over: {run:?}");
 }
+
+#[test]
+fn statistics_of_tables_tell_what_each_statement_has_changed() {
+    let world = World::new();
+    let input = "CREATE TABLE t (a int);\n\\stat tables on\nINSERT INTO t VALUES (1), (2);\nSELECT 1 AS a;\nUPDATE t SET a = 3 WHERE a = 1;\nSET PER_TABLE_STATS OFF;\nDELETE FROM t;\n";
+    let run = world.verso_with_input(&["shell", "a.verso"], input);
+    let head = "Table       Inserts    Updates    Deletes\n";
+    let blocks: Vec<&str> = run.out.split(head).skip(1).collect();
+    assert_eq!(blocks.len(), 2, "{run:?}");
+    assert!(blocks[0].starts_with("public.t          2          0          0\n"), "{run:?}");
+    assert!(blocks[1].starts_with("public.t          0          1          0\n"), "{run:?}");
+}

@@ -183,3 +183,19 @@ fn statements_that_take_long_have_a_bar() {
     typed.until("slept");
     typed.leave();
 }
+
+#[test]
+fn the_history_has_commands_with_their_arguments() {
+    let world = World::new();
+    let mut typed = Typed::start(&world, &[]);
+    typed.send("SELECT 40 + 1 AS n \\gset x_\n");
+    typed.until("a=> ");
+    typed.send("\\echo :x_n\n");
+    typed.until("41\r\n");
+    typed.send("\\s history.txt\n");
+    typed.until("Wrote history");
+    let history = std::fs::read_to_string(world.path().join("history.txt")).expect("written");
+    assert!(history.contains("SELECT 40 + 1 AS n \\gset x_\n"), "{history}");
+    assert!(history.contains("\\echo :x_n\n") && history.contains("\\s history.txt"), "{history}");
+    typed.leave();
+}
