@@ -14,7 +14,7 @@ use verso_catalog::{
     StoredColumn, StoredQuery, StoredRelation, TableDef, ViewDef,
 };
 use verso_env::recursion;
-use verso_exec::plan::{ExprKind, PlStatementKind, Plan, SetCall, Statement, TypedExpr};
+use verso_exec::plan::{ExprKind, OutputColumn, PlStatementKind, Plan, SetCall, Statement, TypedExpr};
 use verso_types::{RowType, SqlType, TimeStyle};
 
 use super::Binder;
@@ -497,18 +497,12 @@ pub fn function_body(
     time_zone: &TimeStyle,
 ) -> Result<StoredBody, SqlError> {
     let noting = Noting::default();
-    let mut used: BTreeMap<Oid, BTreeSet<u16>> = BTreeMap::new();
-    let mut bound = bind_noting(function, catalog, time_zone, &noting)?;
-    for step in &mut bound.body.body {
-        if let PlStatementKind::Sql { statement, .. } = &mut step.kind {
-            for (table, columns) in read_columns(statement) {
-                used.entry(table).or_default().extend(columns);
-            }
-        }
-    }
+    // Its plan is no measure of what it uses: a change reads all of its rows.
+    bind_noting(function, catalog, time_zone, &noting)?;
     // Places in `RETURN e` are those of the query that it stands for.
     let returned = verso_parser::returned_query(&function.body)?;
-    let mut query = noting.into_query(catalog, returned.as_deref().unwrap_or(&function.body), &used);
+    let mut query =
+        noting.into_query(catalog, returned.as_deref().unwrap_or(&function.body), &BTreeMap::new());
     if returned.is_some() {
         query.text = query.text.replacen("SELECT", "RETURN", 1).into();
     }
