@@ -25,7 +25,13 @@ pub fn view_text(catalog: &CatalogSnapshot, view: &ViewDef) -> String {
         let Some(now) = catalog.relation_by_oid(relation.relation) else { continue };
         let start = relation.place as usize;
         let (end, written) = path(&text, start);
-        changes.push((start..end, relation_text(now, relation, &text, end, &written)));
+        let shown = relation_text(now, relation, &text, end, &written);
+        let is_plain = shown == qualified(now.schema(), now.name());
+        match table_word(&text, start).filter(|_| !is_plain) {
+            // `TABLE t` has no other names for anything.
+            Some(word) => changes.push((word..end, format!("SELECT * FROM {shown}"))),
+            None => changes.push((start..end, shown)),
+        }
     }
     for (place, oid) in view.query.functions.iter().filter(|(place, _)| *place != NOWHERE) {
         let Some(function) = catalog.function_by_oid(*oid) else { continue };
@@ -160,6 +166,15 @@ pub fn identifier(text: &[char], start: usize) -> (usize, String) {
     (at, part)
 }
 
+/// Where the word TABLE stands before a name, if it does.
+fn table_word(text: &[char], name: usize) -> Option<usize> {
+    let blanks = text.get(..name)?.iter().rev().take_while(|c| c.is_whitespace()).count();
+    let end = name - blanks;
+    let word: String = text.get(end.checked_sub(5)?..end)?.iter().collect();
+    let begins = end == 5 || !(text[end - 6].is_alphanumeric() || matches!(text[end - 6], '_' | '$' | '"'));
+    (blanks > 0 && begins && word.eq_ignore_ascii_case("table")).then_some(end - 5)
+}
+
 /// Passes over blanks and comments.
 fn skip(text: &[char], mut at: usize) -> usize {
     let pair = |at: usize, a: char, b: char| text.get(at) == Some(&a) && text.get(at + 1) == Some(&b);
@@ -220,6 +235,19 @@ mod tests {
         assert_eq!(end("a . /* c */ \"B \"\"q\" x"), (19, "B \"q".to_owned()));
         assert_eq!(end("a.b(1)"), (3, "b".to_owned()));
         assert_eq!(end("ärger"), (5, "ärger".to_owned()));
+    }
+
+    #[test]
+    fn the_word_table_is_found_before_a_name() {
+        let word = |text: &str| table_word(&chars(text), text.chars().count());
+        assert_eq!(
+            (word("TABLE "), word("(table\n "), word("select 1 union Table ")),
+            (Some(0), Some(1), Some(15))
+        );
+        assert_eq!(
+            (word("from "), word("a_table "), word("table"), word(""), word("vegetable ")),
+            (None, None, None, None, None)
+        );
     }
 
     #[test]
