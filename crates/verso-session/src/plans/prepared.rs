@@ -10,8 +10,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use verso_catalog::{CatalogSnapshot, ColumnDef, IndexDef, NamesKey, TableDef, ViewDef, is_of_users};
+use verso_env::sync::Mutex;
 use verso_exec::memory::Reservation;
 use verso_exec::plan::{ExprKind, Plan, SetColumns, Statement as Bound, TypedExpr};
 use verso_types::{SqlType, TimeStyle};

@@ -67,8 +67,8 @@ fn readers_go_on_while_an_index_is_made_and_writers_wait() {
     reader.run("SET lock_timeout = '10ms'");
     assert_eq!(reader.value("SELECT name FROM t WHERE name = 'one'"), "one");
     assert_eq!(reader.fails("INSERT INTO t VALUES (2, 'two')").0, "55P03");
+    // It is a lock of rows against writers only, which several may have: they make indexes beside each other.
     reader.run("CREATE INDEX j ON t (id)");
-    // It is a lock of rows against writers only, which several may have.
     reader.run("BEGIN; LOCK TABLE t IN SHARE MODE; COMMIT");
     maker.run("COMMIT");
     // Whoever reads through the old index goes on with it.
