@@ -93,8 +93,9 @@ fn functions_that_call_each_other_come_back() {
         CREATE FUNCTION over_both(n int) RETURNS boolean BEGIN ATOMIC SELECT even(n) OR odd(n); END;
         CREATE TABLE t (a int, b boolean DEFAULT even(4));
         CREATE VIEW v AS SELECT over_both(a), count(*) FROM t GROUP BY a;
-        CREATE FUNCTION texts_1(int) RETURNS int LANGUAGE sql AS 'SELECT CASE WHEN $1 > 0 THEN texts_2($1 - 1) ELSE 0 END';
+        CREATE FUNCTION texts_1(int) RETURNS int LANGUAGE sql AS 'SELECT 1';
         CREATE FUNCTION texts_2(int) RETURNS int LANGUAGE sql AS 'SELECT texts_1($1)';
+        CREATE OR REPLACE FUNCTION texts_1(int) RETURNS int LANGUAGE sql AS 'SELECT CASE WHEN $1 > 0 THEN texts_2($1 - 1) ELSE 0 END';
         INSERT INTO t (a) VALUES (1)",
         &[
             "SELECT even(7), odd(7), over_both(3)",
