@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::Oid;
+use verso_catalog::{Oid, Relation, SystemRelation};
 use verso_exec::functions::records::{FIELD, UNEQUAL_COUNTS, UNLIKE_ROWS};
 use verso_exec::functions::{AggregateFunction, aggregate_candidates, is_named};
 use verso_exec::plan::{AggregateCall, ExprKind as K, Plan, SubqueryTest, TypedExpr};
@@ -182,8 +182,11 @@ impl Binder<'_> {
         }
         let item = parts.first().and_then(|name| cx.scope.table(&name.text));
         let of_relation = || {
-            let relation = self.catalog.relation_by_oid(Oid(item?.relation?))?;
-            relation.row_type().map(|known| known.ty)
+            let oid = Oid(item?.relation?);
+            let of_user = self.catalog.relation_by_oid(oid).and_then(Relation::row_type);
+            let of_system =
+                || SystemRelation::by_oid(oid).filter(|one| one.row_type.0 != 0).map(SystemRelation::rows);
+            of_user.or_else(of_system).map(|known| known.ty)
         };
         let known = item.and_then(|item| item.row.clone()).map(SqlType::Row).or_else(of_relation);
         let ty = known

@@ -194,8 +194,19 @@ impl Body<'_> {
         parsed: &Parsed,
         wanted: &PlReturn,
     ) -> Result<Option<PlStatementKind>, SqlError> {
+        let with_outputs = || {
+            let text = "calling procedures with output arguments is not supported in SQL functions";
+            SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
+        };
         if *wanted != PlReturn::Void {
-            return Ok(None);
+            return match &parsed.statement {
+                Statement::Call(call)
+                    if self.binder.procedure(call)?.0.args.iter().any(|arg| arg.mode.goes_out()) =>
+                {
+                    Err(with_outputs())
+                }
+                _ => Ok(None),
+            };
         }
         let text = function.body.get(parsed.at.start as usize..parsed.at.end as usize).unwrap_or_default();
         match &parsed.statement {
@@ -206,8 +217,7 @@ impl Body<'_> {
             Statement::Call(call) => {
                 let (called, args) = self.binder.procedure(call)?;
                 if called.args.iter().any(|arg| arg.mode.goes_out()) {
-                    let text = "calling procedures with output arguments is not supported in SQL functions";
-                    return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+                    return Err(with_outputs());
                 }
                 let out = Vec::new();
                 Ok(Some(PlStatementKind::Call { function: called, args, out, text: text.into() }))
