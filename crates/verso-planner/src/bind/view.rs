@@ -296,7 +296,7 @@ impl Binder<'_> {
         let then =
             |at: usize| noted.columns.iter().find(|then| today.get(at).is_some_and(|now| now.id == then.id));
         let mut names: Vec<Arc<str>> = plan.output().into_iter().map(|column| column.name).collect();
-        for at in 0..names.len() {
+        for at in 0..names.len().min(today.len()) {
             names[at] = match then(at) {
                 Some(then) => Arc::clone(&then.name),
                 // One that came later may be called as another one was then.
