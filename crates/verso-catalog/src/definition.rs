@@ -819,6 +819,10 @@ pub struct ForeignKey {
     /// Among those that reference a partition: the table that it is a part of and that the key names. Such a key has no row of
     /// its own.
     pub whole: Option<Oid>,
+    /// The triggers of its table are all disabled: rows that come are not checked.
+    pub unchecked: bool,
+    /// The triggers of the table referenced are all disabled: nothing goes along with its rows, and nothing keeps them.
+    pub unguarded: bool,
 }
 
 impl ConstraintDef {

@@ -556,7 +556,9 @@ pub struct NewSequence {
 pub enum TriggersOf {
     /// The one of that name.
     Named(Arc<str>),
-    /// All of them.
+    /// All that were created as triggers.
+    User,
+    /// Those, and the checks of foreign keys on both sides.
     All,
 }
 

@@ -10,6 +10,8 @@
 //!     itself, does not touch a table again that has changed: it fails with 55006.
 //! D3. A table that statements around the function use is neither changed nor dropped nor emptied: such a statement of the
 //!     schema is refused before it begins (55006, `ddl/in_use.rs`).
+//! D4. In a SECURITY DEFINER function it is the owner's: what it makes belongs to the owner, and what it may do is what the owner
+//!     may.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -85,21 +87,9 @@ impl Definitions for Frame<'_> {
             if !parsed.statement.defines() {
                 return Err(SqlError::unsupported("this statement in a function").into());
             }
-            // What the body goes on with would be seen along the path of the session.
-            if self.services.settings.holds("search_path") {
-                let text = "a statement of the schema in a function with SET search_path";
-                return Err(SqlError::unsupported(text).into());
-            }
             // What fails may have seen that others changed the catalog: either way it is looked at anew.
             self.services.defined.set(self.services.defined.get() + 1);
             let _defining = Defining::begin(self.services, used);
-            let asks = self.services.settings.asks_for_role() && self.services.acting.get().is_none();
-            if catalog.key().role != self.catalog.key().role && !asks {
-                return Err(SqlError::unsupported(
-                    "a statement of the schema with the rights of a function's owner",
-                )
-                .into());
-            }
             let mut nowhere = Nowhere;
             let client = Client::new(&mut nowhere);
             let mut results = Results::aside(&client, self.services.memory.lend());
@@ -107,7 +97,11 @@ impl Definitions for Frame<'_> {
             if lifted {
                 self.txn.borrow_mut().set_read_only(false);
             }
-            let around = Frame { transitions: given.transitions, ..*self };
+            let around = match self.services.acting.get() {
+                // The body runs with the rights of its function's owner (D4).
+                Some(_) => Frame { catalog, keeps: false, transitions: given.transitions, ..*self },
+                None => Frame { transitions: given.transitions, ..*self },
+            };
             let done = around.inside(|frame| match (&parsed.statement, given.query) {
                 (Statement::CreateTableAs(create), Some(query)) => {
                     Ok(Done::Tag(ddl::fill_table_as(frame, create, query, given.params)?))

@@ -15,6 +15,7 @@ use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::rights::Object;
+use crate::snapshot::CatalogSnapshot;
 use crate::system::row::{
     AuthIdRow, CastRow, ClassRow, CollationRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow,
     OperatorRow, PolicyRow, ProcRow, StatisticExtRow, SystemRow, TriggerRow, TypeRow,
@@ -66,6 +67,12 @@ pub enum CommentOn {
 }
 
 impl CommentOn {
+    /// The comment that there is.
+    pub fn text(self, snapshot: &CatalogSnapshot) -> Option<Arc<str>> {
+        let (class, object, column) = self.key();
+        snapshot.comment(class, object, column).cloned()
+    }
+
     /// System table, object, column.
     fn key(self) -> (Oid, Oid, i32) {
         match self {

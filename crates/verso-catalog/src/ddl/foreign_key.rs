@@ -264,6 +264,8 @@ pub(super) fn foreign_key(
         on_update: *on_update,
         delete_columns,
         whole: None,
+        unchecked: false,
+        unguarded: false,
     })
 }
 

@@ -13,7 +13,7 @@ use crate::request::TriggersOf;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::trigger_row;
 use crate::system::field::{Letter, Name};
-use crate::system::row::TriggerRow;
+use crate::system::row::{ConstraintRow, TriggerRow};
 use crate::trigger::{TriggerDef, TriggerEnabled};
 
 impl Catalog {
@@ -161,10 +161,19 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         let only = match which {
             TriggersOf::Named(name) => Some(trigger_of(table, name)?.oid),
-            TriggersOf::All => None,
+            TriggersOf::User | TriggersOf::All => None,
         };
         let is_it = |row: &TriggerRow| row.tgrelid == table.oid && only.is_none_or(|oid| row.oid == oid);
         self.update_rows(txn, table.oid, is_it, |row| row.tgenabled = Letter(enabled.letter()))?;
+        if *which == TriggersOf::All {
+            let off = enabled == TriggerEnabled::Disabled;
+            let letter = |known: Letter| Letter(known.0.to_ascii_lowercase()).capital(off);
+            let is_key = |row: &ConstraintRow| row.contype.0.eq_ignore_ascii_case(&'f');
+            let is_own = |row: &ConstraintRow| is_key(row) && row.conrelid == table.oid;
+            self.update_rows(txn, table.oid, is_own, |row| row.confupdtype = letter(row.confupdtype))?;
+            let is_others = |row: &ConstraintRow| is_key(row) && row.confrelid == table.oid;
+            self.update_rows(txn, table.oid, is_others, |row| row.confdeltype = letter(row.confdeltype))?;
+        }
         Ok(())
     }
 

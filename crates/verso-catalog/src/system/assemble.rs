@@ -648,7 +648,8 @@ fn column_ids(numbers: Option<&[i16]>) -> Result<Vec<u16>, CatalogError> {
 fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
     let flaw = |what: &str| corrupt(format!("constraint \"{}\" has {what}", row.conname.0));
     let action = |letter: Letter| {
-        ReferentialAction::from_letter(letter.0).ok_or_else(|| flaw("an unknown referential action"))
+        ReferentialAction::from_letter(letter.0.to_ascii_lowercase())
+            .ok_or_else(|| flaw("an unknown referential action"))
     };
     let part_of = match (row.contype.0.to_ascii_lowercase(), &row.conbin) {
         ('f', Some(whole)) => Some(Oid(whole.parse().map_err(|_| flaw("no number of a constraint"))?)),
@@ -688,6 +689,8 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
             on_update: action(row.confupdtype)?,
             delete_columns: column_ids(row.confdelsetcols.as_deref())?,
             whole: None,
+            unchecked: row.confupdtype.0.is_ascii_uppercase(),
+            unguarded: row.confdeltype.0.is_ascii_uppercase(),
         }),
         _ => return Err(flaw("an unknown kind")),
     };
@@ -877,8 +880,8 @@ pub(crate) fn constraint_row(constraint: &ConstraintDef, schema: Oid) -> Constra
                 (false, true) => 'f',
                 (false, false) => 's',
             });
-            row.confdeltype = Letter(key.on_delete.letter());
-            row.confupdtype = Letter(key.on_update.letter());
+            row.confdeltype = Letter(key.on_delete.letter()).capital(key.unguarded);
+            row.confupdtype = Letter(key.on_update.letter()).capital(key.unchecked);
             row.confdelsetcols = (!key.delete_columns.is_empty()).then(|| numbers(&key.delete_columns));
             row.conbin = constraint.part_of.map(|whole| whole.to_string().into());
         }

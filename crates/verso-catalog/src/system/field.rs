@@ -26,6 +26,13 @@ pub(crate) struct Name(pub Arc<str>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Letter(pub char);
 
+impl Letter {
+    /// The same, as a capital where that is so.
+    pub fn capital(self, capital: bool) -> Letter {
+        if capital { Letter(self.0.to_ascii_uppercase()) } else { self }
+    }
+}
+
 /// Bytes: PostgreSQL's type `bytea`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bytes(pub Arc<[u8]>);

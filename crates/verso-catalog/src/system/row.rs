@@ -539,8 +539,10 @@ system_row! {
         conrelid: Oid,
         conindid: Oid,
         confrelid: Oid,
-        /// `a` no action, `r` restrict, `c` cascade, `n` set null, `d` set default; blank if it is no foreign key.
+        /// `a` no action, `r` restrict, `c` cascade, `n` set null, `d` set default; blank if it is no foreign key. In capitals
+        /// where rows that come are not checked.
         confupdtype: Letter,
+        /// The same; in capitals where nothing follows from rows that go.
         confdeltype: Letter,
         /// `f` full, `s` simple, `p` simple with PERIOD; of a CHECK or NOT NULL `n` for NO INHERIT.
         confmatchtype: Letter,

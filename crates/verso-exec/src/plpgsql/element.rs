@@ -65,7 +65,10 @@ impl ElementChange {
             false => set_in_place(cx, array, value, subscripts)?,
         };
         let value = match outcome {
-            Outcome::Changed { more, fewer } => return frame.held.change(cx, self.slot, more, fewer),
+            Outcome::Changed { more, fewer } => {
+                frame.begin_row(self.slot);
+                return frame.held.change(cx, self.slot, more, fewer);
+            }
             Outcome::Not(value) => value,
         };
         let mut args = vec![frame.slots[self.slot].clone(), value];

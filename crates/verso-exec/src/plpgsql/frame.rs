@@ -16,7 +16,7 @@ use crate::context::HeldSettings;
 use crate::error::{ExecError, Raised, Result};
 use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, cast_row};
 use crate::expr::RowExpr;
-use crate::plan::{PlFunction, PlPlace, PlReturn, PlTargets, PlVariable};
+use crate::plan::{PlFunction, PlPlace, PlReturn, PlTargets, PlTrigger, PlVariable};
 use crate::spill::Spool;
 
 /// A call under way.
@@ -128,7 +128,18 @@ impl Frame {
         self.held.set(cx, slot, &value)?;
         self.forget_growing(slot);
         self.slots[slot] = value;
+        self.begin_row(slot);
         Ok(())
+    }
+
+    /// Where a variable is a column of NEW or OLD: that is a row from now on, if the event has none.
+    pub(super) fn begin_row(&mut self, slot: usize) {
+        let Some(PlTrigger { new, old, columns, .. }) = self.function.trigger.as_deref() else { return };
+        for first in [*new, *old] {
+            if (first..first + columns).contains(&slot) {
+                self.slots[first + columns] = Value::Bool(true);
+            }
+        }
     }
 
     /// What grows becomes the values of its variables.
@@ -174,7 +185,41 @@ impl Frame {
     fn check_row_of_table(&mut self, types: &[SqlType], wanted: &[SqlType], first: usize) -> Result<()> {
         let other =
             |(given, wanted): (&SqlType, &SqlType)| *given != SqlType::Unknown && !given.same_base(wanted);
-        let detail = match types.iter().zip(wanted).position(other) {
+        match types.iter().zip(wanted).position(other) {
+            Some(n) => Err(self.other_structure(types, wanted, (first, Some(n)))),
+            None if types.len() == wanted.len() => Ok(()),
+            None => Err(self.other_structure(types, wanted, (first, None))),
+        }
+    }
+
+    /// Refuses a row that NEW or OLD is to be, which the trigger could not return: of columns of other types than the table's.
+    fn check_row_assigned(
+        &mut self,
+        row: &[Value],
+        types: &[SqlType],
+        wanted: &[SqlType],
+        first: usize,
+    ) -> Result<()> {
+        let is_text = |ty: &SqlType| matches!(ty.plain(), SqlType::Text | SqlType::Varchar(_));
+        let other = row.iter().zip(types).zip(wanted).position(|((value, given), wanted)| match given {
+            SqlType::Unknown => !value.is_null() && !is_text(wanted),
+            given => !given.same_base(wanted),
+        });
+        match other {
+            Some(n) => Err(self.other_structure(types, wanted, (first, Some(n)))),
+            None => Ok(()),
+        }
+    }
+
+    /// Of a row that a trigger returns: what is wrong with its columns, or with the one at a place.
+    #[cold]
+    fn other_structure(
+        &mut self,
+        types: &[SqlType],
+        wanted: &[SqlType],
+        (first, place): (usize, Option<usize>),
+    ) -> ExecError {
+        let detail = match place {
             Some(n) => format!(
                 "Returned type {} does not match expected type {} in column \"{}\" (position {}).",
                 types[n].pg_name(),
@@ -182,7 +227,6 @@ impl Frame {
                 self.variables[first + n].name,
                 n + 1
             ),
-            None if types.len() == wanted.len() => return Ok(()),
             None => format!(
                 "Number of returned columns ({}) does not match expected column count ({}).",
                 types.len(),
@@ -193,7 +237,7 @@ impl Frame {
         let context = format!("PL/pgSQL function {} during function exit", self.function.signature);
         let message = "returned row structure does not match the structure of the triggering table".into();
         let raised = Raised { sqlstate: "42804".into(), message, detail: Some(detail), hint: None };
-        Err(ExecError::Raised(Box::new(raised)).in_function(context))
+        ExecError::Raised(Box::new(raised)).in_function(context)
     }
 
     /// A row that a trigger returns, as one of its table.
@@ -430,6 +474,7 @@ impl Frame {
                     return self.assign(cx, first + types.len(), Value::Bool(false));
                 };
                 let row = row.to_vec();
+                self.check_row_assigned(&row, &assignment.types, types, *first)?;
                 return self.take_row(cx, &assignment.target, row, &assignment.types, &assignment.shape);
             }
         };

@@ -143,7 +143,7 @@ pub enum TableElement {
     Constraint(ConstraintDefinition),
     /// `LIKE t`.
     Like {
-        /// The table to copy.
+        /// The table to copy, or view, or composite type.
         table: QualifiedName,
         /// INCLUDING DEFAULTS.
         defaults: bool,
@@ -155,6 +155,8 @@ pub enum TableElement {
         identity: bool,
         /// INCLUDING GENERATED.
         generated: bool,
+        /// INCLUDING COMMENTS.
+        comments: bool,
         /// INCLUDING STATISTICS.
         statistics: bool,
     },

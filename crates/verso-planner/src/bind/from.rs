@@ -324,7 +324,13 @@ impl Binder<'_> {
         };
         let is_call = matches!(item.source, FromSource::Function(..) | FromSource::Rows(..));
         let rows = if is_call { self.needs_of_rows(&plan) } else { Noted::new() };
-        named = named.or_else(|| self.names_of_rows(&plan).filter(|_| is_call));
+        let plan = if is_call {
+            let (rows, then) = self.rows_then(plan);
+            named = named.or(then);
+            rows
+        } else {
+            plan
+        };
         let mut input = self.named_item(item, plan, own, named, marks, single)?;
         note(&mut input.scope, need);
         input.scope.noted.extend(rows);

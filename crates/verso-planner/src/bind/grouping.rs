@@ -307,10 +307,14 @@ impl Binder<'_> {
             return false;
         };
         let Some(primary) = table.indexes.iter().find(|index| index.primary) else { return false };
-        primary.parts.iter().all(|part| {
+        let depends = primary.parts.iter().all(|part| {
             let place = table.column_with_id(part.column).map(|at| item.columns.start + at);
             let is_key = |key: &TypedExpr| matches!(key.kind, K::Column(key) if Some(key) == place);
             keys.iter().any(is_key)
-        })
+        });
+        if let Some(noting) = self.noting.filter(|_| depends) {
+            noting.key(primary.oid);
+        }
+        depends
     }
 }

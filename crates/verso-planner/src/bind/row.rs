@@ -253,7 +253,12 @@ impl Binder<'_> {
                 (Arc::clone(name), TypedExpr::new(K::Call { function: &FIELD, args }, ty.clone()))
             }
         };
-        Ok(columns.fields.iter().zip(0..).map(field).collect())
+        let mut fields: Vec<_> = columns.fields.iter().zip(0..).map(field).collect();
+        if let Some(then) = self.fields_then(columns) {
+            // What has come to the type since, a text that is kept does not mean.
+            fields = then.into_iter().map(|(at, name)| (name, fields[at].1.clone())).collect();
+        }
+        Ok(fields)
     }
 
     /// `(row).field`.

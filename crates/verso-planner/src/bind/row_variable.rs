@@ -70,7 +70,11 @@ impl Binder<'_> {
             let whole = TypedExpr::new(K::Parameter(variable.slot), variable.ty.clone());
             (Arc::clone(name), nth(whole, row, n))
         };
-        Some(row.fields.iter().enumerate().map(value).collect())
+        let mut fields: Fields = row.fields.iter().enumerate().map(value).collect();
+        if let Some(then) = self.fields_then(row) {
+            fields = then.into_iter().map(|(at, name)| (name, fields[at].1.clone())).collect();
+        }
+        Some(fields)
     }
 
     fn field_of(

@@ -40,6 +40,8 @@ pub(super) struct Noting {
     fields: RefCell<BTreeSet<(Oid, Arc<str>)>>,
     /// The same of the rows of functions in FROM.
     rows: RefCell<Vec<(Rc<Columns>, Arc<RowType>)>>,
+    /// Primary keys, as indexes, by which columns are determined that are not grouped by.
+    keys: RefCell<BTreeSet<Oid>>,
     /// What is written otherwise in the text that is kept: literals, and types, collations and operators by number.
     written: Notes,
 }
@@ -81,6 +83,11 @@ impl Noting {
         self.rows.borrow_mut().push((Rc::clone(need), Arc::clone(row)));
     }
 
+    /// A column is determined by a primary key.
+    pub(super) fn key(&self, index: Oid) {
+        self.keys.borrow_mut().insert(index);
+    }
+
     /// A field of a row is used.
     fn field(&self, row: &RowType, at: usize) {
         if let (Some(of), Some((name, _))) = (&row.of, row.fields.get(at)) {
@@ -103,7 +110,23 @@ impl Noting {
             need.used().into_iter().for_each(|at| self.field(row, usize::from(at)));
         }
         let mut relations: Vec<StoredRelation> = Vec::new();
-        for (ty, name) in self.fields.borrow().iter() {
+        // Of rows of functions all columns are known, so that those are told apart which come later.
+        for (_, row) in self.rows.borrow().iter() {
+            let Some(ty) = row.of.as_ref().map(|of| Oid(of.oid)) else { continue };
+            let columns = shown_columns(catalog, ty);
+            if columns.is_empty() || relations.iter().any(|known| known.relation == ty) {
+                continue;
+            }
+            let fields = self.fields.borrow();
+            let column = |column: &ColumnDef| {
+                let used = fields.contains(&(ty, Arc::clone(&column.name)));
+                StoredColumn { id: column.id, name: Arc::clone(&column.name), used }
+            };
+            let columns = columns.iter().map(column).collect();
+            relations.push(StoredRelation { place: NOWHERE, relation: ty, columns });
+        }
+        let whole: Vec<Oid> = relations.iter().map(|known| known.relation).collect();
+        for (ty, name) in self.fields.borrow().iter().filter(|(ty, _)| !whole.contains(ty)) {
             // Of a composite type there are none: it is not altered where functions have it.
             let columns = shown_columns(catalog, *ty);
             let Some(column) = columns.iter().find(|column| column.name == *name) else { continue };
@@ -226,20 +249,54 @@ impl Binder<'_> {
         }
     }
 
-    /// The names that a stored text knows the columns of a function's rows by; none where they are those of today.
-    pub(super) fn names_of_rows(&self, plan: &Plan) -> Option<Vec<Arc<str>>> {
-        let Plan::FunctionScan { call: SetCall::User { function, .. }, columns } = plan else { return None };
-        let (FunctionReturn::Scalar(SqlType::Row(row)) | FunctionReturn::Set(SqlType::Row(row))) =
-            &function.returns
-        else {
-            return None;
-        };
+    /// Places and names of the fields that `(row).*` means in a stored text; none where they are those of today.
+    pub(super) fn fields_then(&self, row: &RowType) -> Option<Vec<(usize, Arc<str>)>> {
         let noted = self.fields_noted(row)?;
+        let today = shown_columns(self.catalog, noted.relation);
+        let place = |then: &StoredColumn| {
+            let at = today.iter().position(|now| now.id == then.id).filter(|at| *at < row.fields.len())?;
+            Some((at, Arc::clone(&then.name)))
+        };
+        Some(noted.columns.iter().filter_map(place).collect())
+    }
+
+    /// The rows of a function with the columns that a stored text knows, and their names where those are not the ones of today.
+    pub(super) fn rows_then(&self, plan: Plan) -> (Plan, Option<Vec<Arc<str>>>) {
+        let names = self.names_of_rows(&plan);
+        let Some(noted) = row_returned(&plan).and_then(|row| self.fields_noted(row)) else {
+            return (plan, names);
+        };
+        let today = shown_columns(self.catalog, noted.relation);
+        if noted.columns.iter().map(|then| then.id).eq(today.iter().map(|now| now.id)) {
+            return (plan, names);
+        }
+        let output = plan.output();
+        let (mut exprs, mut names) = (Vec::new(), Vec::new());
+        for then in &noted.columns {
+            let at = today.iter().position(|now| now.id == then.id).filter(|at| *at < output.len());
+            // One that has gone was not used.
+            exprs.push(at.map_or_else(
+                || TypedExpr::null(SqlType::Text),
+                |at| TypedExpr::column(at, output[at].seen()),
+            ));
+            names.push(Arc::clone(&then.name));
+        }
+        // Behind them stands the number of WITH ORDINALITY.
+        for (at, column) in output.iter().enumerate().skip(today.len()) {
+            exprs.push(TypedExpr::column(at, column.seen()));
+            names.push(Arc::clone(&column.name));
+        }
+        (Plan::Project { input: Box::new(plan), exprs, names: names.clone() }, Some(names))
+    }
+
+    /// The names that a stored text knows the columns of a function's rows by; none where they are those of today.
+    fn names_of_rows(&self, plan: &Plan) -> Option<Vec<Arc<str>>> {
+        let noted = self.fields_noted(row_returned(plan)?)?;
         let today = shown_columns(self.catalog, noted.relation);
         let then =
             |at: usize| noted.columns.iter().find(|then| today.get(at).is_some_and(|now| now.id == then.id));
-        let mut names: Vec<Arc<str>> = columns.iter().map(|column| Arc::clone(&column.name)).collect();
-        for at in 0..names.len() {
+        let mut names: Vec<Arc<str>> = plan.output().into_iter().map(|column| column.name).collect();
+        for at in 0..names.len().min(today.len()) {
             names[at] = match then(at) {
                 Some(then) => Arc::clone(&then.name),
                 // One that came later may be called as another one was then.
@@ -379,6 +436,31 @@ impl Binder<'_> {
         Ok(query)
     }
 
+    /// The primary keys, as indexes, without which a view's query would be none: it has columns that they determine.
+    ///
+    /// # Errors
+    /// Those of binding the query.
+    pub fn keys_of(&self, view: &ViewDef) -> Result<BTreeSet<Oid>, SqlError> {
+        let noting = Noting::default();
+        let query = parsed(&view.query.text)?;
+        Binder { noting: Some(&noting), acting: None, ..self.within(view)? }.query(&query)?;
+        Ok(noting.keys.into_inner())
+    }
+
+    /// The fields of rows that a view's query uses, by the types of the rows.
+    ///
+    /// # Errors
+    /// Those of binding the query.
+    pub fn fields_used_by(&self, view: &ViewDef) -> Result<BTreeSet<(Oid, Arc<str>)>, SqlError> {
+        let noting = Noting::default();
+        let query = parsed(&view.query.text)?;
+        Binder { noting: Some(&noting), acting: None, ..self.within(view)? }.query(&query)?;
+        for (need, row) in noting.rows.borrow().iter() {
+            need.used().into_iter().for_each(|at| noting.field(row, usize::from(at)));
+        }
+        Ok(noting.fields.into_inner())
+    }
+
     /// The relation that was noted of the name at a place of a view's text.
     pub(crate) fn stored_relation(&self, place: u32) -> Option<&StoredRelation> {
         self.stored?.relation_at(place)
@@ -406,6 +488,23 @@ impl Binder<'_> {
             acting: self.acting_within(view),
             ..self.clone()
         })
+    }
+}
+
+/// The type of the rows that a function gives whose rows a plan has, be they numbered.
+fn row_returned(plan: &Plan) -> Option<&Arc<RowType>> {
+    let call = match plan {
+        Plan::FunctionScan { call, .. } => call,
+        Plan::ProjectSet { calls, .. } => match calls.as_slice() {
+            [one] => &one.call,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let SetCall::User { function, .. } = call else { return None };
+    match &function.returns {
+        FunctionReturn::Scalar(SqlType::Row(row)) | FunctionReturn::Set(SqlType::Row(row)) => Some(row),
+        _ => None,
     }
 }
 
@@ -472,7 +571,8 @@ fn needed(
     }
     for relation in noting.used_as_fields(catalog) {
         needs.extend((own != Some(relation.relation)).then_some(Need::Relation(relation.relation)));
-        needs.extend(relation.columns.iter().map(|column| Need::Column(relation.relation, column.id)));
+        let used = relation.columns.iter().filter(|column| column.used);
+        needs.extend(used.map(|column| Need::Column(relation.relation, column.id)));
     }
     let relations = noting.relations.into_inner().into_iter().map(|relation| relation.relation);
     for relation in relations.chain(own) {

@@ -22,6 +22,9 @@ pub(super) struct Lowering<'b> {
     pub(super) text: Vec<char>,
     /// Names of the queries of WITH that are in scope.
     pub(super) ctes: Vec<String>,
+    /// Names by which USING and NATURAL put columns together in the joins around: tables below have them, whatever their
+    /// columns are called today.
+    pub(super) merged: Vec<String>,
 }
 
 /// The base of a type, as far as casts that nobody sees are concerned.
@@ -31,7 +34,7 @@ fn same(a: &SqlType, b: &SqlType) -> bool {
 
 impl<'b> Lowering<'b> {
     pub(super) fn new(binder: &'b Binder<'b>, trace: &'b Trace, text: &str) -> Lowering<'b> {
-        Lowering { binder, trace, text: text.chars().collect(), ctes: Vec::new() }
+        Lowering { binder, trace, text: text.chars().collect(), ctes: Vec::new(), merged: Vec::new() }
     }
 
     /// The type of an expression as it was bound; `Unknown` for a literal without one.

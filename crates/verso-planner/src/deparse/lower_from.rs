@@ -75,6 +75,20 @@ impl Lowering<'_> {
             // Not PostgreSQL's: it is shown as it was written.
             return None;
         }
+        // What has an alias hides the names of what is in it.
+        let merged = match &item.source {
+            FromSource::Join(_) if item.alias.is_none() => Vec::new(),
+            _ => std::mem::take(&mut self.merged),
+        };
+        let lowered = self.item_within(item, &merged);
+        if !matches!(&item.source, FromSource::Join(_) if item.alias.is_none()) {
+            self.merged = merged;
+        }
+        lowered
+    }
+
+    /// The same where the joins around put columns of these names together.
+    fn item_within(&mut self, item: &FromItem, merged: &[String]) -> Option<Item> {
         let place = place_of(item);
         let mut columns: Vec<String> = match &item.source {
             FromSource::Join(_) if item.alias.is_none() => Vec::new(),
@@ -96,6 +110,7 @@ impl Lowering<'_> {
                     for (n, column) in columns.iter_mut().enumerate() {
                         // what no alias names has the name of today
                         if n >= item.columns.len()
+                            && !merged.contains(column)
                             && let Some(now) = real.get(n)
                         {
                             column.clone_from(now);
@@ -243,38 +258,53 @@ impl Lowering<'_> {
     }
 
     fn join(&mut self, join: &syntax::Join) -> Option<Join> {
-        let left = self.item(&join.left)?;
-        let right = self.item(&join.right)?;
+        let using: Vec<String> = match &join.condition {
+            JoinCondition::Using(names, _) => names.iter().map(|name| name.text.clone()).collect(),
+            JoinCondition::Natural => {
+                let theirs = self.names_then(&join.right)?;
+                let ours = self.names_then(&join.left)?;
+                ours.into_iter().filter(|name| theirs.contains(name)).collect()
+            }
+            JoinCondition::None | JoinCondition::On(_) => Vec::new(),
+        };
+        let known = self.merged.len();
+        self.merged.extend(using.iter().cloned());
+        let sides = (self.item(&join.left), self.item(&join.right));
+        self.merged.truncate(known);
+        let (left, right) = (sides.0?, sides.1?);
         let mut using_alias = None;
-        let mut using = Vec::new();
         let mut on = None;
         match &join.condition {
-            JoinCondition::None => {}
+            JoinCondition::None | JoinCondition::Natural => {}
             JoinCondition::On(condition) => on = self.condition(Some(condition))?,
-            JoinCondition::Using(names, alias) => {
-                using = names.iter().map(|name| name.text.clone()).collect();
+            JoinCondition::Using(_, alias) => {
                 using_alias = alias.as_ref().map(|alias| alias.text.clone());
-            }
-            JoinCondition::Natural => {
-                let ours = visible(&left);
-                let theirs = visible(&right);
-                using = ours.into_iter().filter(|name| theirs.contains(name)).collect();
             }
         }
         Some(Join { left, right, kind: join.kind, on, using, using_alias })
     }
-}
 
-/// The names of the columns that come out of an item.
-fn visible(item: &Item) -> Vec<String> {
-    match &item.kind {
-        ItemKind::Join(join) if item.alias.is_none() => {
-            let mut names = visible(&join.left);
-            let more = visible(&join.right);
-            names.extend(more.into_iter().filter(|name| !join.using.contains(name)));
-            names
+    /// The names of the columns that come out of an item, as they were when its text was made.
+    fn names_then(&self, item: &FromItem) -> Option<Vec<String>> {
+        verso_env::stack::check().ok()?;
+        match &item.source {
+            FromSource::Join(join) if item.alias.is_none() => {
+                let mut names = self.names_then(&join.left)?;
+                let more = self.names_then(&join.right)?;
+                let is_merged = |name: &String| match &join.condition {
+                    JoinCondition::Using(merged, _) => merged.iter().any(|merged| merged.text == *name),
+                    JoinCondition::Natural => names.contains(name),
+                    JoinCondition::None | JoinCondition::On(_) => false,
+                };
+                let more: Vec<String> = more.into_iter().filter(|name| !is_merged(name)).collect();
+                names.extend(more);
+                Some(names)
+            }
+            _ => {
+                let known = self.trace.columns_of(place_of(item))?;
+                Some(known.into_iter().map(|(name, _)| name.to_string()).collect())
+            }
         }
-        _ => item.columns.clone(),
     }
 }
 

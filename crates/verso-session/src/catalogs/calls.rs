@@ -269,8 +269,16 @@ impl Call<'_> {
                 }
                 None => Value::Null,
             },
-            "pg_is_other_temp_schema" | "row_security_active" | "pg_jit_available" | "pg_numa_available" => {
-                Value::Bool(false)
+            "pg_is_other_temp_schema" | "pg_jit_available" | "pg_numa_available" => Value::Bool(false),
+            "row_security_active" => {
+                let table = match args.0.first() {
+                    Some(Value::Text(name)) => {
+                        let number = references::parse_reference(SystemType::Regclass, name)?;
+                        Oid(u32::try_from(number).unwrap_or_default())
+                    }
+                    _ => args.oid(0),
+                };
+                Value::Bool(catalog.is_secured_for(table, self.views.services.current_role()))
             }
             "pg_relation_is_publishable" => {
                 Value::Bool(catalog.table_by_oid(args.oid(0)).is_some_and(|table| !table.is_system()))

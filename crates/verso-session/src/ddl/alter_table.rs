@@ -33,7 +33,7 @@ use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
 use verso_parser::syntax::{
     self, AlterAction, AlterTable, ColumnDefinition, ConstraintChange, ConstraintClause,
-    ConstraintDefinition, DropKind, Expr, Name, PartitionOf, QualifiedName, SequenceOptions,
+    ConstraintDefinition, DropKind, Expr, Name, PartitionOf, QualifiedName, SequenceOptions, WhichTriggers,
 };
 use verso_planner::bind::{Binder, columns_in_scope};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -117,6 +117,17 @@ fn is_key(action: &AlterAction) -> bool {
 fn is_of_trigger(table: &TableDef, constraint: &Name) -> bool {
     table.constraint(&constraint.text).is_none()
         && table.trigger(&constraint.text).is_some_and(|trigger| trigger.constraint)
+}
+
+/// Only superusers say whether foreign keys hold.
+fn refuse_keys(table: &TableDef) -> Result<(), SqlError> {
+    let is_key = |constraint: &&Arc<ConstraintDef>| matches!(constraint.kind, ConstraintKind::Foreign(_));
+    let referencing = table.constraints.iter().find(is_key).map(|key| ('c', key));
+    let Some((side, key)) = table.referenced_by.first().map(|key| ('a', key)).or(referencing) else {
+        return Ok(());
+    };
+    let text = format!("permission denied: \"RI_ConstraintTrigger_{side}_{}\" is a system trigger", key.oid);
+    Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text))
 }
 
 /// Such a constraint goes with its trigger only.
@@ -442,7 +453,11 @@ impl Schema<'_> {
                     self.skip_missing("constraint", constraint, &table);
                     return Ok(());
                 }
-                TableChange::DropConstraint { name: text(constraint), cascade: *cascade }
+                let change = TableChange::DropConstraint { name: text(constraint), cascade: *cascade };
+                if self.release_key(&binder, &table, constraint, *cascade)? {
+                    return self.frame.inside(|frame| Schema { frame }.alter(name, &change));
+                }
+                change
             }
             AlterAction::Rename(to) => {
                 TableChange::Rename { to: text(to), texts: self.texts_of_renamed(&table, to) }
@@ -457,6 +472,9 @@ impl Schema<'_> {
                 TableChange::RenameConstraint { name: text(constraint), to: text(to) }
             }
             AlterAction::Triggers { which, state } => {
+                if matches!(which, WhichTriggers::All) && self.limited().is_some() {
+                    refuse_keys(&table)?;
+                }
                 let (which, enabled) = super::trigger::enabled(which, *state);
                 TableChange::Triggers { which, enabled }
             }

@@ -189,7 +189,7 @@ impl Schema<'_> {
     }
 
     /// The composite type of that name, unless it is that of a relation.
-    fn composite_called(&self, name: &QualifiedName) -> Option<Arc<TypeDef>> {
+    pub(super) fn composite_called(&self, name: &QualifiedName) -> Option<Arc<TypeDef>> {
         if self.frame.catalog.relation(name.schema_text(), &name.name.text).is_some() {
             return None;
         }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{NewComposite, Object, Oid, TableDef, TypeDef, TypeUses};
+use verso_catalog::{CatalogError, NewComposite, Object, Oid, TableDef, TypeDef, TypeUses};
 use verso_types::SqlType;
 
 use super::{Schema, text};
 use crate::failure::Failure;
 use verso_parser::syntax::{FieldChange, Name, QualifiedName};
-use verso_planner::bind::is_polymorphic;
+use verso_planner::bind::{Binder, is_polymorphic};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Schema<'_> {
@@ -63,6 +63,11 @@ impl Schema<'_> {
                 self.refuse_field_in_use(&holders, ty.oid, &field.text, &what)?;
             }
         }
+        for change in changes {
+            if let FieldChange::Drop { name: field, .. } = change {
+                self.refuse_field_of_views(&ty, &field.text)?;
+            }
+        }
         let catalog = &self.frame.services.instance.catalog;
         catalog.alter_composite(&mut self.frame.txn.borrow_mut(), &ty, &fields, in_columns)?;
         // Fields have the numbers of their places, and comments those of their fields.
@@ -95,6 +100,26 @@ impl Schema<'_> {
         let catalog = &self.frame.services.instance.catalog;
         catalog.alter_composite(&mut self.frame.txn.borrow_mut(), ty, fields, true)?;
         self.reshape_all(&holders)
+    }
+
+    /// Refuses to take away a field that a view uses.
+    fn refuse_field_of_views(&self, ty: &TypeDef, field: &str) -> Result<(), Failure> {
+        let catalog = self.frame.catalog;
+        let binder = Binder::new(catalog, &self.frame.services.settings.time_zone, &[]);
+        let what = format!("column {field} of composite type {}", ty.name);
+        let mut lines = Vec::new();
+        for view in catalog.all_views() {
+            let uses = binder.fields_used_by(&view)?;
+            if uses.iter().any(|(of, name)| *of == ty.oid && **name == *field) {
+                let is_table = catalog.table_by_oid(view.oid).is_some();
+                let kind = if is_table { "materialized view" } else { "view" };
+                lines.push(format!("{kind} {} depends on {what}", view.name));
+            }
+        }
+        match lines.is_empty() {
+            true => Ok(()),
+            false => Err(CatalogError::Needed { what, detail: lines.join("\n") }.into()),
+        }
     }
 
     /// The tables with rows of their own that have columns of a composite type.

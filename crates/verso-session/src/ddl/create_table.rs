@@ -47,6 +47,7 @@ impl Schema<'_> {
         }
         let mut constraints: Vec<&ConstraintDefinition> = Vec::new();
         let mut copied: Vec<(Option<Oid>, String)> = Vec::new();
+        let mut commented = Vec::new();
         for element in &create.elements {
             match element {
                 TableElement::Column(column) => {
@@ -72,9 +73,9 @@ impl Schema<'_> {
                     identity,
                     generated,
                     statistics,
+                    comments,
                 } => {
-                    let table = binder.table(table)?;
-                    binder.require(&table, Rights::SELECT, &[])?;
+                    let table = self.like_what(binder, table)?;
                     // What is reserved is noted under the primary key, which comes with the indexes.
                     let keyed = *indexes && create.temporary.is_none() && create.partition_by.is_none();
                     copy_columns(&table, &mut new, *defaults, *identity, *generated, keyed);
@@ -86,6 +87,9 @@ impl Schema<'_> {
                     if *statistics {
                         let target = (&*place, create.name.name.text.as_str());
                         copied.extend(statistics_like(&table, target).map(|text| (None, text)));
+                    }
+                    if *comments {
+                        commented.push((table, (*constraints, *indexes, *statistics)));
                     }
                 }
             }
@@ -124,6 +128,12 @@ impl Schema<'_> {
         }
         for (part_of, index) in &copied {
             self.run_like(index, *part_of)?;
+        }
+        if let Some(oid) = made.filter(|_| !commented.is_empty()) {
+            self.frame.inside_now(|frame| {
+                let schema = Schema { frame };
+                commented.iter().try_for_each(|(table, what)| schema.copy_comments(table, oid, *what))
+            })?;
         }
         let name = Name { text: place.to_string(), at: create.name.at() };
         let name = QualifiedName { schema: Some(name), name: create.name.name.clone() };

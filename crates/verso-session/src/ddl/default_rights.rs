@@ -1,6 +1,6 @@
 //! ALTER DEFAULT PRIVILEGES: rights on what roles will make.
 
-use verso_catalog::{Acl, CatalogError, ObjectKind, Oid, Rights, RightsOf};
+use verso_catalog::{Acl, CatalogError, Object, ObjectKind, Oid, Rights, RightsOf};
 
 use super::Schema;
 use super::grant::dependent;
@@ -74,6 +74,17 @@ impl Schema<'_> {
             }
         }
         Ok(tag("ALTER DEFAULT PRIVILEGES"))
+    }
+
+    /// Gives a new schema the rights that were said for what its owner makes.
+    pub(super) fn default_rights_of_schema(&self, schema: Oid, owner: &str) -> Result<(), Failure> {
+        if self.frame.catalog.default_acls().is_empty() {
+            return Ok(());
+        }
+        let owner = self.role_called(owner)?;
+        let Some(acl) = self.frame.catalog.acl_for_new(owner, None, RightsOf::Schema) else { return Ok(()) };
+        let store = &self.frame.services.instance.catalog;
+        Ok(store.write_new_acl(&mut self.frame.txn.borrow_mut(), Object::Schema(schema), &acl)?)
     }
 
     fn change_default(

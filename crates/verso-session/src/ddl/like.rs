@@ -3,13 +3,20 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ConstraintKind, IndexDef, NewColumn, NewConstraint, NewConstraintKind, NewTable, Oid, StatisticsKind,
-    TableDef, TableOptions,
+    ColumnDef, CommentOn, ConstraintDef, ConstraintKind, IndexDef, NewColumn, NewConstraint,
+    NewConstraintKind, NewTable, Object, Oid, Relation, Rights, StatisticsDef, StatisticsKind, TableDef,
+    TableOptions,
 };
-
 use verso_exec::functions::quote_ident;
+use verso_parser::syntax::QualifiedName;
+use verso_planner::bind::Binder;
+use verso_planner::errors::{SqlError, sqlstate};
+use verso_storage::ObjectId;
+use verso_types::SqlType;
 
+use super::Schema;
 use super::exclusion::exclusion_statement;
+use crate::failure::Failure;
 
 /// Adds the columns of a table.
 pub(super) fn copy_columns(
@@ -128,4 +135,119 @@ pub(super) fn statistics_like<'t>(
 pub(super) fn index_statement(index: &IndexDef, table: &TableDef, target: &str) -> String {
     let unique = if index.unique { "UNIQUE " } else { "" };
     format!("CREATE {unique}INDEX ON {target} {}", index.declaration(table, quote_ident))
+}
+
+impl Schema<'_> {
+    /// The table that a LIKE names; of a view, and of a composite type, one with its columns.
+    pub(super) fn like_what(
+        &self,
+        binder: &Binder<'_>,
+        name: &QualifiedName,
+    ) -> Result<Arc<TableDef>, Failure> {
+        if let Some(ty) = self.composite_called(name)
+            && let SqlType::Row(row) = &ty.ty
+        {
+            self.needs(Object::Type(ty.oid), Rights::USAGE, "type", &ty.name)?;
+            let mut columns = Vec::with_capacity(row.fields.len());
+            for ((name, ty), id) in row.as_declared().zip(1..) {
+                let column = ColumnDef::new(Arc::clone(name), id, ty.erased());
+                columns.push(ColumnDef { domain: ColumnDef::domain_of(ty), ..column });
+            }
+            let (schema, name) = (Arc::clone(&ty.schema), Arc::clone(&ty.name));
+            return Ok(Arc::new(TableDef::new(ty.oid, schema, name, ObjectId(0), columns)));
+        }
+        let table = match self.frame.catalog.relation(name.schema_text(), &name.name.text) {
+            Some(Relation::View(view)) => Arc::new(view.as_table()),
+            Some(other @ (Relation::Sequence(_) | Relation::Index(_))) => {
+                let kind = if matches!(other, Relation::Index(_)) { "indexes" } else { "sequences" };
+                let text = format!("relation \"{}\" is invalid in LIKE clause", other.name());
+                let detail = format!("This operation is not supported for {kind}.");
+                let error = SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).with_detail(detail);
+                return Err(error.at(name.at().start).into());
+            }
+            _ => binder.table(name)?,
+        };
+        binder.require(&table, Rights::SELECT, &[])?;
+        Ok(table)
+    }
+
+    /// Comments of what a new table has taken over: of columns and NOT NULL always, of what else was wanted.
+    pub(super) fn copy_comments(
+        &self,
+        from: &TableDef,
+        to: Oid,
+        (checks, indexes, statistics): (bool, bool, bool),
+    ) -> Result<(), Failure> {
+        let catalog = self.frame.catalog;
+        let Some(new) = catalog.table_by_oid(to) else { return Ok(()) };
+        let mut pairs = Vec::new();
+        for column in from.shown() {
+            if let Some(at) = new.column(&column.name) {
+                pairs.push((
+                    CommentOn::Column(from.oid, column.id),
+                    CommentOn::Column(to, new.columns[at].id),
+                ));
+            }
+        }
+        for constraint in &from.constraints {
+            let taken = match constraint.kind {
+                ConstraintKind::NotNull { .. } => true,
+                ConstraintKind::Check { .. } => checks,
+                _ => false,
+            };
+            if let Some(own) =
+                new.constraint(&constraint.name).filter(|own| taken && is_like(constraint, own))
+            {
+                pairs.push((CommentOn::Constraint(constraint.oid), CommentOn::Constraint(own.oid)));
+            }
+        }
+        let mut left: Vec<&Arc<IndexDef>> = new.all_indexes().collect();
+        for index in from.all_indexes().filter(|_| indexes) {
+            let said = |index: &IndexDef, table: &TableDef| {
+                (
+                    index.primary,
+                    index.unique,
+                    index.excluding.is_some(),
+                    index.declaration(table, quote_ident),
+                )
+            };
+            let wanted = said(index, from);
+            if let Some(at) = left.iter().position(|own| said(own, &new) == wanted) {
+                let own = left.remove(at);
+                pairs.push((CommentOn::Relation(index.oid), CommentOn::Relation(own.oid)));
+            }
+        }
+        let mut left: Vec<&Arc<StatisticsDef>> = new.extended.iter().collect();
+        for one in from.extended.iter().filter(|_| statistics) {
+            let said = |one: &StatisticsDef, table: &TableDef| {
+                let name = |id: &u16| table.column_with_id(*id).map(|at| Arc::clone(&table.columns[at].name));
+                let columns: Vec<_> = one.columns.iter().map(name).collect();
+                let kinds: Vec<bool> = StatisticsKind::NAMED.into_iter().map(|kind| one.has(kind)).collect();
+                (columns, kinds, one.expressions.clone())
+            };
+            let wanted = said(one, from);
+            if let Some(at) = left.iter().position(|own| said(own, &new) == wanted) {
+                let own = left.remove(at);
+                pairs.push((CommentOn::Statistics(one.oid), CommentOn::Statistics(own.oid)));
+            }
+        }
+        let store = &self.frame.services.instance.catalog;
+        for (of, on) in pairs {
+            if let Some(text) = of.text(catalog) {
+                store.comment(&mut self.frame.txn.borrow_mut(), on, Some(&text))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a constraint of a new table was taken over from another one of its name.
+fn is_like(from: &ConstraintDef, own: &ConstraintDef) -> bool {
+    match (&from.kind, &own.kind) {
+        (ConstraintKind::NotNull { .. }, ConstraintKind::NotNull { .. }) => true,
+        (ConstraintKind::Check { expression }, ConstraintKind::Check { expression: own }) => {
+            expression == own
+        }
+        _ => false,
+    }
 }

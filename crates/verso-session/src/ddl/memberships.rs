@@ -1,12 +1,38 @@
 //! GRANT and REVOKE of roles: who is a member of which, and who may say so.
 
-use verso_catalog::{MembershipChange, Oid};
+use verso_catalog::{CatalogSnapshot, Membership, MembershipChange, OWNER_ROLE, Oid};
 
 use super::Schema;
 use crate::client::{CommandTag, tag};
 use crate::failure::Failure;
+use crate::frame::Frame;
 use verso_parser::syntax::{GrantRole, RoleName};
 use verso_planner::errors::{SqlError, sqlstate};
+
+/// The grants of a role, as member and grantor, that nobody stands for any more when a member has lost it, or its ADMIN option.
+fn granted_on(catalog: &CatalogSnapshot, role: Oid, member: Oid, grantor: Oid) -> Vec<(Oid, Oid)> {
+    let all: Vec<&Membership> = catalog.memberships().iter().filter(|one| one.role == role).collect();
+    let first = all.iter().position(|one| one.member == member && one.grantor == grantor);
+    // Who owns the database grants without being a member.
+    let Some(first) = first.filter(|_| member != OWNER_ROLE) else { return Vec::new() };
+    let mut gone = vec![false; all.len()];
+    let mut next = vec![first];
+    let mut along = Vec::new();
+    while let Some(at) = next.pop() {
+        if std::mem::replace(&mut gone[at], true) {
+            continue;
+        }
+        let of = all[at].member;
+        if at != first {
+            along.push((of, all[at].grantor));
+        }
+        let stays = all.iter().enumerate().any(|(other, one)| !gone[other] && one.member == of && one.admin);
+        if !stays {
+            next.extend((0..all.len()).filter(|other| !gone[*other] && all[*other].grantor == of));
+        }
+    }
+    along
+}
 
 impl Schema<'_> {
     /// GRANT, REVOKE of roles.
@@ -36,10 +62,7 @@ impl Schema<'_> {
             let grantor = match &grant.by {
                 Some(by) => self.role_number(by)?,
                 // Superusers grant as the first of them.
-                None => self
-                    .limited()
-                    .and_then(|own| catalog.admin_of(own, role))
-                    .unwrap_or(verso_catalog::OWNER_ROLE),
+                None => self.limited().and_then(|own| catalog.admin_of(own, role)).unwrap_or(OWNER_ROLE),
             };
             if !grant.revoke
                 && grant.admin == Some(true)
@@ -54,31 +77,61 @@ impl Schema<'_> {
                 return Err(SqlError::new("0LP01", text).into());
             }
             let change = match grant.revoke {
-                false => MembershipChange::Grant { admin: grant.admin, inherit: grant.inherit, set: grant.set },
+                false => {
+                    MembershipChange::Grant { admin: grant.admin, inherit: grant.inherit, set: grant.set }
+                }
                 true => MembershipChange::Revoke {
                     admin: grant.admin.is_some(),
                     inherit: grant.inherit.is_some(),
                     set: grant.set.is_some(),
                 },
             };
-            let store = &frame.services.instance.catalog;
-            let changed =
-                store.change_membership(&mut frame.txn.borrow_mut(), catalog, (role, member, grantor), change)?;
-            if !changed && grant.revoke {
-                let text = format!(
-                    "role \"{of_member}\" has not been granted membership in role \"{shown}\" by role \"{}\"",
-                    self.role_text(grantor)
-                );
-                frame.services.notices.warn("01000", &text);
-            } else if !changed {
-                let text = format!(
-                    "role \"{of_member}\" has already been granted membership in role \"{shown}\" by role \"{}\"",
-                    self.role_text(grantor)
-                );
-                self.skip(text);
+            if grant.revoke && (grant.admin.is_some() || grant.inherit.is_none() && grant.set.is_none()) {
+                let along = granted_on(catalog, role, member, grantor);
+                if !along.is_empty() && !grant.cascade {
+                    return Err(SqlError::new("2BP01", "dependent privileges exist")
+                        .with_hint("Use CASCADE to revoke them too.")
+                        .into());
+                }
+                let change = MembershipChange::Revoke { admin: false, inherit: false, set: false };
+                for (member, grantor) in along {
+                    frame.inside(|frame| {
+                        let txn = &mut frame.txn.borrow_mut();
+                        let store = &frame.services.instance.catalog;
+                        Ok(store.change_membership(txn, frame.catalog, (role, member, grantor), change)?)
+                    })?;
+                }
             }
-            Ok(())
+            frame.inside(|frame| self.change_role(frame, grant, (role, member, grantor), change))
         })
+    }
+
+    /// Grants a role or revokes it, when all is in order.
+    fn change_role(
+        &self,
+        frame: &Frame<'_>,
+        grant: &GrantRole,
+        (role, member, grantor): (Oid, Oid, Oid),
+        change: MembershipChange,
+    ) -> Result<(), Failure> {
+        let (shown, of_member, catalog) = (self.role_text(role), self.role_text(member), frame.catalog);
+        let store = &frame.services.instance.catalog;
+        let changed =
+            store.change_membership(&mut frame.txn.borrow_mut(), catalog, (role, member, grantor), change)?;
+        if !changed && grant.revoke {
+            let text = format!(
+                "role \"{of_member}\" has not been granted membership in role \"{shown}\" by role \"{}\"",
+                self.role_text(grantor)
+            );
+            frame.services.notices.warn("01000", &text);
+        } else if !changed {
+            let text = format!(
+                "role \"{of_member}\" has already been granted membership in role \"{shown}\" by role \"{}\"",
+                self.role_text(grantor)
+            );
+            self.skip(text);
+        }
+        Ok(())
     }
 
     /// Refuses a role that the session's may not grant to others.

@@ -45,6 +45,10 @@ impl Schema<'_> {
             TableChange::ColumnType { column, hidden, .. } => {
                 (Some(column), hidden.iter().map(|column| column.id).collect())
             }
+            TableChange::Expression { column, .. } => {
+                let hidden = new.generated_from(column).filter(|column| column.is_hidden());
+                (None, hidden.map(|column| column.id).collect())
+            }
             _ => (None, Vec::new()),
         };
         let copy = self.copy_rows(old, new, value, (changes, &remade))?;
@@ -52,7 +56,40 @@ impl Schema<'_> {
         self.frame.inside_now(|frame| Schema { frame }.check_copy(old, &copy, new, change))?;
         listed.job().enter("building indexes", 0);
         catalog.finish_rewrite(&mut self.frame.txn.borrow_mut(), &rewrite)?;
+        if let TableChange::ColumnType { column, .. } | TableChange::Expression { column, .. } = change
+            && let Some(at) = old.column(column)
+        {
+            let id = old.columns[at].id;
+            self.frame.inside_now(|frame| Schema { frame }.check_keys_of(old, id))?;
+        }
         Ok(rewrite.new)
+    }
+
+    /// Checks the foreign keys that have a column whose values have changed, on either side: the indexes that they are looked
+    /// up in are built.
+    fn check_keys_of(&self, old: &TableDef, column: u16) -> Result<(), Failure> {
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+        let Some(table) = self.frame.catalog.table_by_oid(old.oid) else { return Ok(()) };
+        let is_checked = |constraint: &ConstraintDef| constraint.validated && constraint.enforced;
+        for constraint in table.constraints.iter().filter(|constraint| is_checked(constraint)) {
+            let ConstraintKind::Foreign(key) = &constraint.kind else { continue };
+            if key.columns.contains(&column) {
+                self.check_rows(&binder, &table, constraint)?;
+            }
+        }
+        for constraint in table.referenced_by.iter().filter(|constraint| is_checked(constraint)) {
+            let ConstraintKind::Foreign(key) = &constraint.kind else { continue };
+            // One of the table itself has been among its own.
+            if constraint.table == table.oid || !key.referenced_columns.contains(&column) {
+                continue;
+            }
+            let Some(child) = self.frame.catalog.table_by_oid(constraint.table) else { continue };
+            // Its partitions have parts of the key, and the rows.
+            if child.partitioned.is_none() {
+                self.check_rows(&binder, &child, constraint)?;
+            }
+        }
+        Ok(())
     }
 
     /// Lists a copy of a table's rows as a job, until what is returned is dropped: it is as far as its new heap has pages.
@@ -188,7 +225,7 @@ impl Schema<'_> {
         Ok(copy)
     }
 
-    /// Checks what the copied rows have to keep: NOT NULL, and the conditions on a column of another type now.
+    /// Checks what the copied rows have to keep: NOT NULL, and the conditions on a column of another type or expression now.
     fn check_copy(
         &self,
         old: &TableDef,
@@ -206,13 +243,17 @@ impl Schema<'_> {
             .collect();
         let required: Vec<Arc<str>> = required.iter().map(|column| Arc::clone(&column.name)).collect();
         self.refuse_nulls(copy, &required)?;
-        let TableChange::ColumnType { texts, .. } = change else { return Ok(()) };
+        let texts = match change {
+            TableChange::ColumnType { texts, .. } => texts.checks.as_slice(),
+            TableChange::Expression { .. } => &[],
+            _ => return Ok(()),
+        };
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
         let mut checks = old.constraints.iter().filter(|constraint| {
             matches!(constraint.kind, ConstraintKind::Check { .. }) && constraint.validated
         });
         checks.try_for_each(|constraint| {
-            let text = texts.checks.iter().find(|(oid, _)| *oid == constraint.oid);
+            let text = texts.iter().find(|(oid, _)| *oid == constraint.oid);
             let Some((_, text)) = text else { return self.check_rows(&binder, copy, constraint) };
             let kind = ConstraintKind::Check { expression: Arc::clone(text) };
             let now = Arc::new(ConstraintDef { kind, ..(**constraint).clone() });

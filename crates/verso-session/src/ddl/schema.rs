@@ -80,9 +80,12 @@ impl Schema<'_> {
                 }
                 let made =
                     catalog.create_schema(&mut txn.borrow_mut(), &name, Some(&owner), *if_not_exists)?;
-                if made.is_none() {
-                    let text = format!("schema \"{name}\" already exists, skipping");
-                    self.skip_known("42P06", text);
+                match made {
+                    Some(made) => self.default_rights_of_schema(made, &owner)?,
+                    None => {
+                        let text = format!("schema \"{name}\" already exists, skipping");
+                        self.skip_known("42P06", text);
+                    }
                 }
                 if !elements.is_empty() {
                     self.schema_elements(&name, &owner, elements)?;

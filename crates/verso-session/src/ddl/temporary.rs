@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Object, Oid, PG_TEMP, Rights, is_temporary};
+use verso_catalog::{OWNER_ROLE, Object, Oid, PG_TEMP, Rights, TableDef, is_temporary};
+use verso_exec::plan::{Delete, Statement as Bound};
 
 use super::Schema;
 use crate::failure::Failure;
@@ -11,8 +12,7 @@ use verso_parser::syntax::{
     CollationStatement, CreateTable, CreateTableAs, OnCommit, OperatorStatement, QualifiedName, Statement,
     TypeStatement, ViewStatement,
 };
-use verso_planner::bind::Binder;
-use verso_planner::errors::SqlError;
+use verso_planner::errors::{SqlError, sqlstate};
 
 impl Schema<'_> {
     /// The session's schema for temporary tables, made where a statement needs it. Whether it was made now: the statement
@@ -139,10 +139,12 @@ pub(super) fn note_touched(frame: &Frame<'_>) {
     }
 }
 
-/// Does what ON COMMIT asks for.
+/// Does what ON COMMIT asks for, whoever commits. Rows go without triggers and rights. A table with partitions has no rows
+/// of its own, and what its partitions do with theirs is said for each of them.
 pub(crate) fn at_commit(frame: &Frame<'_>) -> Result<(), Failure> {
     let services = frame.services;
     let mut dropped = Vec::new();
+    let mut emptied = Vec::new();
     let mut gone = Vec::new();
     for (oid, action) in services.temporary.tables() {
         match (frame.catalog.table_by_oid(oid), action) {
@@ -151,25 +153,50 @@ pub(crate) fn at_commit(frame: &Frame<'_>) -> Result<(), Failure> {
                 gone.push(oid);
                 dropped.push(table);
             }
-            (Some(table), _) => {
-                let text = format!(
-                    "DELETE FROM {}.{}",
-                    verso_parser::quoted(&table.schema),
-                    verso_parser::quoted(&table.name)
-                );
-                let parsed = verso_parser::parse_script(&text).map_err(SqlError::from)?;
-                let binder = Binder::new(frame.catalog, &services.settings.time_zone, &[]);
-                for one in &parsed {
-                    let bound = binder.statement(&one.statement)?;
-                    frame.inside(|frame| frame.count(&bound, &[]))?;
-                }
-            }
+            (Some(table), _) if table.partitioned.is_none() => emptied.push(table),
+            (Some(_), _) => {}
         }
+    }
+    if !emptied.is_empty() {
+        frame.as_role(OWNER_ROLE, |frame| empty(frame, &emptied))?;
     }
     if !dropped.is_empty() {
         let catalog = &services.instance.catalog;
         catalog.drop_tables(&mut frame.txn.borrow_mut(), &dropped, true)?;
     }
     services.temporary.forget(&gone);
+    Ok(())
+}
+
+/// Deletes all rows of tables, which reference each other at most.
+fn empty(frame: &Frame<'_>, tables: &[Arc<TableDef>]) -> Result<(), Failure> {
+    for table in tables {
+        let others = table.referenced_by.iter().map(|constraint| constraint.table);
+        let beside = others.into_iter().find(|other| tables.iter().all(|table| table.oid != *other));
+        if let Some(other) = beside.and_then(|other| frame.catalog.table_by_oid(other)) {
+            let text = "unsupported ON COMMIT and foreign key combination";
+            let detail = format!(
+                "Table \"{}\" references \"{}\", but they do not have the same ON COMMIT setting.",
+                other.name, table.name
+            );
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_detail(detail).into());
+        }
+    }
+    for table in tables {
+        let mut plain = (**table).clone();
+        plain.triggers.clear();
+        plain.constraints.clear();
+        plain.referenced_by.clear();
+        let delete = Delete {
+            table: Arc::new(plain).into(),
+            columns: Vec::new(),
+            joined: None,
+            access: None,
+            filter: None,
+            returning: None,
+            parts: Vec::new(),
+        };
+        frame.inside(|frame| frame.count(&Bound::Delete(delete), &[]))?;
+    }
     Ok(())
 }

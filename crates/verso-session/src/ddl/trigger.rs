@@ -257,8 +257,8 @@ impl Schema<'_> {
 pub(super) fn enabled(which: &WhichTriggers, state: TriggerState) -> (TriggersOf, TriggerEnabled) {
     let which = match which {
         WhichTriggers::Named(name) => TriggersOf::Named(text(name)),
-        // Foreign keys are not kept by triggers, so both mean the same.
-        WhichTriggers::All | WhichTriggers::User => TriggersOf::All,
+        WhichTriggers::User => TriggersOf::User,
+        WhichTriggers::All => TriggersOf::All,
     };
     let enabled = match state {
         TriggerState::Origin => TriggerEnabled::Origin,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, NewView, Object, ObjectKind, Oid, Relation, TableOptions, ViewDef, is_temporary,
+    CatalogError, ColumnDef, ConstraintKind, NewView, Object, ObjectKind, Oid, Relation, TableDef,
+    TableOptions, ViewDef, is_temporary,
 };
 use verso_types::SqlType;
 
@@ -18,6 +19,67 @@ use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Schema<'_> {
+    /// The views that group by the primary key that a constraint is are dropped along, or in the way of its end; whether there
+    /// were any.
+    pub(super) fn release_key(
+        &self,
+        binder: &Binder<'_>,
+        table: &TableDef,
+        constraint: &Name,
+        cascade: bool,
+    ) -> Result<bool, Failure> {
+        let catalog = self.frame.catalog;
+        let key = table.constraint(&constraint.text).and_then(|known| match known.kind {
+            ConstraintKind::Unique { primary: true, index, .. } => Some(index),
+            _ => None,
+        });
+        let Some(key) = key else { return Ok(false) };
+        let mut needing: Vec<Arc<ViewDef>> = Vec::new();
+        for view in catalog.all_views().filter(|view| view.query.names(table.oid)) {
+            if binder.keys_of(&view)?.contains(&key) {
+                needing.push(view);
+            }
+        }
+        if needing.is_empty() {
+            return Ok(false);
+        }
+        let of = |view: &Arc<ViewDef>| catalog.table_by_oid(view.oid);
+        if !cascade {
+            let what = format!("constraint {} on table {}", constraint.text, table.name);
+            let line = |view: &Arc<ViewDef>| {
+                let kind = if of(view).is_some() { "materialized view" } else { "view" };
+                let is_seen =
+                    catalog.relation_by_oid(view.oid).is_some_and(|known| catalog.is_visible(known));
+                let schema = if is_seen { String::new() } else { format!("{}.", view.schema) };
+                format!("{kind} {schema}{} depends on {what}", view.name)
+            };
+            let detail = needing.iter().map(line).collect::<Vec<_>>().join("\n");
+            return Err(CatalogError::Needed { what, detail }.into());
+        }
+        let (tables, views): (Vec<_>, Vec<_>) = needing.into_iter().partition(|view| of(view).is_some());
+        let tables: Vec<Arc<TableDef>> = tables.iter().filter_map(of).collect();
+        let store = &self.frame.services.instance.catalog;
+        let mut along = Vec::new();
+        if !views.is_empty() {
+            along.extend(views.iter().map(|view| format!("view {}", view.name)));
+            along.extend(
+                self.frame
+                    .inside(|frame| Ok(store.drop_views(&mut frame.txn.borrow_mut(), &views, true)?))?,
+            );
+        }
+        if !tables.is_empty() {
+            along.extend(tables.iter().map(|table| format!("materialized view {}", table.name)));
+            along.extend(self.frame.inside(|frame| {
+                // Some may have gone with the views.
+                let left = tables.iter().filter_map(|table| frame.catalog.table_by_oid(table.oid));
+                let left: Vec<Arc<TableDef>> = left.collect();
+                Ok(store.drop_tables(&mut frame.txn.borrow_mut(), &left, true)?)
+            })?);
+        }
+        self.tell_along(&along);
+        Ok(true)
+    }
+
     /// Runs a statement about views.
     pub(super) fn view(&self, binder: &Binder<'_>, statement: &ViewStatement) -> Result<CommandTag, Failure> {
         let catalog = &self.frame.services.instance.catalog;

@@ -254,11 +254,6 @@ impl SessionSettings {
         Ok(settings)
     }
 
-    /// Whether a function that runs has a setting of that name.
-    pub(crate) fn holds(&self, name: &str) -> bool {
-        self.held.borrow().iter().any(|held| held.names.iter().any(|known| **known == *name))
-    }
-
     /// Brings back what was asked for before the last [`SessionSettings::hold`].
     pub(crate) fn release(&self) {
         let Some(Held { before, names }) = self.held.borrow_mut().pop() else { return };

@@ -1,10 +1,11 @@
 //! The referencing side of a foreign key: is there a row with the key, and the statements that change such rows.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, ConstraintKind, IndexDef, IndexPart, TableDef};
 use verso_storage::index::KeyRange;
-use verso_types::{Batch, CastKind, Collator, SqlType, Value, cast, encode_row, eq_sql};
+use verso_types::{Batch, CastKind, Collator, SqlType, Value, cast, eq_sql, hash_sql};
 
 use super::super::ExecContext;
 use super::super::access::{Access, Found};
@@ -87,19 +88,20 @@ impl Child {
         }
     }
 
-    /// Bytes that are equal where two keys are.
-    pub(super) fn key_bytes(&self, key: &[Value]) -> Vec<u8> {
-        let told = |(n, value): (usize, &Value)| match (self.collator(n), value) {
-            (Some(collator), Value::Text(text)) => {
-                let mut key = Vec::new();
-                collator.sort_key(text.as_bytes(), &mut key);
-                Value::Bytes(key.into())
+    /// A hash that is equal where two keys are, whatever they look like.
+    pub(super) fn key_hash(&self, key: &[Value]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for (n, value) in key.iter().enumerate() {
+            match (self.collator(n), value) {
+                (Some(collator), Value::Text(text)) => {
+                    let mut key = Vec::new();
+                    collator.sort_key(text.as_bytes(), &mut key);
+                    key.hash(&mut hasher);
+                }
+                (_, value) => hash_sql(value, &mut hasher),
             }
-            (_, value) => value.clone(),
-        };
-        let mut bytes = Vec::new();
-        encode_row(&key.iter().enumerate().map(told).collect::<Vec<_>>(), &mut bytes);
-        bytes
+        }
+        hasher.finish()
     }
 
     /// The index that finds the rows of a key best, by its first `count` columns.

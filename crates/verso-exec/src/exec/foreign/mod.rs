@@ -13,7 +13,11 @@
 //!    along are rows of the snapshot: where others have committed more since, the statement fails (40001).
 //! 4. Keys are charged to the statement. Where many of another table were noted, those that are there already are looked at
 //!    before the end: they stay, and only the others are kept.
-//! 5. Texts under a nondeterministic collation are equal where its keys are; a change of their bytes is looked at as any other.
+//! 5. A key that changes into one that is equal and looks otherwise (1.0, 1.00) is a change on the referenced side, so that it
+//!    goes along; on the referencing side it is none.
+//! 6. The checks of a table's own keys, and what goes along with its rows, do not happen where its triggers are all disabled, or
+//!    for a session that applies what another one did (`session_replication_role`).
+//! 7. Texts under a nondeterministic collation are equal where its keys are; a change of their bytes is looked at as any other.
 
 mod child;
 mod later;
@@ -30,7 +34,7 @@ pub use later::{check_deferred_key, check_foreign_key, check_not_referenced};
 use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, TableDef};
-use verso_types::{Collator, Value, eq_sql};
+use verso_types::{Collator, Value, encode_row, eq_sql};
 
 use self::referenced::Incoming;
 use self::referencing::Outgoing;
@@ -61,6 +65,26 @@ pub fn key_bytes(key: &[Value]) -> u64 {
     let values: usize = key.iter().map(|value| size_of::<Value>() + 2 * heap(value) + 16).sum();
     // The values, and the bytes by which it is found.
     (values + 2 * size_of::<Vec<Value>>() + 48) as u64
+}
+
+/// Whether two values are not only equal but look alike, too.
+fn is_same(a: &Value, b: &Value) -> bool {
+    let image = |value: &Value| {
+        let mut bytes = Vec::new();
+        encode_row(std::slice::from_ref(value), &mut bytes);
+        bytes
+    };
+    eq_sql(a, b)
+        && match (a, b) {
+            (Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::Text(_) | Value::Uuid(_), _) => true,
+            _ => image(a) == image(b),
+        }
+}
+
+/// Whether the session applies changes that another one has made along with theirs: then nothing follows from keys.
+fn is_replica(cx: &ExecContext<'_>) -> bool {
+    let role = cx.services.settings.setting("session_replication_role");
+    role.is_some_and(|role| role.eq_ignore_ascii_case("replica"))
 }
 
 fn positions(table: &TableDef, ids: &[u16]) -> Vec<usize> {
@@ -116,12 +140,14 @@ impl ForeignKeys {
         within: impl Fn(&[usize]) -> bool,
     ) -> ForeignKeys {
         let outgoing = table.constraints.iter().filter_map(|constraint| {
-            let columns = positions(table, &foreign(constraint)?.columns);
+            let key = foreign(constraint).filter(|key| !key.unchecked)?;
+            let columns = positions(table, &key.columns);
             let constraint = Arc::clone(constraint);
             out(&columns).then(|| Outgoing::of(constraint, columns))
         });
         let incoming = table.referenced_by.iter().filter_map(|constraint| {
-            let columns = positions(table, &foreign(constraint)?.referenced_columns);
+            let key = foreign(constraint).filter(|key| !key.unguarded)?;
+            let columns = positions(table, &key.referenced_columns);
             let constraint = Arc::clone(constraint);
             within(&columns).then(|| Incoming { constraint, columns, keys: Vec::new(), bytes: 0 })
         });
@@ -136,6 +162,16 @@ impl ForeignKeys {
     /// Without the keys that others have of its rows: these stay in the table that is referenced.
     pub fn forget_incoming(&mut self) {
         self.incoming.clear();
+    }
+
+    /// Without the keys noted so far.
+    fn forget(&mut self) {
+        for key in &mut self.outgoing {
+            key.take();
+        }
+        for key in &mut self.incoming {
+            key.take();
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -182,7 +218,7 @@ impl ForeignKeys {
                 }
                 let after: Option<Vec<Value>> =
                     new.map(|new| key.columns.iter().map(|column| new(*column, row)).collect());
-                let same = |after: &Vec<Value>| before.iter().zip(after).all(|(a, b)| eq_sql(a, b));
+                let same = |after: &Vec<Value>| before.iter().zip(after).all(|(a, b)| is_same(a, b));
                 if !after.as_ref().is_some_and(same) {
                     key.bytes += key_bytes(&before) + after.as_deref().map_or(0, key_bytes);
                     key.keys.push((before, after));
@@ -196,6 +232,10 @@ impl ForeignKeys {
     /// # Errors
     /// 53200; those of looking.
     pub fn settle(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if self.outgoing.iter().any(|key| key.keys.len() >= KEYS_HELD) && is_replica(cx) {
+            self.forget();
+            return Ok(());
+        }
         for key in self.outgoing.iter_mut().filter(|key| key.keys.len() >= KEYS_HELD) {
             key.look_ahead(cx, &self.table)?;
         }

@@ -178,8 +178,8 @@ impl Incoming {
         if moves.len() < 2 {
             return false;
         }
-        let old: HashSet<Vec<u8>> = moves.iter().map(|(old, _)| child.key_bytes(old)).collect();
-        moves.iter().any(|(_, new)| old.contains(&child.key_bytes(new)))
+        let old: HashSet<u64> = moves.iter().map(|(old, _)| child.key_hash(old)).collect();
+        moves.iter().any(|(_, new)| old.contains(&child.key_hash(new)))
     }
 
     /// What the referencing columns are set to.

@@ -25,7 +25,7 @@ use verso_catalog::TableDef;
 
 use super::super::ExecContext;
 use super::super::trigger::{TriggerEvent, Triggers};
-use super::{ForeignKeys, within_statement};
+use super::{ForeignKeys, is_replica, within_statement};
 use crate::error::Result;
 
 /// What is left to do of a change, or of a part of one, when the statement ends: the keys that it has noted, its AFTER triggers.
@@ -310,6 +310,9 @@ pub fn finish_parts(cx: &ExecContext<'_>, mut ends: Vec<End<'_>>) -> Result<()> 
     }
     // A key that is there twice is found before what the rows lead to.
     cx.tables()?.check_keys()?;
+    if ends.iter().any(|end| !end.keys.is_empty()) && is_replica(cx) {
+        ends.iter_mut().for_each(|end| end.keys.clear());
+    }
     match ends.as_mut_slice() {
         [End { keys, triggers: Some(own), .. }] if keys.is_empty() => own.finish(cx).map(drop),
         _ => Rounds::run(cx, ends),

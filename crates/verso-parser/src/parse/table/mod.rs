@@ -214,7 +214,7 @@ fn table_element(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
 fn like(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
     let table = cursor.qualified()?;
     let (mut defaults, mut constraints, mut indexes) = (false, false, false);
-    let (mut identity, mut generated, mut statistics) = (false, false, false);
+    let (mut identity, mut generated, mut statistics, mut comments) = (false, false, false, false);
     while cursor.is(&["including"]) || cursor.is(&["excluding"]) {
         let including = cursor.is(&["including"]);
         cursor.advance();
@@ -226,17 +226,28 @@ fn like(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
             "identity" => identity = including,
             "generated" => generated = including,
             "statistics" => statistics = including,
+            "comments" => comments = including,
             "all" => {
                 (defaults, constraints, indexes) = (including, including, including);
-                (identity, generated, statistics) = (including, including, including);
+                (identity, generated) = (including, including);
+                (statistics, comments) = (including, including);
             }
             // There is none that could be included.
-            "storage" | "comments" | "compression" => {}
+            "storage" | "compression" => {}
             _ => return Err(cursor.unexpected()),
         }
         cursor.advance();
     }
-    Ok(TableElement::Like { table, defaults, constraints, indexes, identity, generated, statistics })
+    Ok(TableElement::Like {
+        table,
+        defaults,
+        constraints,
+        indexes,
+        identity,
+        generated,
+        statistics,
+        comments,
+    })
 }
 
 /// `(name [= value], …)`.

@@ -56,7 +56,15 @@ fn is_same(part: &TableDef, own: &ConstraintDef, whole: &TableDef, of: &Constrai
     let map = |ids: &[u16]| ids.iter().map(|id| part.column_of(whole, *id)).collect::<Option<Vec<_>>>();
     let columns = (map(&like.columns), map(&like.delete_columns));
     let (Some(columns), Some(delete_columns)) = columns else { return false };
-    let like = ForeignKey { columns, delete_columns, index: key.index, ..like.clone() };
+    // Which triggers are disabled is a matter of the day.
+    let like = ForeignKey {
+        columns,
+        delete_columns,
+        index: key.index,
+        unchecked: key.unchecked,
+        unguarded: key.unguarded,
+        ..like.clone()
+    };
     own.part_of.is_none()
         && *key == like
         && (own.deferrable, own.initially_deferred, own.enforced, own.validated)
