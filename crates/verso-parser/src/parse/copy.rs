@@ -211,10 +211,7 @@ fn option(
         "force_not_null" => options.force_not_null = columns(cursor)?,
         "force_null" => options.force_null = columns(cursor)?,
         "encoding" => {
-            let name = string_literal(cursor)?.0;
-            if !matches!(name.to_ascii_lowercase().replace(['-', '_'], "").as_str(), "utf8" | "unicode") {
-                return Err(SyntaxError::unsupported(format!("COPY ENCODING {name}")).at(at));
-            }
+            encoding(&string_literal(cursor)?.0, at)?;
         }
         "on_error" => {
             let known = [("stop", OnError::Stop), ("ignore", OnError::Ignore)];
@@ -235,6 +232,14 @@ fn option(
         _ => return Err(SyntaxError::syntax(format!("option \"{word}\" not recognized")).at(at)),
     }
     Ok(())
+}
+
+/// Texts are in UTF-8, which ENCODING may say.
+fn encoding(name: &str, at: u32) -> Result<(), SyntaxError> {
+    match name.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
+        "utf8" | "unicode" => Ok(()),
+        _ => Err(SyntaxError::unsupported(format!("COPY ENCODING {name}")).at(at)),
+    }
 }
 
 /// An option may stand once.
@@ -266,7 +271,7 @@ fn old_option(
     options: &mut CopyOptions,
     given: &mut Vec<String>,
 ) -> Result<bool, SyntaxError> {
-    const WORDS: [(&[&str], &str); 11] = [
+    const WORDS: [(&[&str], &str); 12] = [
         (&["binary"], "format"),
         (&["csv"], "format"),
         (&["freeze"], "freeze"),
@@ -278,6 +283,7 @@ fn old_option(
         (&["force", "quote"], "force_quote"),
         (&["force", "not", "null"], "force_not_null"),
         (&["force", "null"], "force_null"),
+        (&["encoding"], "encoding"),
     ];
     let at = cursor.here().start;
     let is_binary = cursor.is(&["binary"]);
@@ -297,6 +303,7 @@ fn old_option(
         "force_quote" => options.force_quote = old_columns(cursor)?,
         "force_not_null" => options.force_not_null = old_columns(cursor)?,
         "force_null" => options.force_null = old_columns(cursor)?,
+        "encoding" => encoding(&string_literal(cursor)?.0, at)?,
         _ => {}
     }
     Ok(true)
