@@ -163,7 +163,6 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     pg_tablespace_location(Oid) -> Text;
     pg_relation_filenode(Regclass) -> Oid;
     pg_filenode_relation(Oid, Oid) -> Regclass;
-    pg_stat_have_stats(Text, Oid, Int8) -> Bool;
     pg_size_pretty(Int8) -> Text;
     pg_size_pretty(Numeric) -> Text;
     pg_encoding_to_char(Int4) -> Name;
@@ -298,6 +297,7 @@ static MOMENTARY: &[BuiltinFunction] = catalog_functions![volatile
     pg_switch_wal() -> Lsn;
     pg_create_restore_point(Text) -> Lsn;
     txid_status(Int8) -> Text;
+    pg_stat_have_stats(Text, Oid, Int8) -> Bool;
     pg_xact_status(Xid8) -> Text;
     pg_reload_conf() -> Bool;
     mxid_age(Xid) -> Int4;
