@@ -381,7 +381,9 @@ impl TableOptions {
     /// Those that users have given.
     pub fn shown(&self) -> impl Iterator<Item = &(Arc<str>, Arc<str>)> {
         let is_hidden = |name: &str| {
-            [STOOD_IN_FOR, REPLICA_IDENTITY, OF_TYPE].contains(&name) || name.starts_with(OF_COLUMN)
+            [STOOD_IN_FOR, REPLICA_IDENTITY, OF_TYPE].contains(&name)
+                || name.starts_with(OF_COLUMN)
+                || name.starts_with(OF_LONG_VALUES)
         };
         self.given.iter().filter(move |(name, _)| !is_hidden(name))
     }
@@ -412,6 +414,15 @@ const OF_TYPE: &str = "of_type";
 
 /// What the names of parameters begin with that are those of a column: `column.3.n_distinct`. No statement sets them by name.
 const OF_COLUMN: &str = "column.";
+
+/// Options of columns that hold STORAGE and COMPRESSION as letters. Long values are kept and compressed in one way; what is said
+/// of it is kept for dumps.
+pub const COLUMN_STORAGE: &str = "storage";
+/// See [`COLUMN_STORAGE`].
+pub const COLUMN_COMPRESSION: &str = "compression";
+
+/// What the names of parameters begin with that PostgreSQL keeps with the table of a table's long values.
+const OF_LONG_VALUES: &str = "toast.";
 
 /// Which values of a row say which one was changed, as `pg_class.relreplident` has it: programs that read changes ask for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -457,6 +468,20 @@ impl TableDef {
 
     /// What `ALTER COLUMN … SET (…)` has said of a column, by its number.
     pub fn column_options(&self, id: u16) -> impl Iterator<Item = (&str, &str)> {
+        self.told_of_column(id).filter(|(name, _)| !matches!(*name, COLUMN_STORAGE | COLUMN_COMPRESSION))
+    }
+
+    /// STORAGE of a column, where it is another one than its type's: the letter that `pg_attribute.attstorage` shows.
+    pub fn column_storage(&self, id: u16) -> Option<char> {
+        self.told_of_column(id).find(|(name, _)| *name == COLUMN_STORAGE)?.1.chars().next()
+    }
+
+    /// COMPRESSION of a column, where it is said: the letter that `pg_attribute.attcompression` shows.
+    pub fn column_compression(&self, id: u16) -> Option<char> {
+        self.told_of_column(id).find(|(name, _)| *name == COLUMN_COMPRESSION)?.1.chars().next()
+    }
+
+    fn told_of_column(&self, id: u16) -> impl Iterator<Item = (&str, &str)> {
         self.options.given.iter().filter_map(move |(name, value)| {
             let (number, option) = name.strip_prefix(OF_COLUMN)?.split_once('.')?;
             (number.parse::<u16>().ok()? == id).then_some((option, &**value))
@@ -853,8 +878,14 @@ impl TableDef {
     pub fn parts_of_constraint(self: &Arc<TableDef>, of: Oid) -> Vec<(Arc<TableDef>, Arc<ConstraintDef>)> {
         let mut found: Vec<(Arc<TableDef>, Arc<ConstraintDef>)> = Vec::new();
         for table in self.with_partitions() {
+            // A key is a part by its index.
+            let whole = |own: &Arc<ConstraintDef>| table.index(own.kind.own_index()?)?.part_of;
             let is_it = |own: &&Arc<ConstraintDef>| {
-                own.oid == of || found.iter().any(|(_, known)| own.part_of == Some(known.oid))
+                let whole = whole(own);
+                let is_part = |known: &ConstraintDef| {
+                    own.part_of == Some(known.oid) || whole.is_some() && known.kind.own_index() == whole
+                };
+                own.oid == of || found.iter().any(|(_, known)| is_part(known))
             };
             if let Some(own) = table.constraints.iter().find(is_it).cloned() {
                 found.push((table, own));

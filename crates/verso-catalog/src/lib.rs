@@ -77,10 +77,10 @@ pub use ddl::{
     next_value,
 };
 pub use definition::{
-    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, Excluding, ExtensionDef, ForeignKey,
-    FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized,
-    Oid, OwnedBy, ReferentialAction, ReplicaIdentity, STOOD_IN_FOR, SchemaDef, SequenceDef, TableDef,
-    TableOptions, TypeDef, ViewDef, Volatility, guard_text,
+    ArgMode, COLUMN_COMPRESSION, COLUMN_STORAGE, ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn,
+    Excluding, ExtensionDef, ForeignKey, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn,
+    Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy, ReferentialAction, ReplicaIdentity,
+    STOOD_IN_FOR, SchemaDef, SequenceDef, TableDef, TableOptions, TypeDef, ViewDef, Volatility, guard_text,
 };
 pub use error::{CatalogError, ObjectKind};
 pub use extended::{CommonValues, ExtendedStatistics, StatisticsDef, StatisticsKind};

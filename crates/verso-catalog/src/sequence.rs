@@ -154,14 +154,16 @@ impl SequenceChange {
         let (before, now) = (limits(&old.ty), limits(&ty));
         // A bound that was the old type's own becomes the new one's.
         let is_other = ty != old.ty;
-        let max = self.max.unwrap_or((!is_other || old.max != before.1).then_some(old.max));
-        let min = self.min.unwrap_or((!is_other || old.min != before.0).then_some(old.min));
+        let greatest = is_other && self.max.is_none() && old.max == before.1;
+        let least = is_other && self.min.is_none() && old.min == before.0;
+        let max = self.max.unwrap_or((!greatest).then_some(old.max));
+        let min = self.min.unwrap_or((!least).then_some(old.min));
         let request = SequenceRequest {
             ty: Some(ty),
             start: Some(self.start.unwrap_or(old.start)),
             increment: Some(increment),
-            min: min.or((increment < 0).then_some(now.0)),
-            max: max.or((increment > 0).then_some(now.1)),
+            min: min.or((increment < 0 || least).then_some(now.0)),
+            max: max.or((increment > 0 || greatest).then_some(now.1)),
             cycle: self.cycle.unwrap_or(old.cycle),
             cache: Some(self.cache.unwrap_or(old.cache)),
         };

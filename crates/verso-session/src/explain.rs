@@ -21,7 +21,7 @@ use verso_planner::estimate::Estimate;
 use verso_planner::explain::{Serialization, Shown, Summary, Tree, json, text, xml, yaml};
 
 /// Settings that plans and the work of operators depend on.
-const SETTINGS: [&str; 8] = [
+pub(crate) const SETTINGS: [&str; 8] = [
     "executor",
     "memory_limit",
     "plan_cache_mode",

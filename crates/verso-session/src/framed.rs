@@ -96,6 +96,8 @@ pub(crate) fn statement(
                 false if job.generic || settings.plan_cache_mode == PlanCacheMode::ForceGeneric => binder,
                 false => binder.with_values(job.params),
             };
+            // What is only shown may read materialized views without rows.
+            let binder = if options.analyze { binder } else { binder.unread() };
             let bound = binder.statement(statement)?;
             let planning = frame.services.clocks.nanos().saturating_sub(start);
             frame.tell(&binder.told());

@@ -442,6 +442,22 @@ impl<'m, 's> Maker<'m, 's> {
             }
         }
         for column in table.shown() {
+            let storage = table.column_storage(column.id).map(|letter| match letter {
+                'p' => "SET STORAGE PLAIN",
+                'e' => "SET STORAGE EXTERNAL",
+                'm' => "SET STORAGE MAIN",
+                _ => "SET STORAGE EXTENDED",
+            });
+            let compression = table.column_compression(column.id).map(|letter| match letter {
+                'l' => "SET COMPRESSION lz4",
+                _ => "SET COMPRESSION pglz",
+            });
+            for words in storage.into_iter().chain(compression) {
+                let sql = format!("ALTER TABLE ONLY {place} ALTER COLUMN {} {words}", name(&column.name));
+                self.add(Kind::View, Some(table), sql);
+            }
+        }
+        for column in table.shown() {
             let options: Vec<String> = table
                 .column_options(column.id)
                 .map(|(option, value)| format!("{option} = {value}"))
@@ -472,6 +488,17 @@ impl<'m, 's> Maker<'m, 's> {
                 Some(table),
                 format!("ALTER TABLE ONLY {place} REPLICA IDENTITY {identity}"),
             );
+        }
+        for index in table.all_indexes() {
+            for (part, number) in index.parts.iter().zip(1..) {
+                let column = table.column_with_id(part.column).map(|at| &table.columns[at]);
+                let told = column.filter(|column| column.is_hidden()).and_then(|column| column.statistics);
+                if let Some(target) = told {
+                    let place = qualified(&index.schema, &index.name);
+                    let sql = format!("ALTER INDEX {place} ALTER COLUMN {number} SET STATISTICS {target}");
+                    self.add(Kind::View, Some(table), sql);
+                }
+            }
         }
         if let Some(index) = table.all_indexes().find(|index| index.clustered) {
             let sql = format!("ALTER TABLE {place} CLUSTER ON {}", name(&index.name));

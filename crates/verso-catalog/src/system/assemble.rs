@@ -965,7 +965,11 @@ fn function_of(
     let (result, rows_of) = type_of(row.prorettype);
     let out = || -> Vec<(Arc<str>, SqlType)> {
         let out = args.iter().filter(|arg| arg.mode.goes_out());
-        out.map(|arg| (Arc::clone(&arg.name), arg.ty.clone())).collect()
+        let name = |(n, arg): (usize, &FunctionArg)| match arg.name.is_empty() {
+            true => (format!("column{}", n + 1).into(), arg.ty.clone()),
+            false => (Arc::clone(&arg.name), arg.ty.clone()),
+        };
+        out.enumerate().map(name).collect()
     };
     let returns = match (row.proretset, result) {
         (true, _) if !columns.is_empty() => FunctionReturn::Table(columns),

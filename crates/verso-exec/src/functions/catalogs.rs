@@ -162,6 +162,7 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     pg_tablespace_size(Name) -> Int8;
     pg_tablespace_location(Oid) -> Text;
     pg_relation_filenode(Regclass) -> Oid;
+    pg_filenode_relation(Oid, Oid) -> Regclass;
     pg_size_pretty(Int8) -> Text;
     pg_size_pretty(Numeric) -> Text;
     pg_encoding_to_char(Int4) -> Name;
@@ -296,6 +297,7 @@ static MOMENTARY: &[BuiltinFunction] = catalog_functions![volatile
     pg_switch_wal() -> Lsn;
     pg_create_restore_point(Text) -> Lsn;
     txid_status(Int8) -> Text;
+    pg_stat_have_stats(Text, Oid, Int8) -> Bool;
     pg_xact_status(Xid8) -> Text;
     pg_reload_conf() -> Bool;
     mxid_age(Xid) -> Int4;
@@ -514,6 +516,8 @@ static OTHERS: &[BuiltinFunction] = &[
     rows!("pg_control_init" -> CONTROL_INIT),
     resets!("pg_stat_reset_shared"),
     resets!("pg_stat_reset_slru"),
+    over_arrays!("pg_settings_get_flags" (SqlType::Text) -> ResultType::FixedArray(SqlType::Text)),
+    over_arrays!("pg_get_acl" (SqlType::Oid, SqlType::Oid, SqlType::Int4) -> ResultType::FixedArray(SqlType::System(SystemType::AclItem))),
     over_arrays!("acldefault" (ty!(Char), SqlType::Oid) -> ResultType::FixedArray(SqlType::System(SystemType::AclItem))),
     BuiltinFunction {
         volatility: Volatility::Volatile,

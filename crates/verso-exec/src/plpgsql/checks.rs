@@ -89,7 +89,8 @@ pub(super) fn check_strict(
         0 if into.strict => true,
         0 => return Ok(()),
         _ if into.strict => true,
-        _ if given.is_some() => return Ok(()),
+        // The value of a function in SQL is of the first row.
+        _ if given.is_some() || frame.function.sql => return Ok(()),
         _ if !statement.is_query => true,
         _ => match asked(cx, TOO_MANY_ROWS) {
             Some((_, is_error)) => is_error,

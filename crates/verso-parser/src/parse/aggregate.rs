@@ -47,7 +47,15 @@ fn option(cursor: &mut Cursor<'_>) -> Result<AggregateOption, SyntaxError> {
         "stype" | "stype1" | "mstype" | "basetype" if !matches!(cursor.peek(), Token::String(_)) => {
             OptionValue::Type(cursor.data_type()?)
         }
-        _ => option_value(cursor)?,
+        _ => {
+            let value = option_value(cursor)?;
+            // The name alone says which function it is, as in PostgreSQL.
+            if matches!(value, OptionValue::Name(_)) && cursor.accept_token(&Token::LParen) {
+                cursor.list(Cursor::expr)?;
+                cursor.expect_token(&Token::RParen)?;
+            }
+            value
+        }
     };
     Ok(AggregateOption { name, value })
 }

@@ -164,14 +164,14 @@ fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         options.analyze = cursor.accept(&["analyze"]) || cursor.accept(&["analyse"]);
     }
     if vacuum {
-        let named = super::table::analyzed(cursor)?;
+        let (named, only) = super::table::analyzed(cursor)?;
         if !options.analyze && named.iter().any(|(_, columns)| !columns.is_empty()) {
             let text = "ANALYZE option must be specified when a column list is provided";
             return Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
         }
         tables.extend(named.iter().map(|(name, _)| name.clone()));
         let verbose = options.verbose;
-        analyze = options.analyze.then_some(Analyze { verbose, tables: named, ..Analyze::default() });
+        analyze = options.analyze.then_some(Analyze { verbose, tables: named, only, ..Analyze::default() });
     } else {
         if cursor.accept(&["table"]) {
             tables.push(cursor.qualified()?);
@@ -180,7 +180,10 @@ fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             sweep_options(cursor, &mut options, false)?;
         }
     }
-    let SweepOptions { verbose, parallel, full, nothing, .. } = options;
+    let SweepOptions { verbose, parallel, full, mut nothing, .. } = options;
+    if full && let Some(text) = options.refused_by_full() {
+        return Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+    }
     let refused = match nothing {
         false => None,
         true if !tables.is_empty() => Some("a list of tables"),
@@ -191,30 +194,93 @@ fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         let text = format!("ONLY_DATABASE_STATS cannot be specified with {what}");
         return Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
     }
+    if !options.process_main && !nothing {
+        // Long values stand with the rows of their table: nothing is left to be swept.
+        match analyze {
+            Some(analyze) => return Ok(Statement::Analyze(analyze)),
+            None => nothing = true,
+        }
+    }
     Ok(Statement::Sweep { tables, verbose, parallel, vacuum, analyze, full, nothing })
 }
 
 /// What stands in parentheses behind SWEEP and VACUUM.
-#[derive(Default)]
 struct SweepOptions {
     verbose: bool,
     analyze: bool,
     full: bool,
     nothing: bool,
     parallel: Option<u32>,
+    process_main: bool,
+    process_toast: bool,
+    every_page: bool,
+    /// BUFFER_USAGE_LIMIT was given.
+    limited: bool,
 }
 
-/// Options of VACUUM, the value that says nothing else than what a sweep does, and whether the other one is PostgreSQL's, too.
-const VACUUM_FLAGS: [(&str, bool); 7] = [
-    ("disable_page_skipping", false),
-    ("process_main", true),
-    ("process_toast", true),
-    ("truncate", true),
-    ("index_cleanup", true),
-    // Nothing of a database has to be frozen, has statistics of its own, or is locked by a sweep: both values are the same.
-    ("freeze", false),
-    ("skip_locked", false),
-];
+impl Default for SweepOptions {
+    fn default() -> SweepOptions {
+        SweepOptions {
+            verbose: false,
+            analyze: false,
+            full: false,
+            nothing: false,
+            parallel: None,
+            process_main: true,
+            process_toast: true,
+            every_page: false,
+            limited: false,
+        }
+    }
+}
+
+impl SweepOptions {
+    /// What PostgreSQL says of options that FULL does not go with.
+    fn refused_by_full(&self) -> Option<&'static str> {
+        if self.parallel.is_some_and(|workers| workers > 1) {
+            return Some("VACUUM FULL cannot be performed in parallel");
+        }
+        if self.limited && !self.analyze {
+            return Some("BUFFER_USAGE_LIMIT cannot be specified for VACUUM FULL");
+        }
+        if self.every_page {
+            return Some("VACUUM option DISABLE_PAGE_SKIPPING cannot be used with FULL");
+        }
+        (!self.process_toast).then_some("PROCESS_TOAST required with VACUUM FULL")
+    }
+}
+
+/// Options of VACUUM of which both values ask for what a sweep does anyway: it skips only pages without anything to remove, cuts
+/// nothing off a file that others would have to wait for, removes entries of indexes along with their rows, freezes
+/// nothing, and waits for no lock.
+const VACUUM_FLAGS: [&str; 4] = ["truncate", "index_cleanup", "freeze", "skip_locked"];
+
+/// The value of BUFFER_USAGE_LIMIT, which is checked: pages that a sweep reads are the first that leave the buffer pool anyway.
+pub(super) fn usage_limit(cursor: &mut Cursor<'_>, at: u32) -> Result<(), SyntaxError> {
+    let text = match cursor.peek() {
+        Token::String(_) => string_literal(cursor)?.0,
+        Token::Number(_) => cursor.integer()?.to_string(),
+        Token::Comma | Token::RParen => {
+            return Err(SyntaxError::syntax("buffer_usage_limit requires a parameter").at(at));
+        }
+        _ => return Err(cursor.unexpected()),
+    };
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = match text[digits..].trim() {
+        "" | "kB" => Some(1),
+        "MB" => Some(1 << 10),
+        "GB" => Some(1 << 20),
+        "TB" => Some(1 << 30),
+        _ => None,
+    };
+    let size = text[..digits].parse::<u64>().ok().zip(unit).and_then(|(size, unit)| size.checked_mul(unit));
+    if size.is_some_and(|size| size == 0 || (128..=16_777_216).contains(&size)) {
+        return Ok(());
+    }
+    let text = "BUFFER_USAGE_LIMIT option must be 0 or between 128 kB and 16777216 kB";
+    Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text).at(at))
+}
 
 fn sweep_options(
     cursor: &mut Cursor<'_>,
@@ -226,9 +292,8 @@ fn sweep_options(
         let at = cursor.here().start;
         let Some(word) = cursor.word() else { return Err(cursor.unexpected()) };
         cursor.advance();
-        let usual = VACUUM_FLAGS.iter().find(|(name, _)| vacuum && *name == word);
-        match (word.as_str(), usual) {
-            ("parallel", _) => {
+        match word.as_str() {
+            "parallel" => {
                 if matches!(cursor.peek(), Token::Comma | Token::RParen) {
                     let text = "parallel option requires a value between 0 and 1024";
                     return Err(SyntaxError::syntax(text).at(at));
@@ -243,22 +308,19 @@ fn sweep_options(
                 // With none besides, the session's own thread does it.
                 options.parallel = Some(fits.ok_or_else(error)?.max(1));
             }
-            ("verbose", _) => options.verbose = flag(cursor, &word)?,
-            ("analyze", _) if vacuum => options.analyze = flag(cursor, &word)?,
-            ("full", _) if vacuum => options.full = flag(cursor, &word)?,
-            ("only_database_stats", _) if vacuum => options.nothing = flag(cursor, &word)?,
-            ("skip_database_stats", _) if vacuum => drop(flag(cursor, &word)?),
-            ("index_cleanup", _) if vacuum && cursor.accept(&["auto"]) => {}
-            (_, Some((name, usual))) => {
-                let on = flag(cursor, name)?;
-                if on != *usual && !matches!(*name, "freeze" | "skip_locked") {
-                    let what =
-                        format!("VACUUM ({} {})", name.to_uppercase(), if on { "TRUE" } else { "FALSE" });
-                    return Err(SyntaxError::unsupported(what).at(at));
-                }
-            }
-            ("buffer_usage_limit", _) if vacuum => {
-                return Err(SyntaxError::unsupported("VACUUM (BUFFER_USAGE_LIMIT)").at(at));
+            "verbose" => options.verbose = flag(cursor, &word)?,
+            "analyze" if vacuum => options.analyze = flag(cursor, &word)?,
+            "full" if vacuum => options.full = flag(cursor, &word)?,
+            "only_database_stats" if vacuum => options.nothing = flag(cursor, &word)?,
+            "skip_database_stats" if vacuum => drop(flag(cursor, &word)?),
+            "process_main" if vacuum => options.process_main = flag(cursor, &word)?,
+            "process_toast" if vacuum => options.process_toast = flag(cursor, &word)?,
+            "disable_page_skipping" if vacuum => options.every_page = flag(cursor, &word)?,
+            "index_cleanup" if vacuum && cursor.accept(&["auto"]) => {}
+            own if vacuum && VACUUM_FLAGS.contains(&own) => drop(flag(cursor, &word)?),
+            "buffer_usage_limit" if vacuum => {
+                usage_limit(cursor, at)?;
+                options.limited = true;
             }
             _ => {
                 let what = if vacuum { "VACUUM" } else { "SWEEP" };

@@ -211,12 +211,7 @@ fn option(
         "force_not_null" => options.force_not_null = columns(cursor)?,
         "force_null" => options.force_null = columns(cursor)?,
         "encoding" => {
-            let name = string_literal(cursor)?.0;
-            let known = Encoding::named(&name).filter(|encoding| encoding.is_known());
-            options.encoding = Some(known.ok_or_else(|| {
-                let text = "argument to option \"encoding\" must be a valid encoding name";
-                SyntaxError::new("22023", text).at(at)
-            })?);
+            options.encoding = Some(encoding(&string_literal(cursor)?.0, at)?);
         }
         "on_error" => {
             let known = [("stop", OnError::Stop), ("ignore", OnError::Ignore)];
@@ -237,6 +232,14 @@ fn option(
         _ => return Err(SyntaxError::syntax(format!("option \"{word}\" not recognized")).at(at)),
     }
     Ok(())
+}
+
+/// What ENCODING says.
+fn encoding(name: &str, at: u32) -> Result<Encoding, SyntaxError> {
+    Encoding::named(name).filter(|encoding| encoding.is_known()).ok_or_else(|| {
+        let text = "argument to option \"encoding\" must be a valid encoding name";
+        SyntaxError::new("22023", text).at(at)
+    })
 }
 
 /// An option may stand once.
@@ -268,7 +271,7 @@ fn old_option(
     options: &mut CopyOptions,
     given: &mut Vec<String>,
 ) -> Result<bool, SyntaxError> {
-    const WORDS: [(&[&str], &str); 11] = [
+    const WORDS: [(&[&str], &str); 12] = [
         (&["binary"], "format"),
         (&["csv"], "format"),
         (&["freeze"], "freeze"),
@@ -280,6 +283,7 @@ fn old_option(
         (&["force", "quote"], "force_quote"),
         (&["force", "not", "null"], "force_not_null"),
         (&["force", "null"], "force_null"),
+        (&["encoding"], "encoding"),
     ];
     let at = cursor.here().start;
     let is_binary = cursor.is(&["binary"]);
@@ -299,6 +303,7 @@ fn old_option(
         "force_quote" => options.force_quote = old_columns(cursor)?,
         "force_not_null" => options.force_not_null = old_columns(cursor)?,
         "force_null" => options.force_null = old_columns(cursor)?,
+        "encoding" => options.encoding = Some(encoding(&string_literal(cursor)?.0, at)?),
         _ => {}
     }
     Ok(true)

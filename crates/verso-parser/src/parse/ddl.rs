@@ -308,6 +308,9 @@ pub(super) fn owning_column(cursor: &mut Cursor<'_>) -> Result<Option<(Qualified
 pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let start = cursor.here().start;
     cursor.expect(&["drop"])?;
+    if let Some(statement) = super::absent::drop_absent(cursor)? {
+        return Ok(statement);
+    }
     let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
     let kind = match word.as_str() {
         "table" => Some(DropKind::Table),
@@ -334,8 +337,7 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "statistics" => return super::statistics::drop_statistics(cursor),
         "operator" => return super::operator_definition::drop_operator(cursor),
         "cast" => return super::operator_definition::drop_cast(cursor),
-        "role" | "user" | "materialized" | "rule" | "tablespace" | "publication" | "subscription"
-        | "text" | "foreign" | "event" | "server" | "language" | "access" | "conversion" | "transform" => {
+        "role" | "user" | "materialized" | "text" | "foreign" | "event" | "access" => {
             return Err(SyntaxError::unsupported(format!("DROP {}", kind_in_words(cursor, &word))).at(start));
         }
         _ => return Err(cursor.unexpected()),

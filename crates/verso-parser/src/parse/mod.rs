@@ -13,6 +13,7 @@
 //! L2. No text panics or overflows the stack: [`cursor::Cursor::nested`] bounds depth and height.
 //! L3. The work is linear in the text's length.
 
+mod absent;
 mod aggregate;
 mod block;
 mod cancel;

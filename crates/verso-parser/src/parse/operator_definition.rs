@@ -90,9 +90,6 @@ pub(super) fn alter_operator(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
 /// Behind DROP.
 pub(super) fn drop_operator(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.advance();
-    if cursor.is(&["class"]) || cursor.is(&["family"]) {
-        return Err(cursor.unsupported("DROP OPERATOR CLASS and FAMILY"));
-    }
     let if_exists = cursor.accept(&["if", "exists"]);
     let operators = cursor.list(operator_reference)?;
     let cascade = cascade(cursor);

@@ -71,7 +71,7 @@ pub(super) fn grant(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     }
     let by = granted_by(cursor)?;
     let cascade = revoke && cascade(cursor);
-    let grant = GrantRole { revoke, roles, to, admin, inherit, set, by, cascade };
+    let grant = GrantRole { revoke, roles, to, admin, inherit, set, by, cascade, group: false };
     Ok(Statement::Rights(RightsStatement::GrantRole(grant)))
 }
 
@@ -327,7 +327,7 @@ pub(super) fn act_as(cursor: &mut Cursor<'_>) -> Result<Option<Statement>, Synta
         }
     }
     let none = if session { "default" } else { "none" };
-    let name = if cursor.accept(&[none]) {
+    let name = if cursor.accept(&[none]) || cursor.accept(&["default"]) {
         None
     } else if let Token::String(_) = cursor.peek() {
         let (text, at, _) = string_literal(cursor)?;

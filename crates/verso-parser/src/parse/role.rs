@@ -74,7 +74,8 @@ fn group(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.expect(&["user"])?;
     let to = cursor.list(role_name)?;
     let (admin, inherit, set) = (None, None, None);
-    let grant = GrantRole { revoke, roles: vec![name], to, admin, inherit, set, by: None, cascade: false };
+    let (by, cascade, group) = (None, false, true);
+    let grant = GrantRole { revoke, roles: vec![name], to, admin, inherit, set, by, cascade, group };
     Ok(Statement::Rights(RightsStatement::GrantRole(grant)))
 }
 

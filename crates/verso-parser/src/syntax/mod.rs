@@ -7,6 +7,7 @@
 //! S2. Names are folded as SQL folds them: unquoted ones in lower case.
 //! S3. Left-deep chains of operators stay left-deep, but AND and OR are flat, so that long ones do not nest.
 
+mod absent;
 mod comment;
 mod copy;
 mod database;
@@ -30,6 +31,7 @@ mod user_type;
 mod view;
 mod window;
 
+pub use absent::*;
 pub use comment::*;
 pub use copy::*;
 pub use database::*;

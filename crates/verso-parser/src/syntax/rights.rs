@@ -135,6 +135,8 @@ pub struct GrantRole {
     pub by: Option<RoleName>,
     /// CASCADE.
     pub cascade: bool,
+    /// ALTER GROUP, the older form.
+    pub group: bool,
 }
 
 /// What gets another owner.

@@ -410,6 +410,8 @@ pub struct Analyze {
     pub skip_locked: bool,
     /// The tables, each with the columns wanted, all of them where there are none. No table is all.
     pub tables: Vec<(QualifiedName, Vec<Name>)>,
+    /// Those of them that are meant without their partitions.
+    pub only: Vec<QualifiedName>,
     /// How much is read.
     pub depth: AnalyzeDepth,
 }

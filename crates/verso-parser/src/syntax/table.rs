@@ -159,6 +159,10 @@ pub enum TableElement {
         comments: bool,
         /// INCLUDING STATISTICS.
         statistics: bool,
+        /// INCLUDING STORAGE.
+        storage: bool,
+        /// INCLUDING COMPRESSION.
+        compression: bool,
     },
 }
 
@@ -533,6 +537,13 @@ pub enum IndexChange {
     Options(Vec<(String, String)>),
     /// RESET (…).
     ResetOptions(Vec<String>),
+    /// ALTER COLUMN n SET STATISTICS.
+    Statistics {
+        /// The number of the column.
+        number: i64,
+        /// How many values are kept; as many as usual.
+        target: Option<i64>,
+    },
 }
 
 /// A part of an index's key.

@@ -57,6 +57,8 @@ pub enum TypeStatement {
         /// Its new name.
         to: String,
     },
+    /// DROP of a kind of objects that no statement makes.
+    DropAbsent(super::DropAbsent),
     /// CREATE DOMAIN.
     CreateDomain(Box<CreateDomain>),
     /// ALTER DOMAIN.

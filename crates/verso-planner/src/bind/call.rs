@@ -128,6 +128,14 @@ impl Binder<'_> {
         }
     }
 
+    /// Whether there is a function of the name that a call has, whatever its arguments.
+    fn is_function(&self, call: &Call) -> bool {
+        let name = call.name.name.text.as_str();
+        let schema = call.name.schema_text();
+        let built_in = schema.is_none_or(|schema| schema == "pg_catalog");
+        built_in && !functions_named(name).is_empty() || !self.catalog.functions(schema, name).is_empty()
+    }
+
     /// A call of one of these aggregates and window functions, or of another function.
     fn call_among(
         &self,
@@ -145,7 +153,9 @@ impl Binder<'_> {
             let text = "aggregates cannot use named arguments";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
         }
-        if let Some(over) = &call.over {
+        if let Some(over) = &call.over
+            && (!aggregates.is_empty() || !windows.is_empty() || self.is_function(call))
+        {
             return self.window_call(aggregates, windows, call, over, cx);
         }
         if !aggregates.is_empty()
@@ -160,21 +170,25 @@ impl Binder<'_> {
         if call.star {
             return Err(function_error(&call.name.to_string(), &[], &Resolution::None).at(at));
         }
-        for (present, what) in [
+        let args = self.located(&call.args, cx)?;
+        let type_called = self.type_called(call, &args);
+        let of_aggregates = [
             (!call.within_group.is_empty(), "WITHIN GROUP"),
             (call.distinct, "DISTINCT"),
             (!call.order_by.is_empty(), "ORDER BY"),
             (call.filter.is_some(), "FILTER"),
-        ] {
-            if present {
-                let text = format!("{what} specified, but {name} is not an aggregate function");
-                return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(at));
-            }
+            (call.over.is_some(), "OVER"),
+        ];
+        let of_aggregates = of_aggregates.iter().find(|(present, _)| *present);
+        if let Some((_, what)) = of_aggregates
+            && (type_called.is_some() || self.is_function(call))
+        {
+            let text = format!("{what} specified, but {name} is not an aggregate function");
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(at));
         }
-        let args = self.located(&call.args, cx)?;
-        let found = match self.type_called(call, &args) {
+        let found = match type_called {
             None => match self.function_or_cast(call, args) {
-                Err(error) if error.sqlstate == sqlstate::UNDEFINED_FUNCTION => {
+                Err(error) if error.sqlstate == sqlstate::UNDEFINED_FUNCTION && of_aggregates.is_none() => {
                     return self.field_called(call, error, cx);
                 }
                 found => found?,

@@ -45,6 +45,9 @@ impl Binder<'_> {
         }
         let changed = changed;
         changed.check_assigned(&update.assignments, "update")?;
+        let renamed = changed.by_first_names(&update.assignments);
+        let renamed = renamed.map(|assignments| syntax::Update { assignments, ..update.clone() });
+        let update = renamed.as_ref().unwrap_or(update);
         refuse_current(&changed, update.current.as_ref())?;
         let table = &changed.table;
         if update.from.is_none()

@@ -60,6 +60,16 @@ impl Binder<'_> {
                 _ => self.insert_query(query, &table, (&columns, &types), insert)?,
             },
         };
+        let taken = &columns[..given.min(columns.len())];
+        if changed.view().is_some()
+            && insert.columns.is_empty()
+            && let Some((_, twice)) =
+                taken.iter().enumerate().find(|(n, column)| taken[..*n].contains(column))
+        {
+            let text =
+                format!("multiple assignments to same column \"{}\"", changed.table.columns[*twice].name);
+            return Err(SqlError::syntax(text));
+        }
         // Those that are not given take no right.
         changed.changes(Rights::INSERT, columns[..given.min(columns.len())].to_vec());
         let explicit = !insert.columns.is_empty();
@@ -196,7 +206,7 @@ impl Binder<'_> {
             }
             None => unique().cloned().collect(),
             Some(ConflictTarget::Inferred(parts, predicate)) => {
-                self.inferred(table, parts, predicate.as_ref())?
+                self.inferred(table, insert.alias.as_ref(), parts, predicate.as_ref())?
             }
             Some(ConflictTarget::Constraint(name)) => {
                 let constraint = table.constraint(&name.text).ok_or_else(|| {
@@ -269,11 +279,12 @@ impl Binder<'_> {
     fn inferred(
         &self,
         table: &Arc<TableDef>,
+        alias: Option<&Name>,
         parts: &[Expr],
         predicate: Option<&Expr>,
     ) -> Result<Vec<Arc<IndexDef>>, SqlError> {
         let derived = self.hidden(table);
-        let scope = table_scope(table, None);
+        let scope = table_scope(table, alias);
         // Columns by their numbers; none for an expression that no index has.
         let mut ids = Vec::new();
         for part in parts {
@@ -286,7 +297,7 @@ impl Binder<'_> {
                 }
             });
         }
-        let bind = |expr: &Expr| self.conflict_predicate(expr, table);
+        let bind = |expr: &Expr| self.conflict_predicate(expr, table, alias);
         let predicate = predicate.map(bind).transpose()?;
         let serves = |index: &IndexDef| {
             let Some(guard) = index.guard else { return true };

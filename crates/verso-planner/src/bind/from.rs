@@ -231,13 +231,17 @@ impl Binder<'_> {
                 }
                 // Who locks a row has to be allowed to change it.
                 let commands = [PolicyFor::Select, command];
+                let is_table = matches!(plan, Plan::TableScan { .. });
                 plan = self
                     .secured(plan, if command == PolicyFor::Select { &commands[..1] } else { &commands })?;
                 if let Some(past) = &item.past {
                     self.as_it_was(&mut plan, past)?;
                 }
                 if let Some(sample) = &item.sample {
-                    plan = self.sampled(plan, sample)?;
+                    plan = match is_table {
+                        true => self.sampled_below(plan, sample)?,
+                        false => return Err(no_sample_of(sample.at)),
+                    };
                 }
                 (plan, Some(own), false)
             }
@@ -643,7 +647,10 @@ impl Binder<'_> {
         if let Some(noting) = self.noting {
             noting.relation(name.at().start, table.oid, table.shown());
         }
-        if self.noting.is_none() && table.materialized.as_ref().is_some_and(|it| !it.populated) {
+        if !self.unread
+            && self.noting.is_none()
+            && table.materialized.as_ref().is_some_and(|it| !it.populated)
+        {
             let text = format!("materialized view \"{}\" has not been populated", table.name);
             return Err(SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, text)
                 .with_hint("Use the REFRESH MATERIALIZED VIEW command."));

@@ -20,7 +20,7 @@ use super::steady::is_immutable;
 use super::virtual_columns::expand;
 use super::walk::columns_of;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::Expr;
+use verso_parser::syntax::{Expr, Name};
 
 /// A column that an expression may name: its name, its type, whether it is generated itself.
 pub type ColumnInScope = (Arc<str>, SqlType, bool);
@@ -143,14 +143,31 @@ impl Binder<'_> {
     }
 
     /// Binds the condition by which ON CONFLICT names partial indexes: it may have parameters.
-    pub(super) fn conflict_predicate(&self, expr: &Expr, table: &TableDef) -> Result<TypedExpr, SqlError> {
-        let bound = self.of_index(expr, table, Clause::IndexPredicate)?;
+    pub(super) fn conflict_predicate(
+        &self,
+        expr: &Expr,
+        table: &TableDef,
+        alias: Option<&Name>,
+    ) -> Result<TypedExpr, SqlError> {
+        let name = alias.map_or_else(|| Arc::clone(&table.name), |alias| alias.text.as_str().into());
+        let bound = self.of_index_called(name, expr, table, Clause::IndexPredicate)?;
         self.boolean(bound, expr.at.start, "WHERE")
     }
 
     fn of_index(&self, expr: &Expr, table: &TableDef, clause: Clause) -> Result<TypedExpr, SqlError> {
+        self.of_index_called(Arc::clone(&table.name), expr, table, clause)
+    }
+
+    /// The same where the expression calls the table by another name.
+    fn of_index_called(
+        &self,
+        name: Arc<str>,
+        expr: &Expr,
+        table: &TableDef,
+        clause: Clause,
+    ) -> Result<TypedExpr, SqlError> {
         let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen()));
-        let scope = Scope::of(Some(Arc::clone(&table.name)), None, columns.collect());
+        let scope = Scope::of(Some(name), None, columns.collect());
         let bound = self.expr(expr, &mut Context::new(&scope, clause))?;
         match columns_of(&bound).into_iter().any(|at| table.columns[at].is_virtual) {
             true => Err(SqlError::new("0A000", "indexes on virtual generated columns are not supported")),

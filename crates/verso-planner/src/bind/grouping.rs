@@ -129,7 +129,11 @@ impl Grouping<'_> {
             Some(sets) => Some(GroupingSets { sets, calls }),
         };
         let keys = keys.into_iter().map(|key| distinguished(key, 0)).collect::<Result<Vec<_>, _>>()?;
-        let plan = sorted_values(plan, &mut aggregates);
+        // Of one group without aggregates nothing depends on the rows: they are not read.
+        let plan = match keys.is_empty() && aggregates.is_empty() {
+            true => Plan::Values { rows: vec![Vec::new()], columns: Vec::new() },
+            false => sorted_values(plan, &mut aggregates),
+        };
         let groups = Plan::Aggregate { input: Box::new(plan), group_by: keys, aggregates, sets };
         with_texts(groups, Vec::new())
     }

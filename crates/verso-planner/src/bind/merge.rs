@@ -45,7 +45,11 @@ impl Binder<'_> {
             let text = "WITH RECURSIVE is not supported for MERGE statement";
             return Err(SqlError::syntax(text).at(with.name.at.start));
         }
-        let change = if self.is_replaced(merge)? { Change::Merge } else { Change::Update };
+        let change = match self.is_replaced(merge)? {
+            _ if self.does_nothing_to_view(merge) => Change::Nothing,
+            true => Change::Merge,
+            false => Change::Update,
+        };
         let (mut changed, target) = self.target_scope(&merge.table, change)?;
         let secured = match changed.is_secured() {
             false => None,
@@ -157,6 +161,13 @@ impl Binder<'_> {
             new: self.policy_checks(table, PolicyFor::Update)?,
             inserted: self.policy_checks(table, PolicyFor::Insert)?,
         })
+    }
+
+    /// Whether MERGE leaves all rows of a view as they are: it need not be one whose rows can change.
+    fn does_nothing_to_view(&self, merge: &syntax::Merge) -> bool {
+        let FromSource::Table(name) = &merge.table.source else { return false };
+        merge.clauses.iter().all(|clause| clause.action == syntax::MergeAction::Nothing)
+            && matches!(self.relation_named(name), Some(Relation::View(_)))
     }
 
     /// Whether triggers of a view do what the actions say. Refuses a view through which one of them cannot be done.

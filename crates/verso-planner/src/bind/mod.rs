@@ -210,6 +210,8 @@ pub struct Binder<'c> {
     lasts: bool,
     /// FLASHBACK: columns that are always generated get the values that they had.
     flashes_back: bool,
+    /// What is bound is not run: materialized views without rows may be read.
+    unread: bool,
 }
 
 impl<'c> Binder<'c> {
@@ -244,6 +246,7 @@ impl<'c> Binder<'c> {
             numbered: table_number::RowNumbers::default(),
             lasts: false,
             flashes_back: false,
+            unread: false,
         }
     }
 
@@ -253,7 +256,7 @@ impl<'c> Binder<'c> {
         time_zone: &'c TimeStyle,
         stored: &'c StoredQuery,
     ) -> Binder<'c> {
-        Binder { stored: Some(stored), ..Binder::new(catalog, time_zone, &[]) }
+        Binder { stored: Some(stored), unread: true, ..Binder::new(catalog, time_zone, &[]) }
     }
 
     /// What rewriting needs to know.
@@ -289,6 +292,12 @@ impl<'c> Binder<'c> {
     #[must_use]
     pub fn lasting(self, lasts: bool) -> Binder<'c> {
         Binder { lasts, ..self }
+    }
+
+    /// The same for a query that is not run, of a definition: it may read materialized views that have no rows yet.
+    #[must_use]
+    pub fn unread(self) -> Binder<'c> {
+        Binder { unread: true, ..self }
     }
 
     /// For statements to be prepared: parameters get the types that their contexts want.

@@ -17,8 +17,21 @@ use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, Sample};
 
 impl Binder<'_> {
+    /// The same below the policies that decide which rows of the sample are shown.
+    pub(super) fn sampled_below(&self, plan: Plan, sample: &Sample) -> Result<Plan, SqlError> {
+        Ok(match plan {
+            Plan::Project { input, exprs, names } => {
+                Plan::Project { input: Box::new(self.sampled_below(*input, sample)?), exprs, names }
+            }
+            Plan::Filter { input, predicate } => {
+                Plan::Filter { input: Box::new(self.sampled_below(*input, sample)?), predicate }
+            }
+            plan => self.sampled(plan, sample)?,
+        })
+    }
+
     /// The sample of a table's rows.
-    pub(super) fn sampled(&self, plan: Plan, sample: &Sample) -> Result<Plan, SqlError> {
+    fn sampled(&self, plan: Plan, sample: &Sample) -> Result<Plan, SqlError> {
         let Plan::TableScan { table, mut columns, filter } = plan else {
             return Err(no_sample_of(sample.at));
         };

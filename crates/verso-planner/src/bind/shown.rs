@@ -27,7 +27,7 @@ use super::view::parsed;
 use super::walk::columns_of;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
-    Assignment, FromItem, FromSource, Name, QualifiedName, Query, QueryBody, Select, Step,
+    Assignment, FromItem, FromSource, Name, QualifiedName, Query, QueryBody, Select, Span, Step,
 };
 
 /// What is done with rows.
@@ -38,6 +38,8 @@ pub(super) enum Change {
     Delete,
     /// MERGE into a view with triggers that do all of its actions.
     Merge,
+    /// MERGE into a view that does nothing.
+    Nothing,
 }
 
 impl Change {
@@ -47,6 +49,7 @@ impl Change {
             Change::Insert => view.is_replaced(TriggerKind::INSERT),
             Change::Update => view.is_replaced(TriggerKind::UPDATE),
             Change::Delete => view.is_replaced(TriggerKind::DELETE),
+            Change::Nothing => true,
             Change::Merge => {
                 [Change::Insert, Change::Update, Change::Delete].iter().any(|one| one.is_replaced(view))
             }
@@ -214,9 +217,47 @@ impl Changed {
             }
             _ => {
                 names.iter().try_for_each(|name| self.refuse_computed(name, "insert into"))?;
-                insert_columns(&self.seen, names, places)
+                let first = |name: &Name| self.first_name(name).unwrap_or_else(|| name.clone());
+                match &self.view {
+                    Some(_) => {
+                        let names: Vec<Name> = names.iter().map(first).collect();
+                        insert_columns(&self.seen, &names, places)
+                    }
+                    None => insert_columns(&self.seen, names, places),
+                }
             }
         }
+    }
+
+    /// The name by which a column is known that the view shows under this name, too.
+    fn first_name(&self, name: &Name) -> Option<Name> {
+        let (_, expr) = self.view.as_ref()?.columns.iter().find(|(own, _)| **own == *name.text)?;
+        let first = &self.seen.columns[plain(expr)?].name;
+        (**first != *name.text).then(|| Name { text: first.to_string(), at: name.at })
+    }
+
+    /// Assignments by the names that columns are known by, where the view shows some of them twice.
+    pub fn by_first_names(&self, assignments: &[Assignment]) -> Option<Vec<Assignment>> {
+        let mut found = false;
+        let mut known = |name: &mut Name| {
+            if let Some(first) = self.first_name(name) {
+                *name = first;
+                found = true;
+            }
+        };
+        let mut all = match &self.view {
+            Some(_) => assignments.to_vec(),
+            None => return None,
+        };
+        for assignment in &mut all {
+            match assignment {
+                Assignment::Value(name, _) | Assignment::Part(name, ..) => known(name),
+                Assignment::Row(names, _) | Assignment::List(names, ..) => {
+                    names.iter_mut().for_each(&mut known)
+                }
+            }
+        }
+        found.then_some(all)
     }
 
     /// Refuses assignments to columns that the view computes.
@@ -303,7 +344,7 @@ impl Binder<'_> {
         changed.needs.extend(self.need_table(&table, 0..table.columns.len(), false));
         let command = match change {
             Change::Insert => PolicyFor::Insert,
-            Change::Update | Change::Merge => PolicyFor::Update,
+            Change::Update | Change::Merge | Change::Nothing => PolicyFor::Update,
             Change::Delete => PolicyFor::Delete,
         };
         if change != Change::Insert {
@@ -341,7 +382,9 @@ impl Binder<'_> {
     #[must_use]
     pub fn is_column_updatable(&self, view: &Arc<ViewDef>, column: &str) -> bool {
         let changed = self.view_changed(view, Change::Update, false);
-        changed.is_ok_and(|changed| changed.seen.column(column).is_some())
+        let name = Name { text: column.to_string(), at: Span::default() };
+        changed
+            .is_ok_and(|changed| changed.seen.column(column).is_some() || changed.first_name(&name).is_some())
     }
 
     /// A view whose INSTEAD OF triggers do the change, as a table.
@@ -531,7 +574,7 @@ fn not_of_row(column: usize) -> Option<&'static str> {
 fn words(change: Change) -> (&'static str, &'static str, &'static str) {
     match change {
         Change::Insert => ("insert into", "inserting into", "INSERT"),
-        Change::Update | Change::Merge => ("update", "updating", "UPDATE"),
+        Change::Update | Change::Merge | Change::Nothing => ("update", "updating", "UPDATE"),
         Change::Delete => ("delete from", "deleting from", "DELETE"),
     }
 }

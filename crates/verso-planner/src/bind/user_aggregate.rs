@@ -9,8 +9,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    AggregateDef, Callee, CatalogSnapshot, FunctionDef, FunctionReturn, Modify, MovingDef, Object, Oid,
-    Rights,
+    AggregateDef, ArgMode, Callee, CatalogSnapshot, FunctionDef, FunctionReturn, Modify, MovingDef, Object,
+    Oid, Rights,
 };
 use verso_exec::functions::Volatility;
 use verso_exec::plan::{ExprKind as K, FoldRules, FrameBound as PlanBound, TypedExpr, WindowFold};
@@ -303,7 +303,18 @@ impl Binder<'_> {
         types: &[SqlType],
     ) -> Result<(Callee, SqlType, bool), SqlError> {
         let args = types.iter().enumerate().map(|(n, ty)| (TypedExpr::new(K::Parameter(n), ty.clone()), 0));
-        match self.function(&Call::plain(name.clone(), places(types.len())), args.collect())? {
+        let args: Vec<(TypedExpr, u32)> = args.collect();
+        let call = Call::plain(name.clone(), places(types.len()));
+        let own = self.catalog.functions(name.schema_text(), &name.name.text);
+        // Where the aggregate gathers arguments into an array, its function gets that.
+        let found = match own.iter().any(|function| takes_list(function, &args)) {
+            true => {
+                let listed = Call { variadic: true, ..call.clone() };
+                self.function(&listed, args.clone()).or_else(|_| self.function(&call, args))?
+            }
+            false => self.function(&call, args)?,
+        };
+        match found {
             Found::BuiltIn(function, args, to) => {
                 let strict = function.strict;
                 let bound = self.built_in(function, args, &to)?;
@@ -521,18 +532,20 @@ impl Binder<'_> {
         args: Vec<(TypedExpr, u32)>,
         at: Span,
     ) -> Result<(TypedExpr, bool), SqlError> {
+        let mut variadic = false;
         let name = match callee {
             Callee::BuiltIn(name) => named(name, at),
             Callee::User(oid) => {
                 let function = self.catalog.function_by_oid(*oid);
                 let function =
                     function.ok_or_else(|| SqlError::internal(format!("there is no function {oid}")))?;
+                variadic = takes_list(function, &args);
                 let part = |text: &str| Name { text: text.to_owned(), at };
                 QualifiedName { schema: Some(part(&function.schema)), name: part(&function.name) }
             }
         };
         let count = args.len();
-        match self.function(&Call::plain(name, places(count)), args)? {
+        match self.function(&Call { variadic, ..Call::plain(name, places(count)) }, args)? {
             Found::BuiltIn(function, args, types) => {
                 Ok((self.built_in(function, args, &types)?, function.strict))
             }
@@ -550,6 +563,13 @@ impl Binder<'_> {
     pub(super) fn type_numbered(&self, oid: Oid) -> Option<SqlType> {
         self.catalog.type_by_oid(oid.0, -1)
     }
+}
+
+/// Whether these are the arguments of a VARIADIC function, the last of them the array itself.
+fn takes_list(function: &FunctionDef, args: &[(TypedExpr, u32)]) -> bool {
+    matches!(args.last(), Some((last, _)) if matches!(last.ty, SqlType::Array(_)))
+        && function.inputs().count() == args.len()
+        && function.inputs().last().is_some_and(|last| last.mode == ArgMode::Variadic)
 }
 
 /// As many arguments of a call as there are; what they are stands beside it.

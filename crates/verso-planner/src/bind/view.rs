@@ -199,7 +199,8 @@ impl Binder<'_> {
     pub fn view_query(&self, text: &str) -> Result<(StoredQuery, ViewColumns), SqlError> {
         let noting = Noting::default();
         let query = parsed(text)?;
-        let plan = Binder { noting: Some(&noting), acting: None, ..self.clone() }.query(&query)?;
+        let plan =
+            Binder { noting: Some(&noting), acting: None, unread: true, ..self.clone() }.query(&query)?;
         let columns =
             plan.output().into_iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
         Ok((noting.into_query(self.catalog, text, &used_columns(plan)?), columns))
@@ -212,7 +213,7 @@ impl Binder<'_> {
     pub fn policy_needs(&self, expr: &syntax::Expr, table: &Arc<TableDef>) -> Result<Vec<Need>, SqlError> {
         let noting = Noting::default();
         let columns: Vec<_> = table.columns.iter().map(|c| (Arc::clone(&c.name), c.ty.clone())).collect();
-        let binder = Binder { noting: Some(&noting), acting: None, ..self.clone() };
+        let binder = Binder { noting: Some(&noting), acting: None, unread: true, ..self.clone() };
         let predicate = binder.policy_condition(expr, &table.name, &columns)?;
         let columns = (0..table.columns.len()).collect();
         let scan = Plan::TableScan { table: Arc::clone(table).into(), columns, filter: None };
@@ -432,7 +433,7 @@ impl Binder<'_> {
     /// Binds the query of a view again and notes what its text means.
     pub(crate) fn traced_view(&self, view: &ViewDef, trace: &Trace) -> Result<Query, SqlError> {
         let query = parsed(&view.query.text)?;
-        Binder { traced: Some(trace), acting: None, ..self.within(view)? }.query(&query)?;
+        Binder { traced: Some(trace), acting: None, unread: true, ..self.within(view)? }.query(&query)?;
         Ok(query)
     }
 

@@ -241,6 +241,19 @@ impl Call<'_> {
                 Some(Relation::Sequence(sequence)) => super::number(sequence.object.0),
                 Some(Relation::View(_)) | None => Value::Null,
             },
+            "pg_filenode_relation" => self.relation_of_file(),
+            "pg_stat_have_stats" => self.has_counters()?,
+            "pg_get_acl" => self.own_rights(),
+            "pg_settings_get_flags" => {
+                let name = args.text(0).to_ascii_lowercase();
+                match self.views.services.show(&name) {
+                    Some(_) => {
+                        let explained = crate::explain::SETTINGS.contains(&&*name);
+                        Value::Array(explained.then(|| Value::text("EXPLAIN")).into_iter().collect())
+                    }
+                    None => Value::Null,
+                }
+            }
             "pg_size_pretty" => match args.0.first().and_then(Number::of) {
                 Some(size) => Value::text(&pretty_size(size)?),
                 None => Value::Null,
@@ -323,6 +336,59 @@ impl Call<'_> {
             }
             _ => return Err(ExecError::raised("XX000", format!("{function} is not known to the session"))),
         })
+    }
+
+    /// The relation whose rows or entries are in the object of that number.
+    fn relation_of_file(&self) -> Value {
+        let file = self.args.oid(1).0;
+        let is_it = |relation: &&Relation| match relation {
+            Relation::Table(table) => table.heap.0 == file,
+            Relation::Index(index) => index.object.0 == file,
+            Relation::Sequence(sequence) => sequence.object.0 == file,
+            Relation::View(_) => false,
+        };
+        match self.catalog.relations().find(is_it) {
+            Some(relation) => super::number(relation.oid().0),
+            None => Value::Null,
+        }
+    }
+
+    /// Whether there are counters of something: each table and index has some from the start.
+    fn has_counters(&self) -> Result<Value> {
+        let (database, object) = (self.args.oid(1), self.args.number(2));
+        let is_own = database == verso_catalog::rights::DATABASE_OID;
+        Ok(Value::Bool(match self.args.text(0) {
+            "relation" => {
+                let found = u32::try_from(object).ok().and_then(|oid| self.catalog.relation_by_oid(Oid(oid)));
+                is_own && matches!(found, Some(Relation::Table(_) | Relation::Index(_)))
+            }
+            "database" => is_own && object == 0,
+            "archiver" | "bgwriter" | "checkpointer" | "io" | "slru" | "wal" => true,
+            "function" | "replslot" | "subscription" | "backend" => false,
+            other => {
+                let text = format!("invalid statistics kind: \"{other}\"");
+                return Err(ExecError::raised("22023", text));
+            }
+        }))
+    }
+
+    /// The rights on an object as they were granted; NULL where nothing was.
+    fn own_rights(&self) -> Value {
+        let (object, part) = (self.args.oid(1), self.args.number(2));
+        let object = match (self.args.oid(0).0, part) {
+            (1259, 0) => Object::Relation(object),
+            (1259, part) => match u16::try_from(part) {
+                Ok(column) => Object::Column(object, column),
+                Err(_) => return Value::Null,
+            },
+            (2615, _) => Object::Schema(object),
+            (1255, _) => Object::Function(object),
+            (1247, _) => Object::Type(object),
+            (2612, _) => Object::Language(object),
+            (1262, _) if object == verso_catalog::rights::DATABASE_OID => Object::Database,
+            _ => return Value::Null,
+        };
+        super::rights::own_acl(self.catalog, object)
     }
 
     /// The types of a vector of numbers, as a function's arguments are shown.

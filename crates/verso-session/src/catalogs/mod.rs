@@ -81,6 +81,13 @@ fn all(rows: Vec<Vec<Value>>) -> SystemRowIter {
     Box::new(rows.into_iter())
 }
 
+/// Whether a relation of objects that are the same in every database has one whose column has this value.
+pub(crate) fn is_built_in(relation: &str, column: usize, name: &str) -> bool {
+    let rows = fixed::table(relation);
+    let is_it = |row: &Vec<Value>| matches!(row.get(column), Some(Value::Text(text)) if **text == *name);
+    rows.iter().flat_map(|rows| rows.iter()).any(is_it)
+}
+
 /// The rows of a relation, as far as they can have these values in these columns.
 pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) -> SystemRowIter {
     let keys = Keys { relation: relation.get(), keys: asked.keys, columns: asked.columns };

@@ -355,6 +355,9 @@ struct Attribute<'a> {
     /// Of a partition: the column is that of the whole.
     inherited: bool,
     statistics: Option<u16>,
+    /// STORAGE and COMPRESSION, where they were said.
+    storage: Option<char>,
+    compression: Option<char>,
     options: Value,
     acl: Value,
     /// The column is gone, and `ty` is what it was.
@@ -375,6 +378,8 @@ impl<'a> Attribute<'a> {
             generated: "",
             inherited: false,
             statistics: None,
+            storage: None,
+            compression: None,
             options: Value::Null,
             acl: Value::Null,
             dropped: false,
@@ -393,8 +398,8 @@ impl<'a> Attribute<'a> {
             Value::Int2(i16::from(matches!(self.ty, SqlType::Array(_)) && self.ty.vector_name().is_none())),
             Value::Bool(facts.by_value),
             letter(facts.alignment),
-            letter(facts.storage),
-            Value::text(""),
+            letter(self.storage.filter(|_| facts.storage != 'p').unwrap_or(facts.storage)),
+            self.compression.filter(|_| facts.storage != 'p').map_or_else(|| Value::text(""), letter),
             Value::Bool(self.not_null),
             Value::Bool(self.has_default),
             Value::Bool(false),
@@ -414,6 +419,8 @@ impl<'a> Attribute<'a> {
     }
 
     fn of_column(catalog: &CatalogSnapshot, relation: Oid, column: &'a ColumnDef) -> Attribute<'a> {
+        let table = catalog.table_by_oid(relation);
+        let table = table.as_deref();
         Attribute {
             not_null: column.not_null,
             // The default of an identity column is its sequence, which PostgreSQL does not keep as one.
@@ -430,6 +437,8 @@ impl<'a> Attribute<'a> {
             },
             inherited: catalog.table_by_oid(relation).is_some_and(|table| table.partition_of.is_some()),
             statistics: column.statistics,
+            storage: table.and_then(|table| table.column_storage(column.id)),
+            compression: table.and_then(|table| table.column_compression(column.id)),
             options: column_options(catalog, relation, column),
             acl: rights::own_acl(catalog, Object::Column(relation, column.id)),
             ..Attribute::new(relation, &column.name, column.declared(), attnum(column.id))
@@ -527,7 +536,8 @@ fn of_index(catalog: &CatalogSnapshot, index: &IndexDef) -> Vec<Vec<Value>> {
         let numbered = (1..).map(|n| format!("{own}{n}"));
         let mut choices = std::iter::once(own.clone()).chain(numbered);
         let name = choices.find(|name| !names.contains(name)).unwrap_or(own.clone());
-        let attribute = Attribute::new(index.oid, &name, &column.ty, number);
+        let statistics = column.statistics.filter(|_| column.is_hidden());
+        let attribute = Attribute { statistics, ..Attribute::new(index.oid, &name, &column.ty, number) };
         rows.push(attribute.row());
         names.push(name);
     }

@@ -28,6 +28,7 @@ pub(super) fn reaches_partitions(action: &AlterAction) -> bool {
         | AlterAction::NotNull { .. }
         | AlterAction::Default { .. }
         | AlterAction::Statistics { .. }
+        | AlterAction::Storage { .. }
         | AlterAction::AddIdentity { .. }
         | AlterAction::SetIdentity { .. }
         | AlterAction::DropIdentity { .. }

@@ -8,19 +8,23 @@ use std::borrow::Cow;
 use verso_parser::syntax::{AlterAction, ConstraintClause};
 
 /// The parts as they are done; those of one pass as they are written. Names given anew, which PostgreSQL takes alone only, hold
-/// from where they stand.
-pub(super) fn in_order(actions: &[AlterAction]) -> Cow<'_, [AlterAction]> {
+/// from where they stand. What reads columns that go (`early`) is done before they go.
+pub(super) fn in_order<'a>(
+    actions: &'a [AlterAction],
+    early: &dyn Fn(&AlterAction) -> bool,
+) -> Cow<'a, [AlterAction]> {
+    let place = |action: &AlterAction| if early(action) { (0, false) } else { (pass(action), true) };
     let renames = |action: &AlterAction| {
         matches!(
             action,
             AlterAction::Rename(_) | AlterAction::RenameColumn { .. } | AlterAction::RenameConstraint { .. }
         )
     };
-    if actions.is_sorted_by_key(pass) || actions.iter().any(renames) {
+    if actions.is_sorted_by_key(place) || actions.iter().any(renames) {
         return Cow::Borrowed(actions);
     }
     let mut ordered = actions.to_vec();
-    ordered.sort_by_key(pass);
+    ordered.sort_by_key(place);
     Cow::Owned(ordered)
 }
 

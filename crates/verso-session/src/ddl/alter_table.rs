@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexPart, NewConstraint,
-    NewConstraintKind, ObjectKind, Oid, PolicyDef, Relation, RenamedTexts, ReplicaIdentity, SequenceDef,
-    StatisticsDef, TableChange, TableDef, TableOptions, is_temporary,
+    COLUMN_COMPRESSION, COLUMN_STORAGE, CatalogError, ColumnDef, ConstraintDef, ConstraintKind, Identity,
+    IndexPart, NewConstraint, NewConstraintKind, ObjectKind, Oid, PolicyDef, Relation, RenamedTexts,
+    ReplicaIdentity, SequenceDef, StatisticsDef, TableChange, TableDef, TableOptions, is_temporary,
 };
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType, Value};
@@ -35,7 +35,7 @@ use verso_parser::syntax::{
     self, AlterAction, AlterTable, ColumnDefinition, ConstraintChange, ConstraintClause,
     ConstraintDefinition, DropKind, Expr, Name, PartitionOf, QualifiedName, SequenceOptions, WhichTriggers,
 };
-use verso_planner::bind::{Binder, columns_in_scope};
+use verso_planner::bind::{Binder, columns_in_scope, columns_of};
 use verso_planner::errors::{SqlError, sqlstate};
 use verso_storage::{Engine, ObjectId, Packing, StorageError, SweepOptions, TableLockMode, Txn};
 
@@ -56,8 +56,8 @@ fn column_named<'t>(table: &'t TableDef, column: &Name) -> Result<&'t ColumnDef,
     })
 }
 
-/// STORAGE of a column: where values stand is decided by their length alone, so only what a type has anyhow is taken.
-pub(super) fn check_storage(ty: &SqlType, how: &Name) -> Result<(), SqlError> {
+/// STORAGE of a column as its letter; none for that of its type.
+pub(super) fn storage_letter(ty: &SqlType, how: &Name) -> Result<Option<Arc<str>>, SqlError> {
     let known = crate::catalogs::storage_of(ty);
     let wanted = match how.text.to_ascii_lowercase().as_str() {
         "plain" => 'p',
@@ -68,29 +68,43 @@ pub(super) fn check_storage(ty: &SqlType, how: &Name) -> Result<(), SqlError> {
         _ => return Err(SqlError::new("22023", format!("invalid storage type \"{}\"", how.text))),
     };
     if wanted == known {
-        return Ok(());
+        return Ok(None);
     }
-    let shown = ty.without_modifiers().pg_name();
     if known == 'p' {
+        let shown = ty.without_modifiers().pg_name();
         let text = format!("column data type {shown} can only have storage PLAIN");
         return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
     }
-    Err(SqlError::unsupported(format!("SET STORAGE {}", how.text.to_uppercase())))
+    Ok(Some(wanted.to_string().into()))
 }
 
-/// COMPRESSION of a column: values are not compressed one by one, so only DEFAULT is taken.
-pub(super) fn check_compression(ty: &SqlType, method: &Name) -> Result<(), SqlError> {
-    let refused = |text: String| Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+/// COMPRESSION of a column as its letter; none for DEFAULT.
+pub(super) fn compression_letter(ty: &SqlType, method: &Name) -> Result<Option<Arc<str>>, SqlError> {
     if crate::catalogs::storage_of(ty) == 'p' {
         let shown = ty.without_modifiers().pg_name();
-        return refused(format!("column data type {shown} does not support compression"));
+        let text = format!("column data type {shown} does not support compression");
+        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
     }
     match method.text.to_ascii_lowercase().as_str() {
-        "default" => Ok(()),
-        method @ ("pglz" | "lz4") => refused(format!("compression method {method} not supported")),
+        "default" => Ok(None),
+        "pglz" => Ok(Some("p".into())),
+        "lz4" => Ok(Some("l".into())),
         _ => Err(SqlError::new("22023", format!("invalid compression method \"{}\"", method.text))),
     }
 }
+
+/// What a new column says of how its values are kept, as options of it.
+pub(super) fn kept_as(column: &ColumnDefinition, ty: &SqlType) -> Result<ColumnWords, SqlError> {
+    let storage = column.storage.as_ref().map(|how| storage_letter(ty, how)).transpose()?.flatten();
+    let compression =
+        column.compression.as_ref().map(|method| compression_letter(ty, method)).transpose()?.flatten();
+    let word =
+        |name: &str, letter: Option<Arc<str>>| letter.map(|letter| (Arc::<str>::from(name), Some(letter)));
+    Ok(word(COLUMN_STORAGE, storage).into_iter().chain(word(COLUMN_COMPRESSION, compression)).collect())
+}
+
+/// Options of a column with their values; none takes one away.
+pub(super) type ColumnWords = Vec<(Arc<str>, Option<Arc<str>>)>;
 
 /// Refuses a constraint that the partitions of a table would not get.
 pub(super) fn refuse_no_inherit(table: &str, constraint: &ConstraintDefinition) -> Result<(), SqlError> {
@@ -175,7 +189,11 @@ impl Schema<'_> {
             return Ok(done);
         }
         let is_whole = matches!(relation, Some(Relation::Table(table)) if table.partitioned.is_some());
-        let ordered = alter_passes::in_order(&alter.actions);
+        let early = |action: &AlterAction| match relation {
+            Some(Relation::Table(table)) => self.reads_dropped(table, action, &alter.actions),
+            _ => false,
+        };
+        let ordered = alter_passes::in_order(&alter.actions, &early);
         let mut actions = &*ordered;
         while let Some(action) = actions.first() {
             let keys = actions.iter().take_while(|action| is_key(action)).count();
@@ -222,6 +240,22 @@ impl Schema<'_> {
         Ok(true)
     }
 
+    /// Whether USING of a new type reads a column that goes in the same statement.
+    fn reads_dropped(&self, table: &Arc<TableDef>, action: &AlterAction, all: &[AlterAction]) -> bool {
+        let AlterAction::ColumnType { ty, using: Some(using), .. } = action else { return false };
+        let goes = |at: usize| {
+            all.iter().any(|other| {
+                matches!(other, AlterAction::DropColumn { column, .. } if *column.text == *table.columns[at].name)
+            })
+        };
+        if !(0..table.columns.len()).any(goes) {
+            return false;
+        }
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+        let bound = binder.data_type(ty).and_then(|ty| binder.conversion(using, table, &ty));
+        bound.is_ok_and(|bound| columns_of(&bound).into_iter().any(goes))
+    }
+
     /// Several keys of a table, which are built from one scan.
     fn add_keys(
         &self,
@@ -265,7 +299,14 @@ impl Schema<'_> {
         if *only && table.partitioned.is_some() {
             refuse_identity_alone(action)?;
         }
-        if *only && has_parts {
+        // Keys of partitions are parts of the whole table's and go with it.
+        let of_parts = match action {
+            AlterAction::DropConstraint { name, .. } => table.constraint(&name.text).is_some_and(|known| {
+                !matches!(known.kind, ConstraintKind::Check { .. } | ConstraintKind::NotNull { .. })
+            }),
+            _ => false,
+        };
+        if *only && has_parts && !of_parts {
             refuse_without_parts(self.frame.catalog, &table, action)?;
             return match action {
                 AlterAction::AddConstraint(constraint) => {
@@ -329,17 +370,7 @@ impl Schema<'_> {
                 return self.frame.inside_now(|frame| Schema { frame }.alter(name, &change));
             }
             AlterAction::Statistics { column, target } => {
-                let target = target.filter(|target| *target != -1);
-                if target.is_some_and(|target| target < 0) {
-                    let text = format!("statistics target {} is too low", target.unwrap_or_default());
-                    return Err(SqlError::new("22023", text).into());
-                }
-                if target.is_some_and(|target| target > i64::from(STATISTICS_MAX)) {
-                    let text = format!("lowering statistics target to {STATISTICS_MAX}");
-                    self.frame.services.notices.warn("22023", &text);
-                }
-                let least = |target: i64| u16::try_from(target).unwrap_or(STATISTICS_MAX).min(STATISTICS_MAX);
-                TableChange::Statistics { column: text(column), target: target.map(least) }
+                TableChange::Statistics { column: text(column), target: self.column_target(*target)? }
             }
             AlterAction::ClusterOn(index) => {
                 let index = match index {
@@ -370,15 +401,15 @@ impl Schema<'_> {
                     return Ok(());
                 }
                 let options = others.into_iter().map(|(name, value)| (name.into(), value.map(Into::into)));
-                let change = TableChange::ColumnOptions { column: text(column), options: options.collect() };
-                return self.frame.inside_now(|frame| Schema { frame }.alter(name, &change));
+                return self.tell_column(name, &column.text, options.collect());
             }
             AlterAction::Storage { column, how } => {
-                return check_storage(column_named(&table, column)?.declared(), how).map_err(Into::into);
+                let letter = storage_letter(column_named(&table, column)?.declared(), how)?;
+                return self.tell_column(name, &column.text, vec![(COLUMN_STORAGE.into(), letter)]);
             }
             AlterAction::Compression { column, method } => {
-                return check_compression(column_named(&table, column)?.declared(), method)
-                    .map_err(Into::into);
+                let letter = compression_letter(column_named(&table, column)?.declared(), method)?;
+                return self.tell_column(name, &column.text, vec![(COLUMN_COMPRESSION.into(), letter)]);
             }
             AlterAction::Default { column, default } => {
                 let at = table.column(&column.text);
@@ -618,7 +649,9 @@ impl Schema<'_> {
         if value.iter().chain(&default).any(|value| !is_null(value)) {
             refuse_held(table, &holders)?;
         }
+        let words = kept_as(column, &new.ty)?;
         self.rewrite(name, &TableChange::AddColumn(new), |_| Ok(value.or(default)))?;
+        self.tell_column(name, &column.name.text, words)?;
         self.reshape_all(&holders)?;
         for constraint in &column.constraints {
             let action = AlterAction::AddConstraint(constraint.clone());
@@ -1106,6 +1139,34 @@ impl Schema<'_> {
         Ok(catalog.alter_table(txn, Some(&self.home(name)), &name.name.text, change)?)
     }
 
+    /// What SET STATISTICS says of a column; none for as many values as usual.
+    pub(super) fn column_target(&self, target: Option<i64>) -> Result<Option<u16>, SqlError> {
+        let target = target.filter(|target| *target != -1);
+        if let Some(target) = target.filter(|target| *target < 0) {
+            return Err(SqlError::new("22023", format!("statistics target {target} is too low")));
+        }
+        if target.is_some_and(|target| target > i64::from(STATISTICS_MAX)) {
+            let text = format!("lowering statistics target to {STATISTICS_MAX}");
+            self.frame.services.notices.warn("22023", &text);
+        }
+        let least = |target: i64| u16::try_from(target).unwrap_or(STATISTICS_MAX).min(STATISTICS_MAX);
+        Ok(target.map(least))
+    }
+
+    /// Sets options of a column, of a table also that was made just now.
+    pub(super) fn tell_column(
+        &self,
+        name: &QualifiedName,
+        column: &str,
+        options: ColumnWords,
+    ) -> Result<(), Failure> {
+        if options.is_empty() {
+            return Ok(());
+        }
+        let change = TableChange::ColumnOptions { column: column.into(), options };
+        self.frame.inside_now(|frame| Schema { frame }.alter(name, &change))
+    }
+
     /// ALTER … RENAME TO of a table, a sequence or an index.
     pub(super) fn rename(
         &self,
@@ -1122,6 +1183,20 @@ impl Schema<'_> {
             return Ok(tag(word));
         }
         self.own_named(name)?;
+        // ALTER INDEX gives other names to tables and views, too.
+        if kind == ObjectKind::Index
+            && let Some(relation) = self.frame.catalog.relation(Some(&home), &name.name.text)
+            && !matches!(relation, Relation::Index(_))
+        {
+            let alter = AlterTable {
+                name: name.clone(),
+                if_exists,
+                actions: vec![AlterAction::Rename(to.clone())],
+                materialized: false,
+                only: false,
+            };
+            return self.alter_table(&alter).map(|_| tag(word));
+        }
         let txn = &mut self.frame.txn.borrow_mut();
         catalog.rename(txn, kind, Some(&home), &name.name.text, &text(to))?;
         Ok(tag(word))

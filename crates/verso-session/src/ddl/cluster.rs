@@ -38,6 +38,20 @@ pub(super) fn index_of<'t>(table: &'t TableDef, name: &Name) -> Result<&'t Arc<I
     })
 }
 
+/// The index of a partition that is a part of one of the whole table, at whatever depth; of a table by itself the index itself.
+fn index_of_leaf(whole: &Arc<TableDef>, index: &Arc<IndexDef>, leaf: &TableDef) -> Option<Arc<IndexDef>> {
+    let tables = whole.with_partitions();
+    let mut parts = vec![Arc::clone(index)];
+    while let Some(part) = parts.pop() {
+        if part.table == leaf.oid {
+            return Some(part);
+        }
+        let below = tables.iter().flat_map(|table| table.all_indexes());
+        parts.extend(below.filter(|other| other.part_of == Some(part.oid)).cloned());
+    }
+    None
+}
+
 impl Schema<'_> {
     /// CLUSTER and VACUUM FULL of one table.
     pub(super) fn cluster(&self, cluster: &Cluster) -> Result<CommandTag, Failure> {
@@ -63,9 +77,6 @@ impl Schema<'_> {
                 return Err(SqlError::new(sqlstate::UNDEFINED_TABLE, text).at(name.at().start).into());
             }
         };
-        if table.partitioned.is_some() && !cluster.full {
-            return Err(SqlError::unsupported("CLUSTER of a partitioned table").into());
-        }
         let index = match (&cluster.index, cluster.full) {
             (_, true) => None,
             (Some(index), _) => Some(index_of(&table, index)?),
@@ -92,11 +103,18 @@ impl Schema<'_> {
         }
         for leaf in table.leaves() {
             let part = super::index::named(&leaf, name);
-            self.frame.inside_now(|frame| Schema { frame }.copy_anew(&part, index))?;
-        }
-        if let Some(index) = index.filter(|index| !index.clustered) {
-            let change = TableChange::ClusterOn(Some(index.oid));
-            self.frame.inside_now(|frame| Schema { frame }.alter(name, &change))?;
+            let order = match index {
+                Some(whole) => match index_of_leaf(&table, whole, &leaf) {
+                    Some(order) => Some(order),
+                    None => continue,
+                },
+                None => None,
+            };
+            self.frame.inside_now(|frame| Schema { frame }.copy_anew(&part, order.as_ref()))?;
+            if let Some(order) = order.filter(|order| !order.clustered) {
+                let change = TableChange::ClusterOn(Some(order.oid));
+                self.frame.inside_now(|frame| Schema { frame }.alter(&part, &change))?;
+            }
         }
         Ok(tag(word))
     }

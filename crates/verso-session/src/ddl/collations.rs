@@ -46,6 +46,9 @@ impl Schema<'_> {
                                 Ok(catalog.drop_collation(&mut frame.txn.borrow_mut(), &found)?)
                             })?;
                         }
+                        Err(error) if *if_exists && error.sqlstate == sqlstate::INVALID_SCHEMA_NAME => {
+                            self.skip(format!("{}, skipping", error.message));
+                        }
                         Err(error) if *if_exists && error.sqlstate == sqlstate::UNDEFINED_OBJECT => {
                             self.skip(format!("collation \"{name}\" does not exist, skipping"));
                         }
@@ -143,7 +146,17 @@ impl Schema<'_> {
                     deterministic: from.deterministic,
                 }
             }
-            None => from_options(schema, own, options)?,
+            None => {
+                let new = from_options(schema, own, options)?;
+                match new.locale.as_deref().filter(|_| new.provider == 'i').and_then(standard_form) {
+                    Some(standard) => {
+                        let given = new.locale.as_deref().unwrap_or_default();
+                        self.skip(format!("using standard form \"{standard}\" for ICU locale \"{given}\""));
+                        NewCollation { locale: Some(standard.into()), ..new }
+                    }
+                    None => new,
+                }
+            }
         };
         let catalog = &self.frame.services.instance.catalog;
         let exists = self.frame.catalog.collation(Some(&new.schema), &new.name).is_some();
@@ -196,6 +209,63 @@ impl Schema<'_> {
     pub(super) fn own_collation(&self, collation: &CollationDef) -> Result<(), SqlError> {
         self.own_role_object(collation.owner, "collation", &collation.collation.name)
     }
+}
+
+/// Keywords of ICU's older names of locales, with their keys in language tags.
+const KEYWORDS: [(&str, &str); 14] = [
+    ("calendar", "ca"),
+    ("colalternate", "ka"),
+    ("colbackwards", "kb"),
+    ("colcasefirst", "kf"),
+    ("colcaselevel", "kc"),
+    ("colhiraganaquaternary", "kh"),
+    ("collation", "co"),
+    ("colnormalization", "kk"),
+    ("colnumeric", "kn"),
+    ("colreorder", "kr"),
+    ("colstrength", "ks"),
+    ("currency", "cu"),
+    ("numbers", "nu"),
+    ("variabletop", "vt"),
+];
+
+/// Values of such keywords that are called otherwise in language tags.
+const KEYWORD_VALUES: [(&str, &str, &str); 13] = [
+    ("co", "dictionary", "dict"),
+    ("co", "gb2312han", "gb2312"),
+    ("co", "phonebook", "phonebk"),
+    ("co", "traditional", "trad"),
+    ("ka", "non-ignorable", "noignore"),
+    ("ks", "identical", "identic"),
+    ("ks", "primary", "level1"),
+    ("ks", "quarternary", "level4"),
+    ("ks", "quaternary", "level4"),
+    ("ks", "secondary", "level2"),
+    ("ks", "tertiary", "level3"),
+    ("", "no", "false"),
+    ("", "yes", "true"),
+];
+
+/// The language tag of a locale that is written in ICU's older way: `@colStrength=secondary`, the root locale as an empty text.
+/// None for what is a language tag already.
+fn standard_form(locale: &str) -> Option<String> {
+    if locale.is_empty() {
+        return Some("und".to_owned());
+    }
+    let (language, keywords) = locale.split_once('@')?;
+    let mut found: Vec<(String, String)> = Vec::new();
+    for keyword in keywords.split(';').filter(|keyword| !keyword.is_empty()) {
+        let (name, value) = keyword.split_once('=')?;
+        let (name, value) = (name.trim().to_ascii_lowercase(), value.trim().to_ascii_lowercase());
+        let key = KEYWORDS.iter().find(|(known, _)| *known == name).map_or(&*name, |(_, key)| key);
+        let is_it = |(of, known, _): &&(&str, &str, &str)| (of.is_empty() || *of == key) && *known == value;
+        let value = KEYWORD_VALUES.iter().find(is_it).map_or(&*value, |(_, _, value)| value);
+        found.push((key.to_owned(), value.to_owned()));
+    }
+    found.sort();
+    let language = if language.is_empty() { "und".to_owned() } else { language.replace('_', "-") };
+    let keywords: String = found.iter().map(|(key, value)| format!("-{key}-{value}")).collect();
+    Some(if keywords.is_empty() { language } else { format!("{language}-u{keywords}") })
 }
 
 /// What the options of CREATE COLLATION ask for.

@@ -178,16 +178,45 @@ impl Schema<'_> {
 
     /// The type of a field, if there are columns of it.
     fn field_type(&self, name: &Name, ty: &SqlType) -> Result<SqlType, SqlError> {
-        let ty = self.data_type(ty)?;
+        let ty = self.data_type(ty).map_err(|error| pseudo_named(&name.text, ty).unwrap_or(error))?;
         self.may_use(&ty)?;
         refuse_pseudo(&name.text, &ty)?;
         Ok(ty)
     }
 }
 
+/// Types of PostgreSQL that no value is of and that nothing here is declared with.
+const PSEUDO_TYPES: [&str; 11] = [
+    "any",
+    "cstring",
+    "event_trigger",
+    "fdw_handler",
+    "index_am_handler",
+    "internal",
+    "language_handler",
+    "table_am_handler",
+    "tsm_handler",
+    "unknown",
+    "void",
+];
+
+/// What is said of a column whose type is one of those, where no type of users has the name.
+pub(super) fn pseudo_named(column: &str, ty: &SqlType) -> Option<SqlError> {
+    let SqlType::Named(named) = ty else { return None };
+    let is_known = named.schema.as_deref().is_none_or(|schema| schema == "pg_catalog")
+        && PSEUDO_TYPES.contains(&&*named.name);
+    let text = format!("column \"{column}\" has pseudo-type {}", verso_parser::quoted(&named.name));
+    is_known.then(|| SqlError::new("42P16", text))
+}
+
+/// Whether each row of a table has something of that name beside its columns.
+pub(super) fn is_system_name(column: &str) -> bool {
+    ["tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"].contains(&column)
+}
+
 /// Refuses a column of a table that is called as what each row has beside its columns.
 pub(super) fn refuse_system_name(column: &str) -> Result<(), SqlError> {
-    if ["tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"].contains(&column) {
+    if is_system_name(column) {
         let text = format!("column name \"{column}\" conflicts with a system column name");
         return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text));
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use verso_catalog::{Identity, NewColumn, NewConstraint, NewConstraintKind, NewTable, Object, Oid, Rights};
 use verso_types::SqlType;
 
-use super::alter_table::{check_compression, check_storage};
-use super::composite::{refuse_pseudo, refuse_system_name};
-use super::like::{copy_columns, copy_constraints, plain_indexes, statistics_like};
+use super::alter_table::{ColumnWords, kept_as};
+use super::composite::{pseudo_named, refuse_pseudo, refuse_system_name};
+use super::like::{copy_columns, copy_constraints, plain_indexes, statistics_like, words_of_columns};
 use super::partition::{divided_by, refuse_parameters, same_kind};
 use super::sequence::bounds;
 use super::{Schema, options, text, texts};
@@ -48,6 +48,7 @@ impl Schema<'_> {
         let mut constraints: Vec<&ConstraintDefinition> = Vec::new();
         let mut copied: Vec<(Option<Oid>, String)> = Vec::new();
         let mut commented = Vec::new();
+        let mut words: Vec<(Arc<str>, ColumnWords)> = Vec::new();
         for element in &create.elements {
             match element {
                 TableElement::Column(column) => {
@@ -57,7 +58,9 @@ impl Schema<'_> {
                         return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).into());
                     }
                     refuse_system_name(&column.name.text)?;
-                    new.columns.push(self.new_column(binder, &create.name.name.text, column)?);
+                    let made = self.new_column(binder, &create.name.name.text, column)?;
+                    words.push((Arc::clone(&made.name), kept_as(column, &made.ty)?));
+                    new.columns.push(made);
                     constraints.extend(&column.constraints);
                 }
                 TableElement::Options(column) => {
@@ -74,11 +77,14 @@ impl Schema<'_> {
                     generated,
                     statistics,
                     comments,
+                    storage,
+                    compression,
                 } => {
                     let table = self.like_what(binder, table)?;
                     // What is reserved is noted under the primary key, which comes with the indexes.
                     let keyed = *indexes && create.temporary.is_none() && create.partition_by.is_none();
                     copy_columns(&table, &mut new, *defaults, *identity, *generated, keyed);
+                    words.extend(words_of_columns(&table, *storage, *compression));
                     copy_constraints(&table, &mut new, *constraints, *indexes, false);
                     if *indexes {
                         let copies = plain_indexes(&table, &place, &create.name.name.text);
@@ -96,6 +102,7 @@ impl Schema<'_> {
         }
         let whole = new.partition_of.as_ref().and_then(|of| self.frame.catalog.table_by_oid(of.parent));
         if let Some(whole) = &whole {
+            words.splice(..0, words_of_columns(whole, true, true));
             let parts = plain_indexes(whole, &place, &create.name.name.text);
             copied.extend(parts.into_iter().map(|(oid, text)| (Some(oid), text)));
         }
@@ -137,6 +144,9 @@ impl Schema<'_> {
         }
         let name = Name { text: place.to_string(), at: create.name.at() };
         let name = QualifiedName { schema: Some(name), name: create.name.name.clone() };
+        for (column, words) in words {
+            self.tell_column(&name, &column, words)?;
+        }
         for definition in exclusions {
             if let ConstraintClause::Exclude(exclude) = &definition.clause {
                 self.frame.inside_now(|frame| {
@@ -230,15 +240,11 @@ impl Schema<'_> {
         table: &str,
         column: &ColumnDefinition,
     ) -> Result<NewColumn, Failure> {
-        let ty = binder.data_type(&column.ty)?;
+        let name = &column.name.text;
+        let ty = binder.data_type(&column.ty);
+        let ty = ty.map_err(|error| pseudo_named(name, &column.ty).unwrap_or(error))?;
         self.may_use(&ty)?;
         refuse_pseudo(&column.name.text, &ty)?;
-        if let Some(how) = &column.storage {
-            check_storage(&ty, how)?;
-        }
-        if let Some(method) = &column.compression {
-            check_compression(&ty, method)?;
-        }
         let mut new = NewColumn::new(column.name.text.as_str(), ty.clone());
         new.not_null = column.not_null;
         new.serial = column.serial;

@@ -266,7 +266,19 @@ impl Schema<'_> {
         let catalog = &self.frame.services.instance.catalog;
         let what = drop.kind.word();
         for (name, types) in &drop.functions {
-            let types = &self.argument_types(types.as_deref())?;
+            if drop.if_exists
+                && let Some(error) = self.schema_absent(name)
+            {
+                self.skip(format!("{}, skipping", error.message));
+                continue;
+            }
+            let types = &match self.argument_types(types.as_deref()) {
+                Err(error) if drop.if_exists && super::absent::is_absence(&error) => {
+                    self.skip(format!("{}, skipping", error.message));
+                    continue;
+                }
+                types => types?,
+            };
             match self.routine(drop.kind, name, types.as_deref()) {
                 Ok(function) if drop.kind == RoutineKind::Function && function.is_aggregate() => {
                     let text = format!("\"{}\" is an aggregate function", function.name);

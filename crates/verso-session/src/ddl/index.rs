@@ -411,8 +411,51 @@ impl Schema<'_> {
             IndexChange::Attach(part) => self.attach_index(name, part)?,
             IndexChange::Options(set) => self.index_options(name, set, &[])?,
             IndexChange::ResetOptions(names) => self.index_options(name, &[], names)?,
+            IndexChange::Statistics { number, target } => self.index_statistics(name, *number, *target)?,
         }
         Ok(tag("ALTER INDEX"))
+    }
+
+    /// How many values ANALYZE keeps of an expression that an index is on: those of the hidden column of its table.
+    fn index_statistics(
+        &self,
+        name: &QualifiedName,
+        number: i64,
+        target: Option<i64>,
+    ) -> Result<(), Failure> {
+        let home = self.home(name);
+        let shown = &name.name.text;
+        let index = self.frame.catalog.index(Some(&home), shown);
+        let table = index.as_ref().and_then(|index| self.frame.catalog.table_by_oid(index.table));
+        let (Some(index), Some(table)) = (index, table) else {
+            let text = format!("\"{shown}\" is not an index");
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
+        };
+        let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        let key = place.and_then(|place| index.parts.get(place)).map(|part| part.column);
+        let included = place.and_then(|place| place.checked_sub(index.parts.len()));
+        if let Some(id) = included.and_then(|place| index.include.get(place)) {
+            let column = table.column_with_id(*id).map_or("", |at| &table.columns[at].name);
+            let text =
+                format!("cannot alter statistics on included column \"{column}\" of index \"{shown}\"");
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
+        }
+        let Some(at) = key.and_then(|id| table.column_with_id(id)) else {
+            let text = format!("column number {number} of relation \"{shown}\" does not exist");
+            return Err(SqlError::new(sqlstate::UNDEFINED_COLUMN, text).into());
+        };
+        let column = &table.columns[at];
+        if !column.is_hidden() {
+            let text = format!(
+                "cannot alter statistics on non-expression column \"{}\" of index \"{shown}\"",
+                column.name
+            );
+            let hint = "Alter statistics on table column instead.";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_hint(hint).into());
+        }
+        let change =
+            TableChange::Statistics { column: Arc::clone(&column.name), target: self.column_target(target)? };
+        self.alter(&named(&table, name), &change)
     }
 
     /// Says which storage parameters are kept and change nothing.
@@ -505,7 +548,15 @@ impl Schema<'_> {
             return Ok(built);
         }
         let index = self.frame.catalog.index(schema, &name.name.text);
-        let index = index.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, name.to_string()))?;
+        let index = index.ok_or_else(|| -> SqlError {
+            match self.frame.catalog.relation(schema, &name.name.text) {
+                Some(_) => {
+                    let text = format!("\"{}\" is not an index", name.name.text);
+                    SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
+                }
+                None => CatalogError::missing(ObjectKind::Relation, name.to_string()).into(),
+            }
+        })?;
         let table = self.frame.catalog.table_by_oid(index.table);
         let table = table.ok_or_else(|| SqlError::internal("an index without a table"))?;
         catalog.reindex(txn, Some(&table.schema), &table.name, Some(index.oid), concurrently)?;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ColumnDef, CommentOn, ConstraintDef, ConstraintKind, IndexDef, NewColumn, NewConstraint,
-    NewConstraintKind, NewTable, Object, Oid, Relation, Rights, StatisticsDef, StatisticsKind, TableDef,
-    TableOptions,
+    COLUMN_COMPRESSION, COLUMN_STORAGE, ColumnDef, CommentOn, ConstraintDef, ConstraintKind, IndexDef,
+    NewColumn, NewConstraint, NewConstraintKind, NewTable, Object, Oid, Relation, Rights, StatisticsDef,
+    StatisticsKind, TableDef, TableOptions,
 };
 use verso_exec::functions::quote_ident;
 use verso_parser::syntax::QualifiedName;
@@ -15,6 +15,7 @@ use verso_storage::ObjectId;
 use verso_types::SqlType;
 
 use super::Schema;
+use super::alter_table::ColumnWords;
 use super::exclusion::exclusion_statement;
 use crate::failure::Failure;
 
@@ -42,6 +43,25 @@ pub(super) fn copy_columns(
         }
         new.columns.push(copy);
     }
+}
+
+/// What is said of how the values of a table's columns are kept, by their names.
+pub(super) fn words_of_columns(
+    table: &TableDef,
+    storage: bool,
+    compression: bool,
+) -> Vec<(Arc<str>, ColumnWords)> {
+    let word = |name: &str, wanted: bool, letter: Option<char>| {
+        letter
+            .filter(|_| wanted)
+            .map(|letter| (Arc::<str>::from(name), Some(Arc::<str>::from(letter.to_string()))))
+    };
+    let of = |column: &ColumnDef| {
+        let kept = word(COLUMN_STORAGE, storage, table.column_storage(column.id));
+        let packed = word(COLUMN_COMPRESSION, compression, table.column_compression(column.id));
+        (Arc::clone(&column.name), kept.into_iter().chain(packed).collect())
+    };
+    table.shown().iter().map(of).collect()
 }
 
 /// Adds the checks of a table and its keys, where they are wanted; foreign keys never. Of a partition the keys are parts of

@@ -36,7 +36,8 @@ impl Schema<'_> {
             return Ok(tag("CREATE MATERIALIZED VIEW"));
         }
         // For errors with their places; then by itself, with places in its own text.
-        binder.statement(&Statement::Query(create.query.clone()))?;
+        let unread = binder.clone().unread();
+        unread.statement(&Statement::Query(create.query.clone()))?;
         let (query, output) = binder.view_query(&create.text)?;
         let temporary = query.relations.iter().any(|relation| {
             let found = self.frame.catalog.relation_by_oid(relation.relation);

@@ -51,7 +51,11 @@ impl Schema<'_> {
                 self.grant_one_role(grant, role, member)?;
             }
         }
-        Ok(tag(if grant.revoke { "REVOKE ROLE" } else { "GRANT ROLE" }))
+        Ok(tag(match grant.revoke {
+            _ if grant.group => "ALTER ROLE",
+            true => "REVOKE ROLE",
+            false => "GRANT ROLE",
+        }))
     }
 
     fn grant_one_role(&self, grant: &GrantRole, role: Oid, member: Oid) -> Result<(), Failure> {

@@ -16,7 +16,7 @@
 //! | [`owners`], [`owned`] | ALTER … OWNER TO; REASSIGN OWNED, DROP OWNED |
 //! | [`policy`] | policies |
 //! | [`trigger`] | CREATE, ALTER, DROP TRIGGER |
-//! | [`drop`] | DROP |
+//! | [`drop`], [`absent`] | DROP |
 //! | [`view`] | views |
 //! | [`temporary`] | temporary tables |
 //! | [`types`] | CREATE, ALTER, DROP TYPE |
@@ -24,6 +24,7 @@
 //! | [`truncate`] | TRUNCATE |
 //! | [`lock_table`] | LOCK TABLE |
 
+mod absent;
 mod aggregate;
 mod alter_partitions;
 mod alter_passes;

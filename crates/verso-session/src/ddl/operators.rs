@@ -14,6 +14,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 use verso_types::SqlType;
 
 use super::Schema;
+use super::absent::is_absence;
 use super::composite::is_pseudo;
 use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
@@ -50,6 +51,10 @@ impl Schema<'_> {
             }
             OperatorStatement::Drop { operators, if_exists, cascade } => {
                 for reference in operators {
+                    if *if_exists && let Some(error) = self.schema_absent(&reference.name) {
+                        self.skip(format!("{}, skipping", error.message));
+                        continue;
+                    }
                     match self.user_operator(reference) {
                         Ok(operator) => {
                             self.own_role_object(operator.owner, "operator", &operator.name)?;
@@ -59,6 +64,9 @@ impl Schema<'_> {
                         Err(error) if *if_exists && error.sqlstate == sqlstate::UNDEFINED_FUNCTION => {
                             let text = format!("operator {} does not exist, skipping", reference.name);
                             self.skip(text);
+                        }
+                        Err(error) if *if_exists && is_absence(&error) => {
+                            self.skip(format!("{}, skipping", error.message));
                         }
                         Err(error) => return Err(error.into()),
                     }
@@ -205,7 +213,7 @@ impl Schema<'_> {
             CastStatement::Drop { source, target, if_exists } => {
                 let types = self.data_type(source).and_then(|source| Ok((source, self.data_type(target)?)));
                 let (source, target) = match types {
-                    Err(error) if *if_exists && error.sqlstate == sqlstate::UNDEFINED_OBJECT => {
+                    Err(error) if *if_exists && is_absence(&error) => {
                         self.skip(format!("{}, skipping", error.message));
                         return Ok(tag("DROP CAST"));
                     }

@@ -147,7 +147,11 @@ impl Schema<'_> {
         if_exists: bool,
     ) -> Result<CommandTag, Failure> {
         if if_exists && self.frame.catalog.relation(table.schema_text(), &table.name.text).is_none() {
-            self.skip(format!("relation \"{table}\" does not exist, skipping"));
+            let text = match self.schema_absent(table) {
+                Some(error) => error.message,
+                None => format!("relation \"{table}\" does not exist"),
+            };
+            self.skip(format!("{text}, skipping"));
             return Ok(tag("DROP POLICY"));
         }
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);

@@ -242,9 +242,12 @@ pub(super) fn check_replaced(old: &FunctionDef, args: &[FunctionArg]) -> Result<
             return Err(invalid(text).with_hint(hint));
         }
     }
+    // One that comes out alone is the value of a function, whatever it is called.
     let outputs = |args: &[FunctionArg]| -> Vec<(Arc<str>, SqlType)> {
+        let alone = !old.is_procedure() && args.iter().filter(|arg| arg.mode.goes_out()).count() == 1;
         let out = args.iter().filter(|arg| arg.mode.goes_out());
-        out.map(|arg| (Arc::clone(&arg.name), arg.ty.clone())).collect()
+        let name = |arg: &FunctionArg| if alone { "".into() } else { Arc::clone(&arg.name) };
+        out.map(|arg| (name(arg), arg.ty.clone())).collect()
     };
     if outputs(&old.args) != outputs(args) {
         let text = match old.is_procedure() {

@@ -64,6 +64,9 @@ impl Schema<'_> {
                                 Ok(store.drop_statistics(&mut frame.txn.borrow_mut(), &known)?)
                             })?;
                         }
+                        Err(_) if *if_exists && let Some(error) = self.schema_absent(name) => {
+                            self.skip(format!("{}, skipping", error.message));
+                        }
                         Err(_) if *if_exists => {
                             self.skip(format!("statistics object \"{name}\" does not exist, skipping"));
                         }

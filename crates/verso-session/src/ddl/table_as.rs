@@ -42,6 +42,9 @@ impl Schema<'_> {
             return Ok(tag("CREATE TABLE AS"));
         }
         let mut query = match source {
+            Source::Unbound(binder) if !create.with_data => {
+                binder.clone().unread().statement(&Statement::Query(create.query.clone()))?
+            }
             Source::Unbound(binder) => binder.statement(&Statement::Query(create.query.clone()))?,
             Source::Bound(query) => query.clone(),
         };

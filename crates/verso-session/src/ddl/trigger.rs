@@ -181,7 +181,11 @@ impl Schema<'_> {
             Some(table) => {
                 let found = self.frame.catalog.relation(table.schema_text(), &table.name.text);
                 if found.is_none() && drop.if_exists {
-                    self.skip(format!("relation \"{table}\" does not exist, skipping"));
+                    let text = match self.schema_absent(table) {
+                        Some(error) => error.message,
+                        None => format!("relation \"{table}\" does not exist"),
+                    };
+                    self.skip(format!("{text}, skipping"));
                     return Ok(tag("DROP TRIGGER"));
                 }
                 self.triggered(binder, table)?

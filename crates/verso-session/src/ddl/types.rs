@@ -75,6 +75,7 @@ impl Schema<'_> {
             TypeStatement::Operator(statement) => return self.operator_statement(statement),
             TypeStatement::Cast(statement) => return self.cast_statement(statement),
             TypeStatement::Extension(statement) => return self.extension_statement(statement),
+            TypeStatement::DropAbsent(drop) => return self.drop_absent(drop),
             TypeStatement::CreateDomain(create) => {
                 self.create_domain(create)?;
                 return Ok(tag("CREATE DOMAIN"));
@@ -168,6 +169,9 @@ impl Schema<'_> {
                 Ok(found) => {
                     self.own_to_drop(Object::Type(found.oid), &found.schema, "type", &found.name)?;
                     types.push(found);
+                }
+                Err(error) if if_exists && error.sqlstate == sqlstate::INVALID_SCHEMA_NAME => {
+                    self.skip(format!("{}, skipping", error.message));
                 }
                 Err(error) if if_exists && error.sqlstate == sqlstate::UNDEFINED_OBJECT => {
                     self.skip(format!("type \"{name}\" does not exist, skipping"));

@@ -146,7 +146,7 @@ impl Schema<'_> {
         // What it reads is looked at when the view is read.
         let catalog = self.frame.catalog.with_role(None);
         let free = Binder::new(&catalog, &self.frame.services.settings.time_zone, &[]);
-        free.statement(&Statement::Query(query.clone()))?;
+        free.unread().statement(&Statement::Query(query.clone()))?;
         let (query, output) = binder.view_query(text)?;
         let over_temporary = query.relations.iter().any(|relation| {
             let found = self.frame.catalog.relation_by_oid(relation.relation);

@@ -86,6 +86,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Rights(statement) => match statement {
             RightsStatement::Grant(grant) if grant.revoke => "REVOKE",
             RightsStatement::Grant(_) => "GRANT",
+            RightsStatement::GrantRole(grant) if grant.group => "ALTER ROLE",
             RightsStatement::GrantRole(grant) if grant.revoke => "REVOKE ROLE",
             RightsStatement::GrantRole(_) => "GRANT ROLE",
             RightsStatement::Default { .. } => "ALTER DEFAULT PRIVILEGES",
@@ -100,6 +101,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             TypeStatement::CreateEnum { .. }
             | TypeStatement::CreateComposite { .. }
             | TypeStatement::CreateRange { .. } => "CREATE TYPE",
+            TypeStatement::DropAbsent(drop) => drop.kind.tag(),
             TypeStatement::CreateDomain(_) => "CREATE DOMAIN",
             TypeStatement::Collation(CollationStatement::Create { .. }) => "CREATE COLLATION",
             TypeStatement::Collation(CollationStatement::Drop { .. }) => "DROP COLLATION",

@@ -3,6 +3,7 @@
 use super::super::cursor::{Cursor, word_of};
 use super::super::lexer::{Lexeme, Token};
 use super::super::source::is_word;
+use super::super::split::AtomicBodies;
 use super::super::statement;
 use super::Body;
 use crate::error::SyntaxError;
@@ -180,13 +181,16 @@ impl<'s> Body<'s> {
     pub(super) fn statement_tokens(&mut self) -> Result<&'s [Lexeme], SyntaxError> {
         let tokens = &self.source.tokens()[self.at..];
         let mut parens = 0i32;
+        // CREATE FUNCTION … BEGIN ATOMIC has semicolons of its own.
+        let mut bodies = AtomicBodies::default();
         let is_end = |token: &Lexeme| {
+            bodies.pass(self.source.written(token));
             parens += match token.token {
                 Token::LParen => 1,
                 Token::RParen => -1,
                 _ => 0,
             };
-            parens == 0 && matches!(token.token, Token::SemiColon)
+            parens == 0 && !bodies.is_open() && matches!(token.token, Token::SemiColon)
         };
         let Some(n) = tokens.iter().position(is_end) else {
             return Err(self.source.problem("unexpected end of function definition", self.source.end()));

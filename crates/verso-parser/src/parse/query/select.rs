@@ -76,6 +76,7 @@ impl Cursor<'_> {
             "intersect",
             "except",
             "into",
+            "returning",
         ];
         matches!(self.peek(), Token::RParen | Token::SemiColon | Token::End) || self.is_any(ENDS)
     }

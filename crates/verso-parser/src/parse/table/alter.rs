@@ -109,6 +109,14 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             let change = IndexChange::Options(Vec::new());
             return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, change }));
         }
+        if kind == DropKind::Index && cursor.accept(&["alter"]) {
+            cursor.accept(&["column"]);
+            let number = cursor.integer()?;
+            cursor.expect(&["set", "statistics"])?;
+            let target = if cursor.accept(&["default"]) { None } else { Some(cursor.integer()?) };
+            let change = IndexChange::Statistics { number, target };
+            return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, change }));
+        }
         if kind == DropKind::Index && cursor.accept(&["attach", "partition"]) {
             let change = IndexChange::Attach(cursor.qualified()?);
             return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, change }));

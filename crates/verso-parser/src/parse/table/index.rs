@@ -368,7 +368,10 @@ pub fn analyze(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
                     *option = !off;
                     Ok(())
                 }
-                "buffer_usage_limit" => Err(cursor.unsupported("ANALYZE (BUFFER_USAGE_LIMIT)")),
+                "buffer_usage_limit" => {
+                    cursor.advance();
+                    super::super::control::usage_limit(cursor, at)
+                }
                 _ => Err(SyntaxError::syntax(format!("unrecognized ANALYZE option \"{word}\"")).at(at)),
             }
         })?;
@@ -378,7 +381,8 @@ pub fn analyze(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         verbose = cursor.accept(&["verbose"]);
     }
     let depth = if full { AnalyzeDepth::Full } else { AnalyzeDepth::Sample };
-    Ok(Statement::Analyze(Analyze { verbose, skip_locked, tables: analyzed(cursor)?, depth }))
+    let (tables, only) = analyzed(cursor)?;
+    Ok(Statement::Analyze(Analyze { verbose, skip_locked, tables, only, depth }))
 }
 
 /// `UPDATE STATISTICS [LOW | MEDIUM | HIGH] [FOR TABLE t [(columns)]] [RESOLUTION n [m]] [DISTRIBUTIONS ONLY]`, as Informix has
@@ -395,7 +399,7 @@ pub fn update_statistics(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErr
         }
     };
     let tables = match cursor.accept(&["for", "table"]) {
-        true => analyzed(cursor)?,
+        true => analyzed(cursor)?.0,
         false => Vec::new(),
     };
     // How fine the figures are. Verso's are as fine as ALTER COLUMN … SET STATISTICS says, and made in one go.
@@ -415,21 +419,31 @@ pub fn update_statistics(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErr
 }
 
 /// Tables to analyze, with columns.
-pub fn analyzed(cursor: &mut Cursor<'_>) -> Result<Vec<(QualifiedName, Vec<Name>)>, SyntaxError> {
+pub fn analyzed(
+    cursor: &mut Cursor<'_>,
+) -> Result<(Vec<(QualifiedName, Vec<Name>)>, Vec<QualifiedName>), SyntaxError> {
+    let mut whole = Vec::new();
     if cursor.at_end() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), whole));
     }
-    cursor.list(|cursor| {
-        // Partitions have statistics of their own, and are swept for themselves.
-        let has_name = matches!(cursor.peek_at(1), Token::Word(_) | Token::Quoted(_));
-        if has_name && cursor.is(&["only"]) {
-            return Err(cursor.unsupported("VACUUM and ANALYZE of ONLY the whole table"));
-        }
+    let tables = cursor.list(|cursor| {
+        let has_name = matches!(cursor.peek_at(1), Token::Word(_) | Token::Quoted(_) | Token::LParen);
+        let only = has_name && cursor.accept(&["only"]);
+        let enclosed = only && cursor.accept_token(&Token::LParen);
         let table = cursor.qualified()?;
+        if enclosed {
+            cursor.expect_token(&Token::RParen)?;
+        } else if !only {
+            cursor.accept_token(&Token::Mul);
+        }
+        if only {
+            whole.push(table.clone());
+        }
         let columns = match cursor.peek() {
             Token::LParen => names(cursor)?,
             _ => Vec::new(),
         };
         Ok((table, columns))
-    })
+    })?;
+    Ok((tables, whole))
 }

@@ -215,6 +215,7 @@ fn like(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
     let table = cursor.qualified()?;
     let (mut defaults, mut constraints, mut indexes) = (false, false, false);
     let (mut identity, mut generated, mut statistics, mut comments) = (false, false, false, false);
+    let (mut storage, mut compression) = (false, false);
     while cursor.is(&["including"]) || cursor.is(&["excluding"]) {
         let including = cursor.is(&["including"]);
         cursor.advance();
@@ -231,9 +232,10 @@ fn like(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
                 (defaults, constraints, indexes) = (including, including, including);
                 (identity, generated) = (including, including);
                 (statistics, comments) = (including, including);
+                (storage, compression) = (including, including);
             }
-            // There is none that could be included.
-            "storage" | "compression" => {}
+            "storage" => storage = including,
+            "compression" => compression = including,
             _ => return Err(cursor.unexpected()),
         }
         cursor.advance();
@@ -247,6 +249,8 @@ fn like(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
         generated,
         statistics,
         comments,
+        storage,
+        compression,
     })
 }
 
@@ -275,7 +279,14 @@ fn parameters(
     cursor.expect_token(&Token::LParen)?;
     let parameters = cursor.list(|cursor| {
         let at = cursor.here().start;
-        let name = cursor.name()?.text;
+        let mut name = cursor.name()?.text;
+        if cursor.accept_token(&Token::Period) {
+            if name != "toast" {
+                let text = format!("unrecognized parameter namespace \"{name}\"");
+                return Err(SyntaxError::new("22023", text).at(at));
+            }
+            name = format!("{name}.{}", cursor.label()?.text);
+        }
         let value = if cursor.accept_token(&Token::Eq) {
             match (signed_number(cursor), cursor.peek()) {
                 (Some(number), _) => number,
@@ -314,6 +325,38 @@ fn boolean(value: &str) -> Option<bool> {
         _ if begins("false", 1) || begins("no", 1) || begins("off", 2) || value == "0" => Some(false),
         _ => None,
     }
+}
+
+/// Parameters of PostgreSQL's own upkeep that are whole numbers, with their bounds; they are kept and change nothing.
+const UPKEEP_NUMBERS: [(&str, i64, i64); 13] = [
+    ("autovacuum_vacuum_threshold", 0, 2_147_483_647),
+    ("autovacuum_vacuum_max_threshold", -1, 2_147_483_647),
+    ("autovacuum_vacuum_insert_threshold", -1, 2_147_483_647),
+    ("autovacuum_vacuum_cost_limit", 1, 10_000),
+    ("autovacuum_freeze_min_age", 0, 1_000_000_000),
+    ("autovacuum_freeze_max_age", 100_000, 2_000_000_000),
+    ("autovacuum_freeze_table_age", 0, 2_000_000_000),
+    ("autovacuum_multixact_freeze_min_age", 0, 1_000_000_000),
+    ("autovacuum_multixact_freeze_max_age", 10_000, 2_000_000_000),
+    ("autovacuum_multixact_freeze_table_age", 0, 2_000_000_000),
+    ("log_autovacuum_min_duration", -1, 2_147_483_647),
+    ("toast_tuple_target", 128, 8160),
+    ("parallel_workers", 0, 1024),
+];
+
+/// The same of those that are shares.
+const UPKEEP_SHARES: [(&str, f64, f64); 5] = [
+    ("autovacuum_vacuum_scale_factor", 0.0, 100.0),
+    ("autovacuum_vacuum_insert_scale_factor", 0.0, 100.0),
+    ("autovacuum_analyze_scale_factor", 0.0, 100.0),
+    ("autovacuum_vacuum_cost_delay", -1.0, 100.0),
+    ("vacuum_max_eager_freeze_failure_rate", 0.0, 1.0),
+];
+
+/// Parameters that tables of long values have in PostgreSQL; they are kept with their table.
+fn is_of_toast(name: &str) -> bool {
+    let is_upkeep = name.starts_with("autovacuum_") || name.starts_with("vacuum_");
+    (is_upkeep || name == "log_autovacuum_min_duration") && !name.starts_with("autovacuum_analyze")
 }
 
 /// Refuses storage parameters that are not known, and values they do not take.
@@ -378,30 +421,41 @@ fn check_parameter(name: &str, value: &str) -> Result<(), SyntaxError> {
                 Err(SyntaxError::new("22023", text))
             }
         },
-        "autovacuum_vacuum_scale_factor" | "autovacuum_analyze_scale_factor" => match value.parse::<f64>() {
-            Ok(share) if (0.0..=100.0).contains(&share) => Ok(()),
-            Ok(_) => out_of_bounds("Valid values are between \"0.000000\" and \"100.000000\".".to_string()),
-            Err(_) => {
-                let text = format!("invalid value for floating point option \"{name}\": {value}");
-                Err(SyntaxError::new("22023", text))
-            }
+        "vacuum_truncate" | "user_catalog_table" if boolean(value).is_some() => Ok(()),
+        "vacuum_truncate" | "user_catalog_table" => {
+            let text = format!("invalid value for boolean option \"{name}\": {value}");
+            Err(SyntaxError::new("22023", text))
+        }
+        "vacuum_index_cleanup" if value == "auto" || boolean(value).is_some() => Ok(()),
+        "vacuum_index_cleanup" => {
+            let text = format!("invalid value for enum option \"{name}\": {value}");
+            Err(SyntaxError::new("22023", text)
+                .with_detail("Valid values are \"on\", \"off\", and \"auto\"."))
+        }
+        _ if let Some(own) = name.strip_prefix("toast.") => match is_of_toast(own) {
+            true => check_parameter(own, value),
+            false => Err(SyntaxError::new("22023", format!("unrecognized parameter \"{own}\""))),
         },
-        "toast_tuple_target" => match value.parse::<i64>() {
-            Ok(128..=8160) => Ok(()),
-            Ok(_) => out_of_bounds("Valid values are between \"128\" and \"8160\".".to_string()),
-            Err(_) => {
-                let text = format!("invalid value for integer option \"{name}\": {value}");
-                Err(SyntaxError::new("22023", text))
+        _ if let Some((_, least, most)) = UPKEEP_NUMBERS.iter().find(|(known, ..)| *known == name) => {
+            match value.parse::<i64>() {
+                Ok(number) if (*least..=*most).contains(&number) => Ok(()),
+                Ok(_) => out_of_bounds(format!("Valid values are between \"{least}\" and \"{most}\".")),
+                Err(_) => {
+                    let text = format!("invalid value for integer option \"{name}\": {value}");
+                    Err(SyntaxError::new("22023", text))
+                }
             }
-        },
-        "parallel_workers" => match value.parse::<i64>() {
-            Ok(0..=1024) => Ok(()),
-            Ok(_) => out_of_bounds("Valid values are between \"0\" and \"1024\".".to_string()),
-            Err(_) => {
-                let text = format!("invalid value for integer option \"{name}\": {value}");
-                Err(SyntaxError::new("22023", text))
+        }
+        _ if let Some((_, least, most)) = UPKEEP_SHARES.iter().find(|(known, ..)| *known == name) => {
+            match value.parse::<f64>() {
+                Ok(share) if (*least..=*most).contains(&share) => Ok(()),
+                Ok(_) => out_of_bounds(format!("Valid values are between \"{least:.6}\" and \"{most:.6}\".")),
+                Err(_) => {
+                    let text = format!("invalid value for floating point option \"{name}\": {value}");
+                    Err(SyntaxError::new("22023", text))
+                }
             }
-        },
+        }
         _ => Err(SyntaxError::new("22023", format!("unrecognized parameter \"{name}\""))),
     }
 }

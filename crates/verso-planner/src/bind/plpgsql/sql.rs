@@ -78,7 +78,8 @@ fn bind_noted(
     let stored = function.stored.as_deref().filter(|_| watch.noting.is_none());
     let own = Binder::new(catalog, time_zone, &types);
     let Watch { noting, traced } = watch;
-    let binder = Binder { noting, traced, stored: stored.map(|stored| &stored.query), ..own };
+    let unread = noting.is_some() || traced.is_some();
+    let binder = Binder { noting, traced, unread, stored: stored.map(|stored| &stored.query), ..own };
     let name = stored.map_or(&function.name, |stored| &stored.name);
     let mut body = Body::new(binder, Arc::clone(name));
     body.conflict = PlConflict::Column;

@@ -65,6 +65,10 @@ impl Schema<'_> {
                     continue;
                 }
                 let columns = chosen(&table, name, columns)?;
+                // What is known of a partitioned table its partitions know.
+                if table.partitioned.is_some() && analyze.only.contains(name) {
+                    continue;
+                }
                 wanted.push((table, columns));
             }
         }

@@ -156,10 +156,6 @@ pub(in crate::ddl) fn refuse_without_parts(
         AlterAction::NotNull { not_null: true, .. } => {
             invalid("constraint must be added to child tables too").with_hint(hint)
         }
-        AlterAction::NotNull { .. } | AlterAction::DropConstraint { .. } => {
-            invalid("cannot remove constraint from only the partitioned table when partitions exist")
-                .with_hint(hint)
-        }
         AlterAction::ValidateConstraint(_) => invalid("constraint must be validated on child tables too"),
         AlterAction::AddConstraint(ConstraintDefinition {
             clause: ConstraintClause::Foreign { table: other, .. },

@@ -9,7 +9,7 @@ use verso_exec::exec::{Sink, execute};
 use verso_exec::plan::{OutputColumn, Plan, Statement};
 use verso_parser::syntax::{self, Expr, PartitionBound, PartitionEdge};
 use verso_planner::bind::Binder;
-use verso_planner::errors::SqlError;
+use verso_planner::errors::{SqlError, sqlstate};
 use verso_types::{Batch, SqlType, TimeStyle, Value, format_text};
 
 use super::super::Schema;
@@ -85,7 +85,7 @@ impl Schema<'_> {
                         PartitionEdge::Max => Ok(Edge::Max),
                         PartitionEdge::At(expr) => match value(at, expr)? {
                             Datum { text: None, .. } => {
-                                Err(invalid("cannot specify NULL in range bound").into())
+                                Err(SqlError::new("42P17", "cannot specify NULL in range bound").into())
                             }
                             datum => Ok(Edge::At(datum)),
                         },
@@ -119,13 +119,18 @@ impl Schema<'_> {
     fn datum(&self, binder: &Binder<'_>, column: &str, ty: &SqlType, expr: &Expr) -> Result<Datum, Failure> {
         let erased = ty.erased();
         let bound = binder.default_value(expr, column, &erased).map_err(|error| {
-            match error.message.starts_with("cannot use column reference") {
-                true => {
-                    let text = "cannot use column reference in partition bound expression";
-                    SqlError::new(error.sqlstate, text).at(expr.at.start)
-                }
-                false => error,
+            if error.message.starts_with("cannot use column reference") {
+                let text = "cannot use column reference in partition bound expression";
+                return SqlError::new(error.sqlstate, text).at(expr.at.start);
             }
+            if error.sqlstate == sqlstate::DATATYPE_MISMATCH && error.message.starts_with("column ") {
+                let shown = ty.uncollated().pg_name();
+                let text = format!("specified value cannot be cast to type {shown} for column \"{column}\"");
+                return SqlError::new(error.sqlstate, text).at(expr.at.start);
+            }
+            let message = error.message.replace("DEFAULT expressions", "partition bound");
+            let message = message.replace("DEFAULT expression", "partition bound");
+            SqlError { message, ..error }
         })?;
         let columns = vec![OutputColumn::new("value", erased.clone())];
         let row = Statement::Query(Plan::Values { rows: vec![vec![bound]], columns });

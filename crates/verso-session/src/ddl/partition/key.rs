@@ -11,9 +11,9 @@ use verso_planner::errors::{SqlError, sqlstate};
 use verso_types::key::KeyType;
 use verso_types::{Collation, Derivation, SqlType};
 
+use super::super::composite::is_system_name;
 use super::super::index::key_class;
 use super::foreign::refuse_moves;
-use super::invalid;
 
 /// PARTITION BY of a new table, whose columns and constraints are known.
 pub(in crate::ddl) fn divided_by(
@@ -34,7 +34,8 @@ pub(in crate::ddl) fn divided_by(
         return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, "partitioned tables cannot be unlogged"));
     }
     if strategy == Strategy::List && by.keys.len() > 1 {
-        return Err(invalid("cannot use \"list\" partition strategy with more than one column"));
+        let text = "cannot use \"list\" partition strategy with more than one column";
+        return Err(SqlError::new("42P17", text));
     }
     if by.keys.len() > 32 {
         let text = "cannot partition using more than 32 columns";
@@ -140,6 +141,10 @@ struct Part {
 /// A column of a new table as a part of its key, and its type.
 fn column_part(columns: &[ColumnInScope], name: &str, at: u32) -> Result<(Part, SqlType), SqlError> {
     let Some((name, ty, generated)) = columns.iter().find(|(known, ..)| **known == *name) else {
+        if is_system_name(name) {
+            let text = format!("cannot use system column \"{name}\" in partition key");
+            return Err(SqlError::new("42P17", text).at(at));
+        }
         let text = format!("column \"{name}\" named in partition key does not exist");
         return Err(SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(at));
     };

@@ -67,7 +67,7 @@ impl Schema<'_> {
         self.own_relation(&Relation::Table(Arc::clone(&parent)))?;
         let Some(partitioned) = &parent.partitioned else {
             let text = format!("\"{}\" is not partitioned", parent.name);
-            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
+            return Err(SqlError::new("42P17", text).into());
         };
         match (is_temporary(place), parent.is_temporary()) {
             (true, false) => {
