@@ -516,6 +516,9 @@ impl Binder<'_> {
         changed.alias = item.alias.as_ref().map(|alias| alias.text.as_str().into());
         let mut scope = changed.scope(item.alias.as_ref());
         begins_at(&mut scope, name.at().start);
+        if let Some(own) = scope.tables.first_mut() {
+            own.schema = self.schema_of_item(item);
+        }
         Ok((changed, scope))
     }
 }
