@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use verso_catalog::{FunctionDef, FunctionReturn, INFORMATION_SCHEMA, kept};
+use verso_catalog::{FunctionDef, FunctionReturn, INFORMATION_SCHEMA, extension_with, kept};
 use verso_exec::files::FUNCTIONS;
 use verso_exec::functions::{
     self, AggregateKind, ArgType, BuiltinFunction, candidates as functions_named, taking_array,
@@ -405,6 +405,15 @@ impl Binder<'_> {
             None | Some("pg_catalog") => functions_named(name),
             // The functions of the standard's schema, which drivers call, too.
             Some(INFORMATION_SCHEMA) if name.starts_with("_pg_") => functions_named(name),
+            // Of an extension. A kept text means it, whatever the schema is called now.
+            Some(schema)
+                if self.reads_kept()
+                    && kept::number_of(Some(schema)).is_none()
+                    && extension_with(name).is_some() =>
+            {
+                functions_named(name)
+            }
+            Some(schema) if self.catalog.has_from_extension(schema, name) => functions_named(name),
             Some(_) => &[],
         };
         let users = match schema {
