@@ -490,7 +490,7 @@ impl Binder<'_> {
 
     /// A table to change: no system table.
     pub fn target(&self, name: &syntax::QualifiedName) -> Result<Arc<TableDef>, SqlError> {
-        let view = self.catalog.system_view(name.schema_text(), &name.name.text).is_some();
+        let view = self.system_view_named(name).is_some();
         let system = view || self.table(name)?.is_system();
         if system {
             let text = format!("permission denied: \"{}\" is a system catalog", name.name.text);

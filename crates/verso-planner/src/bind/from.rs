@@ -632,6 +632,16 @@ impl Binder<'_> {
         })
     }
 
+    /// The system view that a name means. Of a kept text what names users' relations was noted.
+    pub(super) fn system_view_named(&self, name: &QualifiedName) -> Option<SystemView> {
+        let schema = match self.stored {
+            Some(stored) if stored.relation_at(name.at().start).is_some() => return None,
+            Some(_) => name.schema_text().or(Some("pg_catalog")),
+            None => name.schema_text(),
+        };
+        self.catalog.system_view(schema, &name.name.text)
+    }
+
     // ── leaves ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     fn relation(&self, name: &QualifiedName) -> Result<Plan, SqlError> {
@@ -639,7 +649,7 @@ impl Binder<'_> {
         if let (None, Some(plan)) = (schema, self.with_query(&name.name)?) {
             return Ok(plan);
         }
-        if let Some(view) = self.catalog.system_view(schema, &name.name.text) {
+        if let Some(view) = self.system_view_named(name) {
             if !view.arguments().is_empty() {
                 let text = format!("{name} is a function: give it its arguments");
                 return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(name.at().start));
