@@ -73,8 +73,8 @@ pub use catalog::Catalog;
 pub use collation::CollationDef;
 pub use ddl::{
     CollationChange, CollationUse, CommentOn, DomainChange, MembershipChange, NewCollation, OnlineCopy,
-    PreparedIndex, Rewrite, StatisticsChange, TypeUses, collation_uses, free_name, is_shared, label_holders,
-    next_value,
+    PreparedIndex, Rewrite, StatisticsChange, TypeUses, check_own_keys, collation_uses, free_name, is_shared,
+    label_holders, next_value,
 };
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, Excluding, ExtensionDef, ForeignKey,
