@@ -7,11 +7,38 @@ use verso_types::{Exclusion, SqlType, SystemType};
 
 use crate::definition::{IndexDef, IndexPart, TableDef};
 use crate::key_class::KeyClass;
+use crate::snapshot::CatalogSnapshot;
 
 /// What brings `gin_trgm_ops`.
 pub const PG_TRGM: &str = "pg_trgm";
 /// What brings the operator classes of `gist` for numbers, texts and their like.
 pub const BTREE_GIST: &str = "btree_gist";
+
+/// The extension that has functions of that name; none for those that PostgreSQL itself has, or nobody.
+pub fn extension_with(function: &str) -> Option<&'static str> {
+    Some(match function {
+        "uuid_generate_v1" | "uuid_generate_v1mc" | "uuid_generate_v3" | "uuid_generate_v4"
+        | "uuid_generate_v5" | "uuid_nil" | "uuid_ns_dns" | "uuid_ns_oid" | "uuid_ns_url"
+        | "uuid_ns_x500" => "uuid-ossp",
+        "digest" | "hmac" | "gen_random_bytes" | "gen_random_uuid" | "crypt" | "gen_salt" => "pgcrypto",
+        "set_limit" | "show_limit" | "show_trgm" | "similarity" | "similarity_dist" | "similarity_op" => {
+            PG_TRGM
+        }
+        _ if function.starts_with("word_similarity") || function.starts_with("strict_word_similarity") => {
+            PG_TRGM
+        }
+        _ => return None,
+    })
+}
+
+impl CatalogSnapshot {
+    /// Whether a schema has functions of that name which came with an extension: they are built in, and the schema where the
+    /// extension was made has them, too.
+    pub fn has_from_extension(&self, schema: &str, function: &str) -> bool {
+        let extension = extension_with(function).and_then(|name| self.extension(name));
+        extension.is_some_and(|extension| *extension.schema == *schema)
+    }
+}
 
 /// The extensions whose operator classes the indexes of these tables have, by name.
 pub fn extensions_used<'t>(tables: impl IntoIterator<Item = &'t Arc<TableDef>>) -> Vec<&'static str> {

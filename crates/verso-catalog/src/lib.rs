@@ -73,8 +73,8 @@ pub use catalog::Catalog;
 pub use collation::CollationDef;
 pub use ddl::{
     CollationChange, CollationUse, CommentOn, DomainChange, MembershipChange, NewCollation, OnlineCopy,
-    PreparedIndex, Rewrite, StatisticsChange, TypeUses, collation_uses, free_name, is_shared, label_holders,
-    next_value,
+    PreparedIndex, Rewrite, StatisticsChange, TypeUses, check_own_keys, collation_uses, free_name, is_shared,
+    label_holders, next_value,
 };
 pub use definition::{
     ArgMode, COLUMN_COMPRESSION, COLUMN_STORAGE, ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn,
@@ -84,7 +84,7 @@ pub use definition::{
 };
 pub use error::{CatalogError, ObjectKind};
 pub use extended::{CommonValues, ExtendedStatistics, StatisticsDef, StatisticsKind};
-pub use extensions::{BTREE_GIST, PG_TRGM, extensions_used};
+pub use extensions::{BTREE_GIST, PG_TRGM, extension_with, extensions_used};
 pub use key_class::KeyClass;
 pub use needs::Need;
 pub use operator::{CastContext, CastDef, OperatorDef};

@@ -12,7 +12,7 @@ use verso_types::SqlType;
 
 use super::composite::check_depth;
 use super::constraint::{Target, relying_on};
-use super::foreign_key::refuse_recollated;
+use super::foreign_key::{refuse_recollated, refuse_retyped};
 use super::names::Names;
 use super::needing::{Lost, Needing};
 use super::table::{find_table, relation_kind};
@@ -337,6 +337,7 @@ impl Catalog {
                     refuse_used(&table, &table.columns[at])?;
                     refuse_guarded(&snapshot, &table, &table.columns[at])?;
                     refuse_recollated(&table, &table.columns[at], ty)?;
+                    refuse_retyped(&snapshot, &table, &table.columns[at], ty)?;
                     new.columns[at].ty = ty.erased();
                     new.columns[at].domain = ColumnDef::domain_of(ty);
                     let row = attribute_row(table.oid, &new.columns[at]);

@@ -285,20 +285,7 @@ pub(super) fn check_types(
         let own = target.columns.iter().find(|column| column.id == *own);
         let other = columns.iter().find(|column| column.id == *other);
         let (Some(own), Some(other)) = (own, other) else { continue };
-        if !is_comparable(&own.ty, &other.ty) {
-            return Err(CatalogError::InvalidDefinition {
-                sqlstate: "42804",
-                message: format!("foreign key constraint \"{name}\" cannot be implemented"),
-                detail: Some(format!(
-                    "Key columns \"{}\" of the referencing table and \"{}\" of the referenced table are of \
-                     incompatible types: {} and {}.",
-                    own.name,
-                    other.name,
-                    own.ty.without_modifiers().pg_name(),
-                    other.ty.without_modifiers().pg_name()
-                )),
-            });
-        }
+        check_pair(name, (&own.name, &own.ty), (&other.name, &other.ty))?;
         let (of_own, of_other) = (own.declared().collation(), other.declared().collation());
         if blind(of_own.as_deref()) != blind(of_other.as_deref()) {
             let shown = |found: &Option<Arc<Collation>>| {
@@ -317,6 +304,79 @@ pub(super) fn check_types(
                     shown(&of_other)
                 )),
             });
+        }
+    }
+    Ok(())
+}
+
+/// A column of a foreign key and the one that it references: their names and types have to fit.
+fn check_pair(
+    constraint: &str,
+    (own, own_type): (&str, &SqlType),
+    (other, other_type): (&str, &SqlType),
+) -> Result<(), CatalogError> {
+    if is_comparable(own_type, other_type) {
+        return Ok(());
+    }
+    Err(CatalogError::InvalidDefinition {
+        sqlstate: "42804",
+        message: format!("foreign key constraint \"{constraint}\" cannot be implemented"),
+        detail: Some(format!(
+            "Key columns \"{own}\" of the referencing table and \"{other}\" of the referenced table are of \
+             incompatible types: {} and {}.",
+            own_type.without_modifiers().pg_name(),
+            other_type.without_modifiers().pg_name()
+        )),
+    })
+}
+
+/// Refuses another type of a column of foreign keys, which the column on the other side does not fit. Keys within one table are looked
+/// at when all of its columns have their types ([`check_own_keys`]).
+pub(super) fn refuse_retyped(
+    snapshot: &CatalogSnapshot,
+    table: &TableDef,
+    column: &ColumnDef,
+    ty: &SqlType,
+) -> Result<(), CatalogError> {
+    let ty = &ty.erased();
+    for constraint in table.constraints.iter().chain(&table.referenced_by) {
+        let ConstraintKind::Foreign(key) = &constraint.kind else { continue };
+        if key.referenced == constraint.table {
+            continue;
+        }
+        let other = if constraint.table == table.oid { key.referenced } else { constraint.table };
+        let Some(other) = snapshot.table_by_oid(other) else { continue };
+        for (own, referenced) in key.columns.iter().zip(&key.referenced_columns) {
+            let (ours, theirs) = match constraint.table == table.oid {
+                true => (own, referenced),
+                false => (referenced, own),
+            };
+            let Some(place) = other.column_with_id(*theirs).filter(|_| *ours == column.id) else { continue };
+            let (ours, theirs) =
+                ((&*column.name, ty), (&*other.columns[place].name, &other.columns[place].ty));
+            match constraint.table == table.oid {
+                true => check_pair(&constraint.name, ours, theirs)?,
+                false => check_pair(&constraint.name, theirs, ours)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses foreign keys of a table on itself whose columns do not fit.
+///
+/// # Errors
+/// 42804.
+pub fn check_own_keys(table: &TableDef) -> Result<(), CatalogError> {
+    let column = |id: u16| table.column_with_id(id).map(|place| &table.columns[place]);
+    for constraint in &table.constraints {
+        let ConstraintKind::Foreign(key) = &constraint.kind else { continue };
+        for (own, other) in key.columns.iter().zip(&key.referenced_columns) {
+            if let (true, Some(own), Some(other)) =
+                (key.referenced == table.oid, column(*own), column(*other))
+            {
+                check_pair(&constraint.name, (&own.name, &own.ty), (&other.name, &other.ty))?;
+            }
         }
     }
     Ok(())

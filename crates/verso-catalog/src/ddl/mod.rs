@@ -65,6 +65,7 @@ pub use comment::{CommentOn, is_shared};
 pub use domains::DomainChange;
 pub use extended::StatisticsChange;
 pub(crate) use extended::number_of_data;
+pub use foreign_key::check_own_keys;
 pub use labels::label_holders;
 pub use names::free as free_name;
 pub use online::{OnlineCopy, PreparedIndex};

@@ -160,10 +160,17 @@ impl CatalogSnapshot {
         all
     }
 
-    /// The system view of that name.
+    /// The system view of that name; without a schema none where one that is searched before `pg_catalog` has a relation of the name.
     pub fn system_view(&self, schema: Option<&str>, name: &str) -> Option<SystemView> {
         match schema {
-            None | Some(PG_CATALOG) => SystemView::from_name(name),
+            None => {
+                let view = SystemView::from_name(name)?;
+                let mut before =
+                    self.search_path().searched().iter().take_while(|schema| ***schema != *PG_CATALOG);
+                let is_hidden = before.any(|schema| self.relation(Some(schema), name).is_some());
+                (!is_hidden).then_some(view)
+            }
+            Some(PG_CATALOG) => SystemView::from_name(name),
             Some(INFORMATION_SCHEMA) => RelationId::find(INFORMATION_SCHEMA, name).map(SystemView::Relation),
             Some(_) => None,
         }

@@ -247,9 +247,7 @@ static ZONES: &[BuiltinFunction] = &[
     of_session!("timezone"(): cx, a Timestamptz => Timestamp = local_in(*a, cx.services.time_zone)?),
     of_session!("timezone"(): cx, a Timestamp => Timestamptz = moment_in(*a, cx.services.time_zone)?),
     pure!("date_trunc"(): unit Text, a Timestamptz, z Text => Timestamptz = {
-        let zone = zone(z)?;
-        let cut = super::datetimes::truncate(unit, local_in(*a, &zone)?, "timestamp with time zone")?;
-        moment_in(cut, &zone)?
+        super::datetimes::truncate_zoned(unit, *a, &zone(z)?)?
     }),
 ];
 

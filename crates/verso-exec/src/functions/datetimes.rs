@@ -3,7 +3,7 @@
 use verso_types::datetime::{self, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
 use verso_types::error::sqlstate;
 use verso_types::opaque::timetz::TimeTz;
-use verso_types::{ColumnData, Decimal, Interval, NullMask, Number, SqlType, TypeError, Value};
+use verso_types::{ColumnData, Decimal, Interval, NullMask, Number, SqlType, TimeZone, TypeError, Value};
 
 use super::calendar::zone;
 use super::define::{entry, optional, pattern, sql_type, unexpected};
@@ -136,8 +136,7 @@ static CLOCK: &[BuiltinFunction] = &[
     pure!("isfinite"(): a Timestamptz => Bool = is_finite(*a)),
     pure!("date_trunc"(): unit Text, a Timestamp => Timestamp = truncate(unit, *a, "timestamp without time zone")?),
     of_session!("date_trunc"(): cx, unit Text, a Timestamptz => Timestamptz = {
-        let zone = cx.services.time_zone;
-        datetime::to_utc(truncate(unit, datetime::to_local(*a, zone), "timestamp with time zone")?, zone)?
+        truncate_zoned(unit, *a, cx.services.time_zone)?
     }),
     pure!("date_trunc"(): unit Text, a Interval => Interval = truncate_interval(unit, *a)?),
 ];
@@ -298,6 +297,21 @@ pub(super) fn truncate(name: &str, micros: i64, ty: &str) -> Result<i64> {
         Unit::Millennium => start_of(span(1000), 1),
         _ => return Err(unsupported(name, ty)),
     })
+}
+
+/// The start of the unit that a moment is in by the clocks of a zone. Hours and shorter units are those of the offset that the clocks
+/// have at the moment: the hour that happens twice has two starts.
+pub(super) fn truncate_zoned(name: &str, micros: i64, zone: &TimeZone) -> Result<i64> {
+    let ty = "timestamp with time zone";
+    let local = datetime::to_local(micros, zone);
+    let cut = truncate(name, local, ty)?;
+    if !is_finite(micros) {
+        return Ok(micros);
+    }
+    if unit_of(name, ty)? <= Unit::Hour {
+        return Ok(datetime::checked_timestamp(i128::from(micros) - i128::from(local - cut))?);
+    }
+    Ok(datetime::to_utc(cut, zone)?)
 }
 
 /// Days since Monday; 2000-01-01 was a Saturday.

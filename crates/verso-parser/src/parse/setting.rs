@@ -280,7 +280,7 @@ pub(super) fn assigned_setting(cursor: &mut Cursor<'_>) -> Result<Name, SyntaxEr
     Ok(name)
 }
 
-/// A setting's name; `a.b` is one name.
+/// A setting's name, whose letters mean the same in either case; `a.b` is one name.
 pub(super) fn setting_name(cursor: &mut Cursor<'_>) -> Result<Name, SyntaxError> {
     let mut name = cursor.name()?;
     while cursor.accept_token(&Token::Period) {
@@ -288,6 +288,8 @@ pub(super) fn setting_name(cursor: &mut Cursor<'_>) -> Result<Name, SyntaxError>
         name.text = format!("{}.{}", name.text, part.text);
         name.at = name.at.to(part.at);
     }
+    // be it quoted or not
+    name.text.make_ascii_lowercase();
     Ok(name)
 }
 

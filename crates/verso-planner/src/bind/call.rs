@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use verso_catalog::{FunctionDef, FunctionReturn, INFORMATION_SCHEMA, kept};
+use verso_catalog::{FunctionDef, FunctionReturn, INFORMATION_SCHEMA, extension_with, kept};
 use verso_exec::files::FUNCTIONS;
 use verso_exec::functions::{
     self, AggregateKind, ArgType, BuiltinFunction, candidates as functions_named, taking_array,
@@ -193,14 +193,14 @@ impl Binder<'_> {
                 }
                 found => found?,
             },
-            Some(to) => {
+            Some(named) => {
                 let schema = call.name.schema_text().filter(|schema| *schema != "pg_catalog");
                 if functions_named(name).is_empty() && self.catalog.functions(schema, name).is_empty() {
-                    return self.called_cast(args, &to);
+                    return self.called_cast(args, &named);
                 }
                 match self.function_or_cast(call, args.clone()) {
                     Err(error) if error.sqlstate == sqlstate::UNDEFINED_FUNCTION => {
-                        return self.called_cast(args, &to);
+                        return self.called_cast(args, &named);
                     }
                     found => found?,
                 }
@@ -293,24 +293,27 @@ impl Binder<'_> {
         }
     }
 
-    /// `date(x)`: the type that a call would cast to, were there no function of that name.
+    /// `date(x)`: the type that a call would cast to, were there no function of that name; as it is named. That it was looked at
+    /// is noted nowhere: a table that is called as a function is has nothing to do with calls of it.
     fn type_called(&self, call: &Call, args: &[(TypedExpr, u32)]) -> Option<SqlType> {
         let [(arg, _)] = args else { return None };
         if !call.names.is_empty() || call.variadic || arg.ty.is_row() || arg.ty == SqlType::Record {
             return None;
         }
         let named = type_of_call(call.name.schema_text(), &call.name.name.text, call.name.at().start)?;
-        let ty = self.data_type(&named).ok()?;
+        let aside = Binder { noted: None, noting: None, ..self.clone() };
+        let ty = aside.data_type(&named).ok()?;
         let known = arg.ty == SqlType::Unknown
             || cast_kind(&arg.ty, &ty).is_some()
             || self.has_user_cast(&arg.ty, &ty, CastKind::Explicit);
-        known.then_some(ty)
+        known.then_some(named)
     }
 
-    fn called_cast(&self, args: Vec<(TypedExpr, u32)>, to: &SqlType) -> Result<TypedExpr, SqlError> {
+    fn called_cast(&self, args: Vec<(TypedExpr, u32)>, named: &SqlType) -> Result<TypedExpr, SqlError> {
+        let to = self.data_type(named)?;
         let mut args = args.into_iter();
         let Some((arg, at)) = args.next() else { return Err(SqlError::internal("a cast of nothing")) };
-        self.coerce(arg, at, to, CastKind::Explicit)
+        self.coerce(arg, at, &to, CastKind::Explicit)
     }
 
     /// The procedure that CALL means, and its arguments.
@@ -416,6 +419,15 @@ impl Binder<'_> {
             None | Some("pg_catalog") => functions_named(name),
             // The functions of the standard's schema, which drivers call, too.
             Some(INFORMATION_SCHEMA) if name.starts_with("_pg_") => functions_named(name),
+            // Of an extension. A kept text means it, whatever the schema is called now.
+            Some(schema)
+                if self.reads_kept()
+                    && kept::number_of(Some(schema)).is_none()
+                    && extension_with(name).is_some() =>
+            {
+                functions_named(name)
+            }
+            Some(schema) if self.catalog.has_from_extension(schema, name) => functions_named(name),
             Some(_) => &[],
         };
         let users = match schema {

@@ -501,7 +501,7 @@ impl Binder<'_> {
 
     /// A table to change: no system table.
     pub fn target(&self, name: &syntax::QualifiedName) -> Result<Arc<TableDef>, SqlError> {
-        let view = self.catalog.system_view(name.schema_text(), &name.name.text).is_some();
+        let view = self.system_view_named(name).is_some();
         let system = view || self.table(name)?.is_system();
         if system {
             let text = format!("permission denied: \"{}\" is a system catalog", name.name.text);
@@ -527,6 +527,9 @@ impl Binder<'_> {
         changed.alias = item.alias.as_ref().map(|alias| alias.text.as_str().into());
         let mut scope = changed.scope(item.alias.as_ref());
         begins_at(&mut scope, name.at().start);
+        if let Some(own) = scope.tables.first_mut() {
+            own.schema = self.schema_of_item(item);
+        }
         Ok((changed, scope))
     }
 }

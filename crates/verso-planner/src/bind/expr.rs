@@ -130,6 +130,11 @@ impl Binder<'_> {
                         *side = self.of_any_type(side.clone(), *at)?;
                     }
                 }
+                if sides.iter().all(|(side, _)| matches!(side.ty, SqlType::Row(_)))
+                    && let Some(equal) = self.compare_records("=", &sides, expr.point)?
+                {
+                    return Ok(distinct_records(sides, equal, *negated));
+                }
                 let (left, right) = self.comparable(sides, expr.point)?;
                 let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated: *negated };
                 Ok(TypedExpr::new(kind, SqlType::Bool))
@@ -159,8 +164,8 @@ impl Binder<'_> {
                 let (below, above) = if *negated { ("<", ">") } else { (">=", "<=") };
                 once(value, |value| {
                     let parts = vec![
-                        self.operator(below, vec![value.clone(), low], expr.point)?,
-                        self.operator(above, vec![value, high], expr.point)?,
+                        null_if_strict(self.operator(below, vec![value.clone(), low], expr.point)?),
+                        null_if_strict(self.operator(above, vec![value, high], expr.point)?),
                     ];
                     Ok(TypedExpr::new(if *negated { K::Or(parts) } else { K::And(parts) }, SqlType::Bool))
                 })
@@ -862,4 +867,16 @@ fn is_unknown(ty: &SqlType) -> bool {
         }
         _ => false,
     }
+}
+
+/// `a IS [NOT] DISTINCT FROM b` of rows whose columns are of other types, or not known, given what `a = b` says: where either row is
+/// missing they are not compared.
+fn distinct_records(sides: Vec<(TypedExpr, u32)>, equal: TypedExpr, negated: bool) -> TypedExpr {
+    let mut there = sides.into_iter().map(|(side, _)| Box::new(TypedExpr::is_there(side)));
+    let (Some(left), Some(right)) = (there.next(), there.next()) else { return equal };
+    let missing = TypedExpr::new(K::IsDistinct { left, right, negated }, SqlType::Bool);
+    let unknown = K::IsNull { arg: Box::new(equal.clone()), negated: false };
+    let answer = if negated { equal } else { TypedExpr::new(K::Not(Box::new(equal)), SqlType::Bool) };
+    let branches = vec![(TypedExpr::new(unknown, SqlType::Bool), missing)];
+    TypedExpr::new(K::Case { branches, otherwise: Some(Box::new(answer)) }, SqlType::Bool)
 }

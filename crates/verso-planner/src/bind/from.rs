@@ -12,7 +12,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use verso_catalog::{
-    FunctionDef, FunctionReturn, Object, Oid, PolicyFor, Relation, Rights, SystemView, TableDef,
+    ColumnDef, FunctionDef, FunctionReturn, Object, Oid, PolicyFor, Relation, Rights, SystemView, TableDef,
+    kept,
 };
 use verso_env::recursion;
 use verso_exec::functions::ArgType;
@@ -34,7 +35,7 @@ use super::resolve::{Resolution, function_error, resolve, result_type};
 use super::rights::{Need, Noted, denied};
 use super::row::with_fields;
 use super::sample::no_sample_of;
-use super::scope::{Correlation, Hidden, Scope, ScopeTable};
+use super::scope::{Correlation, Hidden, InSchema, Scope, ScopeTable, later};
 use super::table_number::{RowNumber, RowNumbers, numbered};
 use super::unbound;
 use super::walk::columns_of;
@@ -180,7 +181,9 @@ impl Binder<'_> {
                         return Err(no_sample_of(name.at().start));
                     }
                     let wanted = wanted(Some(own));
-                    let columns = self.view_columns(name.at().start, &view);
+                    let mut columns = self.view_columns(name.at().start, &view);
+                    let known = columns.len();
+                    columns.extend(view.columns.iter().skip(known).map(|column| later(&column.name)));
                     let numbers = view.columns.iter().take(columns.len()).map(|column| vec![column.id]);
                     let need = self.need_view(&view, numbers.collect(), true);
                     if let (Some(need), Some(_)) = (&need, &wanted) {
@@ -208,8 +211,17 @@ impl Binder<'_> {
                 if let Plan::TableScan { table, columns, .. } = &mut plan
                     && let Some(known) = self.stored_columns(name.at().start, table)
                 {
-                    *columns = known.iter().map(|(at, _)| *at).collect();
-                    named = Some(known.into_iter().map(|(_, name)| name).collect());
+                    if known.is_sorted_by(|(a, _), (b, _)| a < b) {
+                        let mut known = known.into_iter().peekable();
+                        let name = |(at, column): (usize, &ColumnDef)| {
+                            let then = known.next_if(|(place, _)| *place == at);
+                            then.map_or_else(|| later(&column.name), |(_, name)| name)
+                        };
+                        named = Some(table.columns.iter().enumerate().map(name).collect());
+                    } else {
+                        *columns = known.iter().map(|(at, _)| *at).collect();
+                        named = Some(known.into_iter().map(|(_, name)| name).collect());
+                    }
                 }
                 if let Plan::TableScan { table, columns, .. } = &plan {
                     need = self.need_table(table, columns.iter().copied(), true);
@@ -341,6 +353,27 @@ impl Binder<'_> {
         Ok(input)
     }
 
+    /// The schema that may stand before the name of an item. A kept text names it as the text did when it was made.
+    pub(super) fn schema_of_item(&self, item: &FromItem) -> InSchema {
+        let FromSource::Table(name) = &item.source else { return InSchema::Nowhere };
+        if item.alias.is_some() {
+            return InSchema::Nowhere;
+        }
+        match name.schema_text() {
+            Some(schema) if kept::number_of(Some(schema)).is_some() => InSchema::Any,
+            Some(schema) => InSchema::Of(schema.into()),
+            None if self.is_with_query(&name.name) => InSchema::Nowhere,
+            None if self.stored.is_some() => InSchema::Any,
+            None if self.catalog.system_view(None, &name.name.text).is_some() => {
+                InSchema::Of("pg_catalog".into())
+            }
+            None => match self.catalog.relation(None, &name.name.text) {
+                Some(relation) => InSchema::Of(Arc::clone(relation.schema())),
+                None => InSchema::Any,
+            },
+        }
+    }
+
     /// What an item of FROM yields, with its names.
     fn named_item(
         &self,
@@ -450,6 +483,7 @@ impl Binder<'_> {
             (FromSource::Table(_), Plan::WorkTable { number, .. }) if *number < With::FIRST_NUMBER);
         if let Some(own) = scope.tables.first_mut() {
             own.place = place_of(item);
+            own.schema = self.schema_of_item(item);
         }
         if let Some(trace) = self.traced {
             trace.item(place_of(item), &scope.columns);
@@ -478,8 +512,7 @@ impl Binder<'_> {
             Binder { outer: Some(&before), ..self.clone() }.item(&join.right, locks)?
         };
         let mut outer = refs.into_inner();
-        let twice = right.scope.tables.iter().filter_map(|table| table.name.as_deref());
-        if let Some(name) = twice.into_iter().find(|name| left.scope.table(name).is_some()) {
+        if let Some(name) = left.scope.shared_name(&right.scope) {
             let text = format!("table name \"{name}\" specified more than once");
             return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text));
         }
@@ -609,6 +642,16 @@ impl Binder<'_> {
         })
     }
 
+    /// The system view that a name means. Of a kept text what names users' relations was noted.
+    pub(super) fn system_view_named(&self, name: &QualifiedName) -> Option<SystemView> {
+        let schema = match self.stored {
+            Some(stored) if stored.relation_at(name.at().start).is_some() => return None,
+            Some(_) => name.schema_text().or(Some("pg_catalog")),
+            None => name.schema_text(),
+        };
+        self.catalog.system_view(schema, &name.name.text)
+    }
+
     // ── leaves ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     fn relation(&self, name: &QualifiedName) -> Result<Plan, SqlError> {
@@ -616,7 +659,7 @@ impl Binder<'_> {
         if let (None, Some(plan)) = (schema, self.with_query(&name.name)?) {
             return Ok(plan);
         }
-        if let Some(view) = self.catalog.system_view(schema, &name.name.text) {
+        if let Some(view) = self.system_view_named(name) {
             if !view.arguments().is_empty() {
                 let text = format!("{name} is a function: give it its arguments");
                 return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(name.at().start));

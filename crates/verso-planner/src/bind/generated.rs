@@ -34,11 +34,27 @@ impl Binder<'_> {
         columns: &[ColumnInScope],
         of: (&str, &SqlType),
     ) -> Result<TypedExpr, SqlError> {
-        let bound = self.kept_generation(expr, table, columns, of)?;
-        match is_hidden(of.0) || is_immutable(&bound) {
+        let (bound, immutable) = self.generation_of(expr, table, columns, of)?;
+        match is_hidden(of.0) || immutable {
             true => Ok(bound),
             false => Err(SqlError::new("42P17", "generation expression is not immutable")),
         }
+    }
+
+    /// The value of a generated column, and whether what is written is immutable: the cast to the column's type need not be, as
+    /// in PostgreSQL.
+    fn generation_of(
+        &self,
+        expr: &Expr,
+        table: &str,
+        columns: &[ColumnInScope],
+        of: (&str, &SqlType),
+    ) -> Result<(TypedExpr, bool), SqlError> {
+        let named = columns.iter().map(|(name, ty, _)| (Arc::clone(name), ty.clone())).collect();
+        let scope = Scope::of(Some(table.into()), None, named);
+        let bound = self.expr(expr, &mut Context::new(&scope, Clause::Generated))?;
+        let immutable = is_immutable(&bound);
+        Ok((self.generated_value(bound, expr, columns, of)?, immutable))
     }
 
     fn kept_generation(
@@ -46,11 +62,18 @@ impl Binder<'_> {
         expr: &Expr,
         table: &str,
         columns: &[ColumnInScope],
+        of: (&str, &SqlType),
+    ) -> Result<TypedExpr, SqlError> {
+        Ok(self.generation_of(expr, table, columns, of)?.0)
+    }
+
+    fn generated_value(
+        &self,
+        bound: TypedExpr,
+        expr: &Expr,
+        columns: &[ColumnInScope],
         (column, ty): (&str, &SqlType),
     ) -> Result<TypedExpr, SqlError> {
-        let named = columns.iter().map(|(name, ty, _)| (Arc::clone(name), ty.clone())).collect();
-        let scope = Scope::of(Some(table.into()), None, named);
-        let bound = self.expr(expr, &mut Context::new(&scope, Clause::Generated))?;
         let bound = self.assign(bound, expr.at.start, column, ty)?;
         if is_hidden(column) {
             return Ok(bound); // it was looked at when its index was made

@@ -32,6 +32,15 @@ fn call_of(name: &str, args: Vec<Expr>, call: &Call, like: &Expr) -> Expr {
     at(ExprKind::Call(Box::new(Call::plain(named(name, call.name.name.at), args))), like)
 }
 
+/// Whether calls of that name are such aggregates: what stands for them is never shown.
+pub(crate) fn is_json_aggregate(name: &str) -> bool {
+    let plain = name.strip_suffix("_strict").unwrap_or(name);
+    let of_objects = plain.strip_suffix("_unique").unwrap_or(plain);
+    matches!(plain, "json_agg" | "jsonb_agg")
+        || matches!(of_objects, "json_object_agg" | "jsonb_object_agg")
+        || matches!(name, "range_agg" | "range_intersect_agg")
+}
+
 /// An aggregate of JSON as what it stands for; none for all other calls.
 pub(super) fn json_aggregate(call: &Call, expr: &Expr) -> Option<Expr> {
     let name = call.name.name.text.as_str();

@@ -60,8 +60,7 @@ impl Binder<'_> {
         if merge.clauses.iter().any(|clause| clause.rows == MergeRows::NotMatchedBySource) {
             mark_rows(&mut source);
         }
-        let named = target.tables.iter().filter_map(|item| item.name.as_deref());
-        if let Some(name) = named.into_iter().find(|name| source.scope.table(name).is_some()) {
+        if let Some(name) = target.shared_name(&source.scope) {
             let text = format!("name \"{name}\" specified more than once");
             return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text)
                 .with_detail("The name is used both as MERGE target table and data source."));

@@ -138,6 +138,7 @@ pub(crate) use collate::unkeyed;
 pub(crate) use dml::EXCLUDED;
 pub(crate) use from::place_of;
 pub use generated::{ColumnInScope, columns_in_scope, filled_text};
+pub(crate) use json::is_json_aggregate;
 pub use names::index_name;
 pub(crate) use names::output_name;
 pub(crate) use null::may_be_null;

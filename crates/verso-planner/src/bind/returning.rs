@@ -15,7 +15,7 @@ use verso_types::SqlType;
 
 use super::Binder;
 use super::context::{Clause, Context};
-use super::scope::{Scope, ScopeTable};
+use super::scope::{InSchema, Scope, ScopeTable};
 use super::walk::replace_columns;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Name};
@@ -139,6 +139,7 @@ impl Binder<'_> {
             scope.tables.push(ScopeTable {
                 name: Some(MERGE_ACTION.into()),
                 hidden: None,
+                schema: InSchema::Nowhere,
                 columns: at..at + 1,
                 place: 0,
                 relation: None,
@@ -203,6 +204,7 @@ fn add(
         scope.tables.push(ScopeTable {
             name,
             hidden: None,
+            schema: InSchema::Nowhere,
             columns,
             place: 0,
             relation: Some(table.oid.0),

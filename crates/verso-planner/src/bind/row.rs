@@ -19,7 +19,7 @@ use super::Binder;
 use super::columns_of;
 use super::context::{Clause, Context};
 use super::resolve::shown;
-use super::scope::{Scope, is_hidden};
+use super::scope::{Scope, came_later, is_hidden};
 use super::subquery::subquery;
 use super::trace::Source;
 use crate::errors::{SqlError, sqlstate};
@@ -162,9 +162,11 @@ impl Binder<'_> {
         let (mut values, mut fields) = (Vec::new(), Vec::new());
         for index in range.unwrap_or_default() {
             let (name, ty) = cx.scope.columns[index].clone();
-            if is_hidden(&name) {
-                continue;
-            }
+            let name = match came_later(&name) {
+                Some(own) => own.into(),
+                None if is_hidden(&name) => continue,
+                None => name,
+            };
             let column = TypedExpr::column(index, ty.clone());
             cx.uses(&column, at);
             values.push(column);
@@ -261,6 +263,17 @@ impl Binder<'_> {
         Ok(fields)
     }
 
+    /// The names of the columns of an item of FROM, where an expression is its row: an alias gives them others than those of its type.
+    fn names_of_item(&self, row: &Expr, scope: &Scope) -> Option<Vec<Arc<str>>> {
+        let ExprKind::Column(parts) = &row.kind else { return None };
+        let [name] = parts.as_slice() else { return None };
+        let item = scope.table(&name.text).filter(|item| !item.scalar)?;
+        let means_other = scope.visible.iter().any(|(column, _)| **column == *name.text)
+            || self.variables.iter().any(|variable| *variable.name == *name.text)
+            || self.records.iter().any(|record| *record.name == *name.text);
+        (!means_other).then(|| scope.starred(item).into_iter().map(|(name, _)| name).collect())
+    }
+
     /// `(row).field`.
     pub(super) fn field(&self, arg: &Expr, name: &Name, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         let bound = self.expr(arg, cx)?;
@@ -278,7 +291,11 @@ impl Binder<'_> {
             let at = if of.is_some() { name.at.start } else { arg.at.start };
             SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(at)
         };
+        let of_item = self.names_of_item(arg, cx.scope);
         let place = match (&bound.ty, &bound.kind) {
+            (SqlType::Row(_), _) if let Some(names) = &of_item => {
+                names.iter().position(|column| **column == *name.text)
+            }
             // A RECORD of PL/pgSQL that EXECUTE is given: its fields are nobody's who reads the text.
             (SqlType::Row(row), K::Parameter(_))
                 if row.of.is_none()
@@ -342,6 +359,12 @@ impl Binder<'_> {
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
         let name = &call.name.name;
+        if let [arg] = call.args.as_slice()
+            && let Some(names) = self.names_of_item(arg, cx.scope)
+            && !names.contains(&Arc::from(&*name.text))
+        {
+            return Err(missing);
+        }
         if let ([arg], None) = (call.args.as_slice(), &call.name.schema)
             && let SqlType::Row(row) = self.expr(arg, cx)?.ty
             && row.fields.iter().any(|(field, _)| **field == *name.text)

@@ -19,6 +19,9 @@ use verso_parser::syntax::{Name, PlConflict};
 /// The transaction that PostgreSQL's catalogs are filled by when a database is made.
 const BOOTSTRAP: i64 = 1;
 
+/// What the name of a column begins with that is younger than the text.
+const LATER: &str = "\0later ";
+
 /// Calls of GROUPING(): their arguments, and where they stand.
 pub type Groupings = Vec<(Vec<TypedExpr>, u32)>;
 
@@ -51,6 +54,8 @@ pub struct ScopeTable {
     pub name: Option<Arc<str>>,
     /// The table's own name, where an alias hides it.
     pub hidden: Option<Arc<str>>,
+    /// The schema that may stand before its name.
+    pub schema: InSchema,
     /// Its columns within the input.
     pub columns: Range<usize>,
     /// Where it begins in the text; 0 of what is not written.
@@ -65,6 +70,27 @@ pub struct ScopeTable {
     pub there: Option<usize>,
     /// Of an alias of a join or of its USING: what it names, instead of columns of the input.
     pub merged: Vec<(Arc<str>, TypedExpr)>,
+}
+
+/// The schema that a FROM item is named with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum InSchema {
+    /// Not known: whichever one is written.
+    #[default]
+    Any,
+    /// That of a relation that has no alias.
+    Of(Arc<str>),
+    /// None: it is no relation, or has an alias.
+    Nowhere,
+}
+
+impl InSchema {
+    fn is(&self, name: &str) -> bool {
+        match self {
+            InSchema::Of(own) => **own == *name || name == "pg_temp" && own.starts_with("pg_temp"),
+            InSchema::Any | InSchema::Nowhere => false,
+        }
+    }
 }
 
 /// The columns of a query around this one, level by level.
@@ -288,6 +314,7 @@ impl Scope {
         self.tables.push(ScopeTable {
             name: Some(name.into()),
             hidden: None,
+            schema: InSchema::Any,
             columns: own..2 * own,
             place: 0,
             relation: None,
@@ -311,6 +338,7 @@ impl Scope {
         let tables = vec![ScopeTable {
             name: table,
             hidden,
+            schema: InSchema::Any,
             columns: columns_of_it,
             place: 0,
             relation: None,
@@ -350,6 +378,7 @@ impl Scope {
         self.tables.push(ScopeTable {
             name,
             hidden: None,
+            schema: InSchema::Nowhere,
             columns: 0..0,
             place: 0,
             relation: None,
@@ -391,6 +420,29 @@ impl Scope {
     /// The item of that name.
     pub fn table(&self, name: &str) -> Option<&ScopeTable> {
         self.tables.iter().find(|table| table.name.as_deref() == Some(name))
+    }
+
+    /// The item of that name, perhaps with the schema that stands before it.
+    pub fn item(&self, schema: Option<&str>, name: &str) -> Option<&ScopeTable> {
+        let Some(schema) = schema else { return self.table(name) };
+        let mut named = self.tables.iter().filter(|item| item.name.as_deref() == Some(name));
+        let exact = named.clone().find(|item| item.schema.is(schema));
+        exact.or_else(|| named.find(|item| item.schema == InSchema::Any))
+    }
+
+    /// A name that an item here and one there have, which may not: relations without aliases may be of different schemas.
+    pub fn shared_name(&self, other: &Scope) -> Option<Arc<str>> {
+        let differ = |a: &InSchema, b: &InSchema| match (a, b) {
+            (InSchema::Of(a), InSchema::Of(b)) => a != b,
+            (InSchema::Nowhere, _) | (_, InSchema::Nowhere) => false,
+            // of a kept text, which was looked at when it was made
+            (InSchema::Any, _) | (_, InSchema::Any) => true,
+        };
+        let clashes = |item: &&ScopeTable| {
+            let same = |own: &&ScopeTable| own.name.is_some() && own.name == item.name;
+            self.tables.iter().filter(same).any(|own| !differ(&own.schema, &item.schema))
+        };
+        other.tables.iter().find(clashes).and_then(|item| item.name.clone())
     }
 
     /// The columns that `item.*` means.
@@ -436,8 +488,8 @@ impl Scope {
         let at = parts.first().map_or(0, |part| part.at.start);
         match parts {
             [name] => self.find_plain(name, variables),
-            [table, name] => self.find_qualified(table, name, variables),
-            [_, table, name] => self.find_qualified(table, name, &[]),
+            [table, name] => self.find_qualified(None, table, name, variables),
+            [schema, table, name] => self.find_qualified(Some(schema), table, name, &[]),
             _ => Err(SqlError::unsupported("a reference to another database").at(at)),
         }
     }
@@ -454,7 +506,8 @@ impl Scope {
         }
         let here = match parts {
             [name] => self.visible.iter().any(|(column, _)| **column == *name.text),
-            [table, _] | [_, table, _] => self.table(&table.text).is_some(),
+            [table, _] => self.table(&table.text).is_some(),
+            [schema, table, _] => self.item(Some(&schema.text), &table.text).is_some(),
             _ => false,
         };
         if !here {
@@ -541,8 +594,16 @@ impl Scope {
         Some(TypedExpr::new(ExprKind::Case { branches, otherwise: known }, ty))
     }
 
-    fn find_qualified(&self, table: &Name, name: &Name, variables: &[Variable]) -> Result<Meaning, SqlError> {
-        if let Some(item) = self.table(&table.text).filter(|item| !item.merged.is_empty()) {
+    fn find_qualified(
+        &self,
+        schema: Option<&Name>,
+        table: &Name,
+        name: &Name,
+        variables: &[Variable],
+    ) -> Result<Meaning, SqlError> {
+        self.check_one(schema, table)?;
+        let item = self.item(schema.map(|schema| &*schema.text), &table.text);
+        if let Some(item) = item.filter(|item| !item.merged.is_empty()) {
             let mut fits = item.merged.iter().filter(|(column, _)| **column == *name.text);
             return match (fits.next(), fits.next()) {
                 (Some((_, expr)), None) => Ok(Meaning::Column(expr.clone())),
@@ -553,7 +614,7 @@ impl Scope {
                 }
             };
         }
-        if let Some(item) = self.table(&table.text) {
+        if let Some(item) = item {
             let mut fits = item.columns.clone().filter(|index| *self.columns[*index].0 == *name.text);
             return match (fits.next(), fits.next()) {
                 (Some(index), None) => {
@@ -573,7 +634,22 @@ impl Scope {
         if let Some(variable) = variables.iter().rev().find(variable) {
             return Ok(Meaning::Variable(variable.slot, value_type(&variable.ty)));
         }
-        Err(self.missing_table(table))
+        Err(match schema.is_some() && self.table(&table.text).is_some() {
+            true => out_of_reach(&table.text, schema.map_or(table.at.start, |schema| schema.at.start)),
+            false => self.missing_table(table),
+        })
+    }
+
+    /// Refuses a name without a schema that several items have.
+    pub fn check_one(&self, schema: Option<&Name>, table: &Name) -> Result<(), SqlError> {
+        let mut named = self.tables.iter().filter(|item| item.name.as_deref() == Some(&*table.text));
+        match (schema, named.next(), named.next()) {
+            (None, Some(_), Some(_)) => {
+                let text = format!("table reference \"{}\" is ambiguous", table.text);
+                Err(SqlError::new("42P09", text).at(table.at.start))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// `42P01` for a qualifier that names nothing in FROM.
@@ -665,6 +741,17 @@ fn out_of_reach(table: &str, at: u32) -> SqlError {
 /// Whether a column has a name of the binder's own, which no text has: `*` leaves it out.
 pub fn is_hidden(name: &str) -> bool {
     name.starts_with('\0')
+}
+
+/// The name that a column of a relation has in the scope of a kept text that is older than it: no name means it, nor does `*`, but
+/// the rows of the relation have it.
+pub(super) fn later(column: &str) -> Arc<str> {
+    if is_hidden(column) { column.into() } else { format!("{LATER}{column}").into() }
+}
+
+/// The column's own name, of such a one.
+pub(super) fn came_later(name: &str) -> Option<&str> {
+    name.strip_prefix(LATER)
 }
 
 /// The names most like `wanted`, if they are like enough: at most half of its letters differ.

@@ -240,8 +240,9 @@ impl Binder<'_> {
                     let columns = match table {
                         None => scope.visible.clone(),
                         Some(table) => {
+                            scope.check_one(table.schema.as_ref(), &table.name)?;
                             let item = scope
-                                .table(&table.name.text)
+                                .item(table.schema_text(), &table.name.text)
                                 .ok_or_else(|| scope.missing_table(&table.name))?;
                             scope.starred(item)
                         }

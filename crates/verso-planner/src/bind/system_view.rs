@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use verso_catalog::SystemRelation;
+use verso_catalog::{SystemRelation, WantedPath};
 use verso_exec::plan::{Plan, TypedExpr};
 use verso_parser::syntax::Statement;
 
@@ -44,6 +44,9 @@ impl Binder<'_> {
         };
         // Whoever may read the view may read what it is made of.
         let catalog = self.catalog.with_role(None);
+        // Its names mean the system's own, whatever is searched before.
+        let is_first = catalog.search_path().searched().first().is_some_and(|first| **first == *"pg_catalog");
+        let catalog = if is_first { catalog } else { catalog.with_path(&WantedPath::default()) };
         let binder = Binder::new(&catalog, self.time_zone, &[]).with_rules(self.rules);
         let plan = binder.query(query).map_err(broken)?;
         let output = plan.output();

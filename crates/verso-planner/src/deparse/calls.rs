@@ -7,7 +7,7 @@ use verso_types::{SqlType, SystemType};
 
 use super::lower::Lowering;
 use super::node::{Aggregate, Bound, Frame, Node, Over, Sort, SortKey, SqlForm, Window};
-use crate::bind::common_type;
+use crate::bind::{common_type, is_json_aggregate};
 
 impl Lowering<'_> {
     pub(super) fn call(&mut self, call: &Call, whole: &Expr) -> Option<Node> {
@@ -39,8 +39,10 @@ impl Lowering<'_> {
             Some((schema, name)) => self.function_name(schema, name),
             None => quote_ident(name),
         };
-        let gathers =
-            user.is_none() && (!aggregate_candidates(name).is_empty() || !window_candidates(name).is_empty());
+        let gathers = user.is_none()
+            && (!aggregate_candidates(name).is_empty()
+                || !window_candidates(name).is_empty()
+                || is_json_aggregate(name));
         if call.over.is_some() || gathers {
             let within = &call.within_group;
             let filter = match &call.filter {
@@ -81,6 +83,10 @@ impl Lowering<'_> {
         let extreme = matches!(call.name.name.text.as_str(), "min" | "max");
         // Of built-in functions the types are in the order of the parameters.
         let user = self.trace.function_at(place).is_some();
+        if !user && is_json_aggregate(&call.name.name.text) {
+            // What was traced are the calls that it stands for.
+            return self.exprs(&call.args);
+        }
         let plain = if call.variadic { 0 } else { call.args.len() - call.names.len().min(call.args.len()) };
         let mut args = Vec::new();
         for (n, arg) in call.args.iter().enumerate() {

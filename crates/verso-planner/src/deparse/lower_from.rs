@@ -94,7 +94,9 @@ impl Lowering<'_> {
             FromSource::Join(_) if item.alias.is_none() => Vec::new(),
             _ => {
                 let known = self.trace.columns_of(place)?;
-                known.into_iter().map(|(name, _)| name.to_string()).collect()
+                // columns that came later stand behind those that the text knows
+                let names = known.into_iter().map(|(name, _)| name.to_string());
+                names.take_while(|name| !name.starts_with('\0')).collect()
             }
         };
         let mut own = None;

@@ -500,7 +500,7 @@ pub(super) fn result(catalog: &CatalogSnapshot, function: &FunctionDef) -> Strin
 
 fn type_name(catalog: &CatalogSnapshot, ty: &verso_types::SqlType, rows_of: Option<Oid>) -> String {
     let relation = rows_of.and_then(|oid| relation_name(catalog, oid));
-    relation.unwrap_or_else(|| ty.pg_name())
+    relation.unwrap_or_else(|| ty.regtype_name())
 }
 
 /// `pg_get_functiondef`.

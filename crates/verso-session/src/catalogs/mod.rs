@@ -133,6 +133,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_roles" => all(objects::roles(&catalog)),
         "pg_proc" => Box::new(fixed::rows("pg_proc", &keys).chain(objects::functions(&catalog, &keys))),
         "pg_settings" => all(settings::settings(views, &catalog)),
+        "pg_timezone_abbrevs" => all(objects::zone_abbreviations()),
         "pg_timezone_names" => all(objects::time_zones(views)),
         "pg_stat_activity" => all(activity::sessions(views)),
         "pg_stat_ssl" => all(activity::encryption(views)),

@@ -240,9 +240,20 @@ pub(super) fn time_zones(views: &Views<'_>) -> Vec<Vec<Value>> {
     let row = |name: String| {
         let zone = verso_types::datetime::time_zone(&name).ok()?;
         let offset = verso_types::datetime::to_local(now, &zone) - now;
-        let abbreviation = Value::text(&name);
+        let abbreviation = Value::text(&verso_types::datetime::zone_abbreviation(now, &zone));
         let offset = Value::Interval(Interval { micros: offset, ..Interval::default() });
-        Some(vec![Value::text(&name), abbreviation, offset, Value::Bool(false)])
+        let summer = Value::Bool(verso_types::datetime::is_summer_time(now, &zone));
+        Some(vec![Value::text(&name), abbreviation, offset, summer])
     };
     verso_types::datetime::zone_names().into_iter().filter_map(row).collect()
+}
+
+/// The rows of `pg_timezone_abbrevs`.
+pub(super) fn zone_abbreviations() -> Vec<Vec<Value>> {
+    let row = |(name, seconds, summer): (String, i32, bool)| {
+        let micros = i64::from(seconds) * verso_types::datetime::MICROS_PER_SECOND;
+        let offset = Value::Interval(Interval { micros, ..Interval::default() });
+        vec![Value::text(&name), offset, Value::Bool(summer)]
+    };
+    verso_types::datetime::zone_abbreviations().into_iter().map(row).collect()
 }

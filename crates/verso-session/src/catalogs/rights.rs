@@ -437,7 +437,11 @@ pub(super) fn has_right(
             "table" | "any_column" | "column" | "sequence" => {
                 references::parse_reference(SystemType::Regclass, name)?
             }
-            "schema" => references::parse_reference(SystemType::Regnamespace, name)?,
+            // a name as it is, not as a statement has it
+            "schema" => references::parse_reference(
+                SystemType::Regnamespace,
+                &verso_exec::functions::quote_ident(name),
+            )?,
             "function" => references::parse_reference(SystemType::Regprocedure, name)?,
             "type" => references::parse_reference(SystemType::Regtype, name)?,
             "language" => match &**name {

@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering;
 use verso_catalog::{
     COLUMN_COMPRESSION, COLUMN_STORAGE, CatalogError, ColumnDef, ConstraintDef, ConstraintKind, Identity,
     IndexPart, NewConstraint, NewConstraintKind, ObjectKind, Oid, PolicyDef, Relation, RenamedTexts,
-    ReplicaIdentity, SequenceDef, StatisticsDef, TableChange, TableDef, TableOptions, is_temporary,
+    ReplicaIdentity, SequenceDef, StatisticsDef, TableChange, TableDef, TableOptions, check_own_keys,
+    is_temporary,
 };
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType, Value};
@@ -208,6 +209,12 @@ impl Schema<'_> {
                 name.name = to.clone();
             }
             actions = &actions[1..];
+        }
+        if ordered.iter().any(|action| matches!(action, AlterAction::ColumnType { .. })) {
+            self.frame.inside(|frame| {
+                let table = frame.catalog.table(name.schema_text(), &name.name.text);
+                table.map_or(Ok(()), |table| Ok(check_own_keys(&table)?))
+            })?;
         }
         Ok(done)
     }

@@ -119,8 +119,12 @@ impl Schema<'_> {
         Ok(tag(word))
     }
 
-    /// Copies the rows of a table into a new heap, in the order of an index.
-    fn copy_anew(&self, name: &QualifiedName, order: Option<&Arc<IndexDef>>) -> Result<(), Failure> {
+    /// Copies the rows of a table into a new heap, in the order of an index, and builds its indexes over that.
+    pub(super) fn copy_anew(
+        &self,
+        name: &QualifiedName,
+        order: Option<&Arc<IndexDef>>,
+    ) -> Result<(), Failure> {
         let catalog = &self.frame.services.instance.catalog;
         let rewrite = {
             let txn = &mut self.frame.txn.borrow_mut();

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Identity, NewColumn, NewConstraint, NewConstraintKind, NewTable, Object, Oid, Rights};
+use verso_catalog::{
+    Identity, NewColumn, NewConstraint, NewConstraintKind, NewTable, Object, Oid, Rights, TableOptions,
+};
 use verso_types::SqlType;
 
 use super::alter_table::{ColumnWords, kept_as};
@@ -111,13 +113,17 @@ impl Schema<'_> {
         self.bind_generated(binder, create, &mut new)?;
         let (exclusions, constraints): (Vec<_>, Vec<_>) =
             constraints.into_iter().partition(|one| matches!(one.clause, ConstraintClause::Exclude(_)));
+        let before = new.constraints.len();
         for constraint in constraints {
             if create.partition_by.is_some() {
                 super::alter_table::refuse_no_inherit(&new.name, constraint)?;
             }
             let made = self.new_constraint(binder, (&place, &new.name), &columns, constraint)?;
             // A new table has no rows that could break it.
-            new.constraints.push(NewConstraint { validated: true, ..made });
+            let made = NewConstraint { validated: true, ..made };
+            if !joined(&mut new.constraints[before..], &made) {
+                new.constraints.push(made);
+            }
         }
         if let Some(by) = &create.partition_by {
             new.partition_by = Some(divided_by(binder, &new, by)?);
@@ -417,4 +423,34 @@ pub(super) fn default_text(
     };
     let is_open = !matches!(ty, SqlType::Domain(_)) && own == own.without_modifiers();
     Ok((!is_plain || !is_open).then(|| kept.into()))
+}
+
+/// Whether a key is one of those already: of keys of the same columns a new table has one, which is the primary one if either is.
+fn joined(known: &mut [NewConstraint], new: &NewConstraint) -> bool {
+    fn is_primary(constraint: &mut NewConstraint) -> Option<&mut bool> {
+        match &mut constraint.kind {
+            NewConstraintKind::Unique { primary, .. } => Some(primary),
+            _ => None,
+        }
+    }
+    let plain = |constraint: &NewConstraint| {
+        let mut plain = NewConstraint { name: None, options: TableOptions::default(), ..constraint.clone() };
+        is_primary(&mut plain).map(std::mem::take).map(|primary| (plain, primary))
+    };
+    let Some((key, primary)) = plain(new) else { return false };
+    for one in known {
+        let Some((other, was_primary)) = plain(&*one) else { continue };
+        // A second primary key is refused later.
+        if other != key || was_primary && primary {
+            continue;
+        }
+        if let Some(known) = is_primary(one) {
+            *known |= primary;
+        }
+        if new.name.is_some() && (primary || one.name.is_none()) {
+            one.name.clone_from(&new.name);
+        }
+        return true;
+    }
+    false
 }

@@ -526,11 +526,22 @@ impl Schema<'_> {
             self.may_maintain(relation)?;
         }
         let catalog = &self.frame.services.instance.catalog;
-        let txn = &mut self.frame.txn.borrow_mut();
         let home = self.home(name);
         let schema = Some(&*home);
+        let builds_later = self.frame.services.instance.builds_later.load(Ordering::Relaxed);
+        if let (false, false, false, Some(table)) =
+            (index, concurrently, builds_later, self.frame.catalog.table(schema, &name.name.text))
+            && table.partitioned.is_none()
+            && table.indexes.len() > TOGETHER_MAX
+            && !table.all_indexes().any(|index| index.outdated)
+        {
+            // The list of its indexes has no place for all of them twice: they are built over a copy.
+            self.frame.inside_now(|frame| Schema { frame }.copy_anew(name, None))?;
+            return Ok(names_of_built(&table).collect());
+        }
+        let txn = &mut self.frame.txn.borrow_mut();
         if !index {
-            if self.frame.services.instance.builds_later.load(Ordering::Relaxed) {
+            if builds_later {
                 catalog.build_idle(txn, &home, &name.name.text, &[])?;
                 return Ok(Vec::new());
             }
@@ -563,6 +574,9 @@ impl Schema<'_> {
         Ok(vec![Arc::clone(&index.name)])
     }
 }
+
+/// More indexes of a table are not built anew beside the old ones: a table has 64 at most.
+const TOGETHER_MAX: usize = 32;
 
 /// The indexes that REINDEX TABLE builds: those in use, and those that were made from other data of collations.
 fn names_of_built(table: &TableDef) -> impl Iterator<Item = Arc<str>> + '_ {

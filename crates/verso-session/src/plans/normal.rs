@@ -240,9 +240,13 @@ fn number_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
     stops.then_some((end, whole))
 }
 
-/// The value that the binder gives the literal.
+/// The value that the binder gives the literal; none for one that has another type with a minus before it.
 fn number(digits: &str, whole: bool) -> Option<Value> {
+    const LEAST: [u64; 2] = [1 << 31, 1 << 63];
     if whole {
+        if digits.parse::<u64>().is_ok_and(|value| LEAST.contains(&value)) {
+            return None;
+        }
         if let Ok(value) = digits.parse() {
             return Some(Value::Int4(value));
         }

@@ -3,6 +3,7 @@
 //! Drivers, frameworks and the scripts of `pg_dump` set them without asking whether anybody cares. They are kept and shown;
 //! a value that would ask for something Verso does not do is refused.
 
+use super::values::{boolean, on};
 use super::{Allowed, least_duration, memory_bytes};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -237,6 +238,14 @@ pub(crate) fn check(name: &str, value: &str, invalid: impl Fn(&str) -> SqlError)
     }
 }
 
+/// A value as it is shown: flags by their first word.
+pub(crate) fn shown(name: &str, value: &str) -> String {
+    match (kind(name), boolean(value)) {
+        (Kind::Flag | Kind::Only("on" | "off"), Some(value)) => on(value),
+        _ => value.to_string(),
+    }
+}
+
 /// Kilobytes of a size, of which a bare number counts pages of 8 kB.
 fn pages_kb(name: &str, value: &str) -> Option<u64> {
     debug_assert!(matches!(name, "effective_cache_size" | "temp_buffers"), "{name} counts pages");
@@ -265,8 +274,8 @@ fn same_flag(value: &str, only: &str) -> bool {
     let value = value.to_ascii_lowercase();
     value == only
         || match only {
-            "on" => matches!(value.as_str(), "true" | "yes" | "1"),
-            "off" => matches!(value.as_str(), "false" | "no" | "0"),
+            "on" => boolean(&value) == Some(true),
+            "off" => boolean(&value) == Some(false),
             _ => false,
         }
 }

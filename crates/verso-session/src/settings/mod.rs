@@ -226,6 +226,6 @@ impl Settings {
 
     /// Whether the body of a function is checked when it is created.
     pub(crate) fn checks_bodies(&self) -> bool {
-        self.show("check_function_bodies").is_none_or(|value| matches!(&*value, "on" | "true" | "yes" | "1"))
+        self.show("check_function_bodies").is_none_or(|value| values::boolean(&value) == Some(true))
     }
 }

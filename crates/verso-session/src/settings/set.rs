@@ -394,7 +394,7 @@ impl Settings {
                 let usual = accepted::default(name).ok_or_else(|| unknown(name))?;
                 let value = value.unwrap_or(usual);
                 accepted::check(name, value, invalid)?;
-                self.custom.insert(name.to_string(), value.to_string());
+                self.custom.insert(name.to_string(), accepted::shown(name, value));
             }
         }
         Ok(())

@@ -7,21 +7,23 @@ pub fn on(value: bool) -> String {
     if value { "on" } else { "off" }.to_string()
 }
 
+/// A boolean as PostgreSQL reads it: a word may be cut short as long as it is told from the others.
+pub fn boolean(value: &str) -> Option<bool> {
+    let value = value.to_ascii_lowercase();
+    let is_short = |word: &str, least: usize| value.len() >= least && word.starts_with(&*value);
+    if value == "1" || is_short("true", 1) || is_short("yes", 1) || value == "on" {
+        return Some(true);
+    }
+    (value == "0" || is_short("false", 1) || is_short("no", 1) || is_short("off", 2)).then_some(false)
+}
+
 /// A boolean setting.
 pub fn flag(name: &str, value: Option<&str>, default: bool) -> Result<bool, SqlError> {
     let Some(value) = value else { return Ok(default) };
-    match fold(value).as_str() {
-        "on" | "true" | "yes" | "1" | "t" | "y" => Ok(true),
-        "off" | "false" | "no" | "0" | "f" | "n" => Ok(false),
-        _ => {
-            let text = format!("parameter \"{name}\" requires a Boolean value");
-            Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))
-        }
-    }
-}
-
-fn fold(value: &str) -> String {
-    value.to_ascii_lowercase().replace('-', "")
+    boolean(value).ok_or_else(|| {
+        let text = format!("parameter \"{name}\" requires a Boolean value");
+        SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
+    })
 }
 
 /// `64kB`, `4MB`, `1GB`; a bare number counts kilobytes, as PostgreSQL's work_mem does.

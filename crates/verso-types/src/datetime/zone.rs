@@ -53,6 +53,13 @@ pub fn zone_abbreviation(micros: i64, tz: &TimeZone) -> String {
     moment.map_or_else(|_| String::new(), |moment| tz.to_offset_info(moment).abbreviation().to_string())
 }
 
+/// Whether a zone's clocks are put ahead for summer at a moment.
+pub fn is_summer_time(micros: i64, tz: &TimeZone) -> bool {
+    let unix = within_library(micros).saturating_add(UNIX_EPOCH_MICROS);
+    let moment = jiff::Timestamp::from_microsecond(unix);
+    moment.is_ok_and(|moment| tz.to_offset_info(moment).dst().is_dst())
+}
+
 /// Timestamptz to local timestamp; infinities stay.
 pub fn to_local(micros: i64, tz: &TimeZone) -> i64 {
     match micros {
@@ -87,6 +94,11 @@ pub(super) enum Abbreviation {
 static ABBREVIATIONS: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
     include_str!("../../data/abbreviations.tsv").lines().filter_map(|line| line.split_once('\t')).collect()
 });
+
+/// Those of them that PostgreSQL's set says are of clocks put ahead in summer.
+const OF_SUMMER: &str = "acdt acsst adt aedt aesst akdt almst awsst azost bdst brst bst cadt cdt cest cetdst chadt clst clt easst east \
+    edt eest eetdst egst fjst fnst idt kdt kgst lhdt mdt mest mesz metdst msd must ndt nzdt pdt pkst pmdt pyst sadt ulast uyst uzst \
+    wadt wdt wetdst wgst yekst";
 
 /// 2026-01-01: the meanings of abbreviations are those of the time around it.
 const RECENT_MICROS: i64 = 9_497 * MICROS_PER_DAY;
@@ -159,6 +171,17 @@ pub fn abbreviation_offset(name: &str) -> Option<i32> {
         let zone = TimeZone::get(known).ok()?;
         Some(offset_of_abbreviation(name, &zone, RECENT_MICROS))
     })
+}
+
+/// PostgreSQL's default set of abbreviations, by name: with the offset in seconds, and whether clocks are put ahead then.
+pub fn zone_abbreviations() -> Vec<(String, i32, bool)> {
+    let one = |name: &&'static str| {
+        let summer = OF_SUMMER.split_whitespace().any(|known| known == *name);
+        Some((name.to_ascii_uppercase(), abbreviation_offset(name)?, summer))
+    };
+    let mut all: Vec<_> = ABBREVIATIONS.keys().filter_map(one).collect();
+    all.sort();
+    all
 }
 
 fn unknown(name: &str) -> TypeError {

@@ -13,7 +13,7 @@ use super::lexer::Token;
 use super::source::too_complex;
 use crate::error::SyntaxError;
 use crate::syntax::{
-    CreateTableAs, Expr, ExprKind, FromItem, FromSource, Literal, OnCommit, OrderItem, Query, QueryBody,
+    CreateTableAs, Cte, Expr, ExprKind, FromItem, FromSource, Literal, OnCommit, OrderItem, Query, QueryBody,
     Select, SelectItem, SetOperator, Span, Statement,
 };
 
@@ -45,6 +45,10 @@ impl Cursor<'_> {
         self.nested(|cursor| {
             let with = if cursor.is(&["with"]) { cursor.with_clause()? } else { Vec::new() };
             let mut query = Query { with, ..cursor.set_operations(1)? };
+            if query.with.is_empty() && cursor.is_any(&["order", "limit", "offset", "fetch", "for"]) {
+                // The clauses behind parentheses are those of the query in them: they see what it names.
+                query.with = with_within(&mut query.body);
+            }
             cursor.around(&mut query)?;
             query.at = cursor.since(start);
             Ok(query)
@@ -258,6 +262,20 @@ impl Cursor<'_> {
             Ok(OrderItem { expr, descending, nulls_first })
         })
     }
+}
+
+/// Takes the WITH of the query in these parentheses, be they several, out of them.
+fn with_within(mut body: &mut QueryBody) -> Vec<Cte> {
+    while let QueryBody::Nested(inner) = body {
+        if !inner.with.is_empty() {
+            return std::mem::take(&mut inner.with);
+        }
+        if !inner.is_bare() {
+            break;
+        }
+        body = &mut inner.body;
+    }
+    Vec::new()
 }
 
 /// The query that `(((…)))` stands for, without its parentheses where they hold nothing else.

@@ -5,7 +5,9 @@ use super::super::lexer::Token;
 use super::super::collation::{collate, collated};
 use super::super::cursor::Cursor;
 use super::super::ddl::{cascade, if_not_exists, option_of_sequence};
-use super::column::{GeneratedAs, column_definition, expression, generated, generated_when, generation};
+use super::column::{
+    GeneratedAs, column_definition, expression, generated, generated_when, generation, of_table,
+};
 use super::constraint::table_constraint;
 use super::index::{METHODS, index_parameters};
 use super::place::{named_method, named_tablespace};
@@ -131,7 +133,7 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         return Ok(Statement::Rename { kind, name, to, if_exists });
     }
     cursor.accept_token(&Token::Mul);
-    let actions = cursor.list(alter_action)?;
+    let actions = cursor.list(alter_action).map_err(|error| of_table(error, &name.name.text))?;
     Ok(Statement::AlterTable(AlterTable { name, if_exists, actions, materialized, only }))
 }
 

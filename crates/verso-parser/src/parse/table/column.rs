@@ -9,7 +9,20 @@ use super::super::cursor::Cursor;
 use super::super::ddl::{empty_sequence, sequence_options};
 use super::constraint::{check, constraint, no_inherit, properties, references, unique};
 use crate::error::SyntaxError;
-use crate::syntax::{ColumnDefinition, ConstraintClause, CreateSequence, Expr, Name, QualifiedName, Span};
+use crate::syntax::{
+    ColumnDefinition, ConstraintClause, ConstraintDefinition, CreateSequence, Expr, Name, QualifiedName, Span,
+};
+
+/// How an error begins of a column that may have NULLs and may not.
+const CONFLICTING: &str = "conflicting NULL/NOT NULL declarations for column";
+
+/// An error of the definition of a column, of that table.
+pub(super) fn of_table(mut error: SyntaxError, table: &str) -> SyntaxError {
+    if error.message.starts_with(CONFLICTING) {
+        error.message += &format!(" of table \"{table}\"");
+    }
+    error
+}
 
 /// A column with its constraints.
 pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinition, SyntaxError> {
@@ -131,9 +144,11 @@ fn with_constraints(
             }
             _ => return Err(cursor.unexpected()),
         }
-        if null && not_null {
-            let text = format!("conflicting NULL/NOT NULL declarations for column \"{}\"", column.name.text);
-            return Err(SyntaxError::syntax(text).at(at));
+        let is_key = |constraint: &ConstraintDefinition| {
+            matches!(constraint.clause, ConstraintClause::Unique { primary: true, .. })
+        };
+        if null && (not_null || column.serial || column.constraints.iter().any(is_key)) {
+            return Err(SyntaxError::syntax(format!("{CONFLICTING} \"{}\"", column.name.text)).at(at));
         }
     }
     column.not_null = not_null;

@@ -62,7 +62,8 @@ pub fn create_table(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result
     } else {
         cursor.expect_token(&Token::LParen)?;
         if !cursor.accept_token(&Token::RParen) {
-            elements = cursor.list(table_element)?;
+            let of_table = |error| column::of_table(error, &name.name.text);
+            elements = cursor.list(table_element).map_err(of_table)?;
             cursor.expect_token(&Token::RParen)?;
         }
     }

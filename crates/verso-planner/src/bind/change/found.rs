@@ -126,8 +126,7 @@ impl Binder<'_> {
         let mut found = Found { plan, scope: target.clone(), own };
         if let Some(from) = from {
             let other = self.items_beside(target, from)?;
-            let twice = other.scope.tables.iter().filter_map(|table| table.name.as_deref());
-            if let Some(name) = twice.into_iter().find(|name| target.table(name).is_some()) {
+            if let Some(name) = target.shared_name(&other.scope) {
                 let text = format!("table name \"{name}\" specified more than once");
                 return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text));
             }

@@ -259,6 +259,8 @@ impl Body<'_> {
             PlReturn::Rows(types) => types,
         };
         let bound = match statement {
+            // as with a client's statement: its WITH may change rows
+            Statement::Query(query) if query.changes_rows() => Box::new(self.binder.statement(statement)?),
             Statement::Query(query) => planned(&self.binder, self.binder.query_for(query, &[])?)?,
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) => {
                 Box::new(self.binder.statement(statement)?)
