@@ -14,7 +14,7 @@ use verso_catalog::{
     StoredColumn, StoredQuery, StoredRelation, TableDef, ViewDef,
 };
 use verso_env::recursion;
-use verso_exec::plan::{ExprKind, OutputColumn, PlStatementKind, Plan, SetCall, Statement, TypedExpr};
+use verso_exec::plan::{ExprKind, Plan, SetCall, Statement, TypedExpr};
 use verso_types::{RowType, SqlType, TimeStyle};
 
 use super::Binder;
