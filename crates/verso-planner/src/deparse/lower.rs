@@ -315,7 +315,11 @@ impl<'b> Lowering<'b> {
     pub(super) fn operands(&mut self, op: &str, sides: [&Expr; 2], point: u32) -> Option<[Node; 2]> {
         let types = [self.type_of(sides[0]), self.type_of(sides[1])];
         let traced = self.trace.taken(point);
-        let [left, right] = operands::taken(op, &types, traced.as_deref());
+        let [left, right] = match traced.as_deref() {
+            // One of users takes what it is declared to take.
+            Some([left, right]) if self.trace.operator_at(point).is_some() => [left.clone(), right.clone()],
+            traced => operands::taken(op, &types, traced),
+        };
         Some([self.typed(sides[0], &left)?, self.typed(sides[1], &right)?])
     }
 
