@@ -1,6 +1,7 @@
 //! Forms of SQL/JSON as text, as PostgreSQL shows them.
 
-use verso_exec::functions::quote_ident;
+use verso_exec::functions::json::{BYTES_AS_TEXT, IS_JSON};
+use verso_exec::functions::{BuiltinFunction, quote_ident};
 use verso_exec::plan::{ExprKind, JsonPathCall, JsonPathTest, JsonWrapping, TypedExpr};
 use verso_types::{SqlType, Value};
 
@@ -58,4 +59,26 @@ pub fn path_call(call: &JsonPathCall, ty: &SqlType, one: &mut dyn FnMut(&TypedEx
     fallback(&call.on_error, "ERROR", &mut out);
     out.push(')');
     out
+}
+
+/// A call of the function behind IS JSON: what it is asked of, and the words.
+pub fn is_json<'e>(function: &BuiltinFunction, args: &'e [TypedExpr]) -> Option<(&'e TypedExpr, String)> {
+    let [text, kind, unique] = args else { return None };
+    let (ExprKind::Literal(Value::Int4(kind)), ExprKind::Literal(Value::Bool(unique))) =
+        (&kind.kind, &unique.kind)
+    else {
+        return None;
+    };
+    if !std::ptr::eq(function, &IS_JSON) {
+        return None;
+    }
+    // A cast that nobody wrote, or the bytes that are read as a text.
+    let asked = match &text.kind {
+        ExprKind::Cast { arg, .. } if matches!(arg.ty, SqlType::Json | SqlType::Jsonb) => &**arg,
+        ExprKind::Call { function, args } if std::ptr::eq(*function, &BYTES_AS_TEXT) => args.first()?,
+        _ => text,
+    };
+    let kind = ["", " OBJECT", " ARRAY", " SCALAR"].get(usize::try_from(*kind).ok()?)?;
+    let unique = if *unique { " WITH UNIQUE KEYS" } else { "" };
+    Some((asked, format!("IS JSON{kind}{unique}")))
 }

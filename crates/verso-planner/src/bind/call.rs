@@ -227,7 +227,9 @@ impl Binder<'_> {
                     let (function, args) = searching(function, args)?;
                     let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
                     let ty = result_type(&function.result, &types);
-                    return set_column(SetCall::Builtin { function, args }, ty, name, at, cx);
+                    let populates = functions::json::with_definitions(function.name).is_some();
+                    let rows = set_column(SetCall::Builtin { function, args }, ty.clone(), name, at, cx)?;
+                    return if populates { self.of_fields(rows, &ty) } else { Ok(rows) };
                 }
                 if function.name == "pg_typeof" && args.iter().any(|(arg, _)| arg.ty == SqlType::Unknown) {
                     let ty = SqlType::System(SystemType::Regtype);
@@ -245,6 +247,7 @@ impl Binder<'_> {
                         let ty = bound.ty.clone();
                         self.of_fields(bound, &ty)?
                     }
+                    "jsonb_populate_record_valid" => self.valid_row(bound)?,
                     _ => bound,
                 };
                 let bound = match function.operator {

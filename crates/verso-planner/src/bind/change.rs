@@ -45,9 +45,9 @@ impl Binder<'_> {
         }
         let changed = changed;
         changed.check_assigned(&update.assignments, "update")?;
-        let renamed = changed.by_first_names(&update.assignments);
-        let renamed = renamed.map(|assignments| syntax::Update { assignments, ..update.clone() });
-        let update = renamed.as_ref().unwrap_or(update);
+        let known = changed.known_assignments(&update.assignments);
+        let known = known.map(|assignments| syntax::Update { assignments, ..update.clone() });
+        let update = known.as_ref().unwrap_or(update);
         refuse_current(&changed, update.current.as_ref())?;
         let table = &changed.table;
         if update.from.is_none()
@@ -290,7 +290,7 @@ impl Binder<'_> {
         changed: &Changed,
         scope: &Scope,
     ) -> Result<Option<Delete>, SqlError> {
-        let table = Arc::clone(&changed.table);
+        let table = Arc::clone(&changed.seen);
         let own = |expr| self.expanded(expr, &changed.table, 0);
         let filter = self.filter(delete.filter.as_ref(), scope)?.map(own).transpose()?;
         let mut filter = changed.filtered(filter);

@@ -60,15 +60,8 @@ impl Binder<'_> {
                 _ => self.insert_query(query, &table, (&columns, &types), insert)?,
             },
         };
-        let taken = &columns[..given.min(columns.len())];
-        if changed.view().is_some()
-            && insert.columns.is_empty()
-            && let Some((_, twice)) =
-                taken.iter().enumerate().find(|(n, column)| taken[..*n].contains(column))
-        {
-            let text =
-                format!("multiple assignments to same column \"{}\"", changed.table.columns[*twice].name);
-            return Err(SqlError::syntax(text));
+        if insert.places.iter().all(Vec::is_empty) {
+            changed.check_given(&columns[..given.min(columns.len())])?;
         }
         // Those that are not given take no right.
         changed.changes(Rights::INSERT, columns[..given.min(columns.len())].to_vec());
@@ -238,8 +231,7 @@ impl Binder<'_> {
         }
         let all = clause.target.is_none();
         let Some(update) = &clause.update else { return Ok(OnConflict { indexes, all, update: None }) };
-        let mut scope = table_scope(table, insert.alias.as_ref()).with_second("excluded");
-        changed.note(&mut scope);
+        let mut scope = changed.conflict_scope(insert.alias.as_ref());
         scope.note_again(table.columns.len(), table.columns.len());
         begins_at(&mut scope, insert.table.at().start);
         if let Some(second) = scope.tables.last_mut() {
@@ -248,7 +240,9 @@ impl Binder<'_> {
         let own = &changed.table;
         let both = |expr| self.expanded(self.expanded(expr, own, 0)?, own, own.columns.len());
         let filter = self.filter(update.filter.as_ref(), &scope)?.map(both).transpose()?;
-        let mut assignments = self.assignments(&update.assignments, table, &scope, None)?;
+        let known = changed.known_assignments(&update.assignments);
+        let given = known.as_deref().unwrap_or(&update.assignments);
+        let mut assignments = self.assignments(given, table, &scope, None)?;
         for (_, value) in &mut assignments {
             *value = both(std::mem::replace(value, TypedExpr::null(SqlType::Unknown)))?;
         }

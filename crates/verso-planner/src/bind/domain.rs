@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, TableDef};
 use verso_env::recursion;
-use verso_exec::plan::{Check, CheckOf, DomainRules, ExprKind as K, TypedExpr};
+use verso_exec::functions::json::with_definitions;
+use verso_exec::plan::{Check, CheckOf, DomainRules, ExprKind as K, Plan, SetCall, TypedExpr};
 use verso_types::{CastKind, Derivation, DomainType, SqlType};
 
 use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::Scope;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::Expr;
+use verso_parser::syntax::{Expr, Name};
 
 /// What a condition calls the value.
 const VALUE: &str = "value";
@@ -93,6 +94,70 @@ impl Binder<'_> {
         let rules = DomainRules { of, not_null: false, elements, checks: Vec::new(), fields };
         let ty = value.ty.clone();
         Ok(TypedExpr::new(K::Domain { arg: Box::new(value), rules: Arc::new(rules) }, ty))
+    }
+
+    /// The rows that functions of FROM make of JSON, their columns of the domains that the query or the type of the rows declares.
+    /// `definitions`: the columns that the query lists, for each of the functions.
+    pub(super) fn of_json_rows(
+        &self,
+        plan: Plan,
+        definitions: &[&[(Name, SqlType)]],
+    ) -> Result<Plan, SqlError> {
+        let calls: Vec<(&SetCall, usize)> = match &plan {
+            Plan::FunctionScan { call, columns } => vec![(call, columns.len())],
+            Plan::ProjectSet { calls, .. } => {
+                calls.iter().map(|call| (&call.call, call.columns.len())).collect()
+            }
+            _ => return Ok(plan),
+        };
+        let output = plan.output();
+        let mut exprs: Vec<TypedExpr> = Vec::with_capacity(output.len());
+        let mut is_checked = false;
+        for ((call, width), definitions) in calls.into_iter().zip(definitions) {
+            let declared = self.declared_for_json(call, definitions)?;
+            for at in 0..width {
+                let column = exprs.len();
+                let Some(known) = output.get(column) else { return Ok(plan) };
+                let mut expr = TypedExpr::column(column, known.seen());
+                if let Some(ty) = declared.get(at).filter(|_| declared.len() == width) {
+                    expr = self.of_domain(expr, ty)?;
+                    let beneath = ty.erased();
+                    if beneath.has_constrained_fields() {
+                        expr = self.of_fields(expr, &beneath)?;
+                    }
+                    is_checked |= matches!(expr.kind, K::Domain { .. });
+                }
+                exprs.push(expr);
+            }
+        }
+        if !is_checked {
+            return Ok(plan);
+        }
+        let rest = output.iter().enumerate().skip(exprs.len());
+        let rest: Vec<TypedExpr> = rest.map(|(at, column)| TypedExpr::column(at, column.seen())).collect();
+        exprs.extend(rest);
+        let names = output.iter().map(|column| Arc::clone(&column.name)).collect();
+        Ok(Plan::Project { input: Box::new(plan), exprs, names })
+    }
+
+    /// What the columns were declared as of a function that makes rows of JSON; empty for all others.
+    fn declared_for_json(
+        &self,
+        call: &SetCall,
+        definitions: &[(Name, SqlType)],
+    ) -> Result<Vec<SqlType>, SqlError> {
+        let SetCall::Builtin { function, args } = call else { return Ok(Vec::new()) };
+        let of_definitions = ["json_to_record", "jsonb_to_record", "json_to_recordset", "jsonb_to_recordset"];
+        if with_definitions(function.name).is_none() && !of_definitions.contains(&function.name) {
+            return Ok(Vec::new());
+        }
+        if !definitions.is_empty() {
+            return definitions.iter().map(|(_, ty)| self.data_type(ty)).collect();
+        }
+        Ok(match args.first().map(|row| &row.ty) {
+            Some(SqlType::Row(row)) => row.as_declared().map(|(_, ty)| ty.clone()).collect(),
+            _ => Vec::new(),
+        })
     }
 
     /// Binds the condition that a domain has in the catalog.

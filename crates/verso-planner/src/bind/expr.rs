@@ -18,7 +18,7 @@ use super::subscript::array_over;
 use super::trace::{Source, Trace, source_of};
 use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Expr, ExprKind, Literal};
+use verso_parser::syntax::{Expr, ExprKind, Literal, Name};
 
 /// The types in which a value is compared with the elements of an array: those in which the operator compares the two
 /// types, where they have no type in common by themselves (`"char" = ANY (text[])`).
@@ -353,8 +353,10 @@ impl Binder<'_> {
                     && let [table, function] = parts
                     && cx.scope.is_table(std::slice::from_ref(table))
                 {
+                    // The row of the table, though its columns may be called so, too.
+                    let star = Name { text: "*".into(), at: table.at };
                     let row = Expr {
-                        kind: ExprKind::Column(vec![table.clone()]),
+                        kind: ExprKind::Column(vec![table.clone(), star]),
                         at: table.at,
                         point: table.at.start,
                     };

@@ -477,7 +477,9 @@ impl Binder<'_> {
                 columns.iter_mut().zip(names).for_each(|(column, name)| column.name = name);
             }
         }
-        let plan = if matches!(item.source, FromSource::Table(_)) { self.with_virtual(plan)? } else { plan };
+        if matches!(item.source, FromSource::Table(_)) {
+            plan = self.with_virtual(plan)?;
+        }
         // Rows of a change in WITH are read like those of a recursive query's last round, and are no recursion.
         scope.recursive = matches!((&item.source, &plan),
             (FromSource::Table(_), Plan::WorkTable { number, .. }) if *number < With::FIRST_NUMBER);
@@ -488,6 +490,16 @@ impl Binder<'_> {
         if let Some(trace) = self.traced {
             trace.item(place_of(item), &scope.columns);
         }
+        plan = match &item.source {
+            FromSource::Function(call, _) if !unnests_several(call) => {
+                self.of_json_rows(plan, &[&item.definitions])?
+            }
+            FromSource::Rows(calls, _) if !calls.iter().any(|(call, _)| unnests_several(call)) => {
+                let definitions: Vec<_> = calls.iter().map(|(_, definitions)| &definitions[..]).collect();
+                self.of_json_rows(plan, &definitions)?
+            }
+            _ => plan,
+        };
         let unnamed = places.len() - numbers.count();
         scope.columns.extend(places.into_iter().take(unnamed).map(|(_, ty)| (Arc::from(""), ty)));
         numbers.add_to(&mut scope);

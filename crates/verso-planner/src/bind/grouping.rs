@@ -14,13 +14,14 @@ use super::Binder;
 use super::aggregate::{add_dependent, over_groups};
 use super::collate::{distinguished, with_texts};
 use super::computed::sorted_values;
-use super::context::{AGGREGATE_BASE, Clause, Context, SET_BASE, WINDOW_BASE};
+use super::context::{AGGREGATE_BASE, Clause, Context, GROUPING_BASE, SET_BASE, WINDOW_BASE};
 use super::scope::Scope;
 use super::select::{Item, check_targets};
 use super::walk::{map_columns, same};
 use super::window::Windows;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, ExprKind, GroupItem};
+use verso_types::{SqlType, Value};
 
 /// More grouping sets than this are refused, as PostgreSQL refuses them.
 const SETS_MAX: usize = 4096;
@@ -87,14 +88,26 @@ impl Grouping<'_> {
         above: &mut Above,
         depends: &dyn Fn(usize, &[TypedExpr]) -> bool,
     ) -> Result<Plan, SqlError> {
-        let Grouping { mut keys, entries, sets, mut aggregates, groupings, plain_columns } = self;
-        // With several sets the primary key may be missing from one of them.
-        if sets.is_none() {
-            above.for_each_expr_mut(&mut |expr| add_dependent(expr, &mut keys, depends));
+        let Grouping { mut keys, entries, mut sets, mut aggregates, groupings, plain_columns } = self;
+        let written = keys.len();
+        {
+            // With several sets the primary key has to be in each of them.
+            let common: Option<Vec<TypedExpr>> = sets.as_ref().map(|sets| {
+                let is_common = |key: &usize| sets.iter().all(|set| set.contains(key));
+                (0..written).filter(is_common).map(|key| keys[key].clone()).collect()
+            });
+            let depends =
+                |column: usize, keys: &[TypedExpr]| depends(column, common.as_deref().unwrap_or(keys));
+            above.for_each_expr_mut(&mut |expr| add_dependent(expr, &mut keys, &depends));
             aggregates.iter().flat_map(|call| &call.direct).for_each(|expr| {
-                add_dependent(expr, &mut keys, depends);
+                add_dependent(expr, &mut keys, &depends);
             });
         }
+        sets.iter_mut().flatten().for_each(|set| set.extend(written..keys.len()));
+        let tests = match &sets {
+            Some(sets) => direct_by_set(&mut aggregates, &keys, sets, groupings.len(), above),
+            None => Vec::new(),
+        };
         let mut result = Ok(());
         let mut number = 0;
         above.for_each_expr_mut(&mut |expr| {
@@ -123,6 +136,7 @@ impl Grouping<'_> {
                 SqlError::new(sqlstate::GROUPING_ERROR, text).at(at)
             })?);
         }
+        calls.extend(tests);
         let sets = match sets {
             None if calls.is_empty() => None,
             None => Some(GroupingSets { sets: vec![(0..keys.len()).collect()], calls }),
@@ -137,6 +151,78 @@ impl Grouping<'_> {
         let groups = Plan::Aggregate { input: Box::new(plan), group_by: keys, aggregates, sets };
         with_texts(groups, Vec::new())
     }
+}
+
+/// Direct arguments name keys, which are NULL in the sets without them: a call with such an argument becomes one call for each
+/// combination of keys that a set lacks, and a CASE over GROUPING() of these keys, of which there are `known` already. What the new ones
+/// are about.
+fn direct_by_set(
+    aggregates: &mut Vec<AggregateCall>,
+    keys: &[TypedExpr],
+    sets: &[Vec<usize>],
+    known: usize,
+    above: &mut Above,
+) -> Vec<Vec<usize>> {
+    let mut tests: Vec<Vec<usize>> = Vec::new();
+    for number in 0..aggregates.len() {
+        let is_named = |key: &usize| {
+            let is_it = |part: &TypedExpr| same(part, &keys[*key]);
+            aggregates[number].direct.iter().any(|expr| expr.any(&mut |part| is_it(part)))
+        };
+        let lacks = |key: &usize| sets.iter().any(|set| !set.contains(key));
+        let mut named: Vec<usize> = (0..keys.len()).filter(is_named).filter(lacks).collect();
+        // GROUPING() has a bit for each.
+        named.truncate(31);
+        let bits = |set: &Vec<usize>| {
+            named.iter().fold(0, |bits: i32, key| bits << 1 | i32::from(!set.contains(key)))
+        };
+        let mut combinations: Vec<(i32, &Vec<usize>)> = sets.iter().map(|set| (bits(set), set)).collect();
+        combinations.sort_by_key(|(bits, _)| *bits);
+        combinations.dedup_by_key(|(bits, _)| *bits);
+        let ty = aggregates[number].ty.clone();
+        let original = aggregates[number].clone();
+        let mut branches = Vec::new();
+        let grouping = TypedExpr::column(GROUPING_BASE + known + tests.len(), SqlType::Int4);
+        for (bits, set) in combinations.into_iter().filter(|(bits, _)| *bits != 0) {
+            let mut call = original.clone();
+            for key in named.iter().filter(|key| !set.contains(key)) {
+                call.direct.iter_mut().for_each(|expr| without_key(expr, &keys[*key]));
+            }
+            let bits = TypedExpr::literal(Value::Int4(bits), SqlType::Int4);
+            let is_it = TypedExpr::new(
+                K::IsDistinct { left: Box::new(grouping.clone()), right: Box::new(bits), negated: true },
+                SqlType::Bool,
+            );
+            branches.push((is_it, TypedExpr::column(AGGREGATE_BASE + aggregates.len(), ty.clone())));
+            aggregates.push(call);
+        }
+        if branches.is_empty() {
+            continue;
+        }
+        let own = AGGREGATE_BASE + number;
+        above.for_each_expr_mut(&mut |expr| by_set(expr, own, &branches));
+        tests.push(named);
+    }
+    tests
+}
+
+/// NULL for a key.
+fn without_key(expr: &mut TypedExpr, key: &TypedExpr) {
+    if same(expr, key) {
+        expr.kind = K::Literal(Value::Null);
+        return;
+    }
+    expr.for_each_child_mut(&mut |child| without_key(child, key));
+}
+
+/// The result of an aggregate, which is that of another call in some sets.
+fn by_set(expr: &mut TypedExpr, own: usize, branches: &[(TypedExpr, TypedExpr)]) {
+    if matches!(expr.kind, K::Column(column) if column == own) {
+        let column = Box::new(expr.clone());
+        expr.kind = K::Case { branches: branches.to_vec(), otherwise: Some(column) };
+        return;
+    }
+    expr.for_each_child_mut(&mut |child| by_set(child, own, branches));
 }
 
 impl Binder<'_> {

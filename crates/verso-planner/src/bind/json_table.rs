@@ -147,7 +147,10 @@ impl Binder<'_> {
         let level = columns.paths.len() / 2;
         columns.paths.extend([Value::text(&"-".repeat(depth)), Value::text(path)]);
         let mut numbered = false;
-        for column in &rows.columns {
+        // A level's own columns come first, wherever the nested ones are written among them.
+        let is_nested = |column: &&JsonColumn| matches!(column, JsonColumn::Nested(_));
+        let own = rows.columns.iter().filter(|column| !is_nested(column));
+        for column in own.chain(rows.columns.iter().filter(is_nested)) {
             match column {
                 JsonColumn::Ordinality(name) => {
                     if std::mem::replace(&mut numbered, true) {

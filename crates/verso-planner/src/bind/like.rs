@@ -109,7 +109,16 @@ impl Binder<'_> {
                 // It is an array of what the operator takes.
                 let users = operator_candidates(op).is_empty() && self.has_user_operator(op);
                 let taken = users.then(|| self.right_of_user_operator(op, &left.0.ty)).flatten();
-                let element = taken.filter(|ty| !matches!(ty, SqlType::Array(_))).unwrap_or(SqlType::Text);
+                let taken = taken.filter(|ty| !matches!(ty, SqlType::Array(_)));
+                let element = match taken.or_else(|| right_of_operator(op, &left.0.ty)) {
+                    Some(SqlType::Array(element)) => {
+                        let ty = resolve::shown(&SqlType::Array(element));
+                        let text = format!("could not find array type for data type {ty}");
+                        return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text).at(point));
+                    }
+                    Some(element) => element,
+                    None => SqlType::Text,
+                };
                 if let Some(trace) = self.traced {
                     trace.operands(point, &[left.0.ty.clone(), element.clone()]);
                 }
@@ -158,6 +167,15 @@ impl Binder<'_> {
         }
         let branches = vec![(missing, TypedExpr::null(SqlType::Bool))];
         Ok(TypedExpr::new(K::Case { branches, otherwise: Some(Box::new(decided)) }, SqlType::Bool))
+    }
+}
+
+/// The type that a built-in operator takes on its right side behind a value of this type, where a literal without a type stands there.
+fn right_of_operator(op: &str, left: &SqlType) -> Option<SqlType> {
+    let declared: Vec<_> = operator_candidates(op).iter().map(|entry| entry.declared(2)).collect();
+    match resolve::resolve(&declared, &[left.clone(), SqlType::Unknown], true) {
+        Resolution::One(_, to) => to.into_iter().nth(1).filter(|ty| *ty != SqlType::Unknown),
+        Resolution::None | Resolution::Ambiguous => None,
     }
 }
 

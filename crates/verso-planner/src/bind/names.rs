@@ -21,7 +21,9 @@ pub fn index_name(expr: &Expr) -> String {
 /// A name and how much it is worth: 2 from a column or function, 1 from a type or CASE.
 fn figure(expr: &Expr, column: &dyn Fn(&Query) -> Option<String>) -> Option<(String, u8)> {
     match &expr.kind {
-        ExprKind::Column(parts) => parts.last().map(|name| (name.text.clone(), 2)),
+        ExprKind::Column(parts) => {
+            parts.iter().rev().find(|name| name.text != "*").map(|name| (name.text.clone(), 2))
+        }
         ExprKind::Call(call) => Some((call.name.name.text.clone(), 2)),
         ExprKind::Subscript { array, index: _ } => figure(array, column),
         ExprKind::Cast { arg, ty, at_type: _ } => {

@@ -63,7 +63,7 @@ impl Binder<'_> {
             let Some(stored) = column.default.as_deref().filter(|_| column.is_hidden()) else {
                 return Some(quoted(&column.name));
             };
-            let (text, is_call) = deparse::index_key(self, stored, whole, false).or_else(|| {
+            let (text, is_call) = deparse::key_expression(self, stored, whole, false).or_else(|| {
                 let value = self.stored_generation(column, whole).ok()?;
                 let names: Vec<&str> = whole.columns.iter().map(|column| &*column.name).collect();
                 Some((deparse::expression(&value, &names, false), false))

@@ -16,7 +16,8 @@ use verso_types::SqlType;
 use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::{InSchema, Scope, ScopeTable};
-use super::walk::replace_columns;
+use super::shown::hidden;
+use super::walk::{map_columns, replace_columns};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Name};
 
@@ -128,10 +129,12 @@ impl Binder<'_> {
             return Ok(None);
         }
         let (own, width) = (table.columns.len(), scope.columns.len());
+        let target = scope.tables.first().filter(|first| first.columns == (0..own)).cloned();
         let mut scope = Scope { repeats: Some(width), ..scope.clone() };
         let there = width + 2 * own;
-        add(&mut scope, table, returning.old.as_ref(), "old", there)?;
-        add(&mut scope, table, returning.new.as_ref(), "new", there + 1)?;
+        let added = Again { table, target: target.as_ref() };
+        added.to(&mut scope, returning.old.as_ref(), "old", there)?;
+        added.to(&mut scope, returning.new.as_ref(), "new", there + 1)?;
         scope.columns.extend([("\0was there".into(), SqlType::Bool), ("\0is there".into(), SqlType::Bool)]);
         if merge {
             let at = scope.columns.len();
@@ -178,41 +181,68 @@ impl Binder<'_> {
     }
 }
 
-/// Adds the table's columns once more, as those of OLD or NEW, unless something else has that name; column `there` says whether
-/// there is such a row.
-fn add(
-    scope: &mut Scope,
-    table: &TableDef,
-    alias: Option<&Name>,
-    word: &str,
-    there: usize,
-) -> Result<(), SqlError> {
-    let name: Option<Arc<str>> = match alias {
-        Some(alias) if scope.table(&alias.text).is_some() => {
-            let text = format!("table name \"{}\" specified more than once", alias.text);
-            return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text).at(alias.at.start));
-        }
-        Some(alias) => Some(alias.text.as_str().into()),
-        None => scope.table(word).is_none().then(|| word.into()),
-    };
-    let first = scope.columns.len();
-    let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen()));
-    scope.columns.extend(columns);
-    scope.note_again(table.columns.len(), first);
-    if name.is_some() {
-        let columns = first..scope.columns.len();
-        scope.tables.push(ScopeTable {
-            name,
-            hidden: None,
-            schema: InSchema::Nowhere,
-            columns,
-            place: 0,
-            relation: Some(table.oid.0),
-            row: None,
-            scalar: false,
-            there: Some(there),
-            merged: Vec::new(),
-        });
+/// The table whose rows change, once more.
+struct Again<'t> {
+    table: &'t TableDef,
+    /// The same in the scope of the change: a view there has columns that it computes.
+    target: Option<&'t ScopeTable>,
+}
+
+impl Again<'_> {
+    /// What a view shows, over columns from `first` on, with their types in front; nothing of a table.
+    fn shown(&self, first: usize, there: usize) -> Vec<(Arc<str>, TypedExpr)> {
+        let shown = |(name, expr): &(Arc<str>, TypedExpr)| {
+            let mut expr = expr.clone();
+            map_columns(&mut expr, &mut |column| column + first);
+            if matches!(expr.kind, ExprKind::Column(_)) {
+                return (Arc::clone(name), expr);
+            }
+            // What is computed is NULL where there is no row, whatever it is made of.
+            let (ty, collation) = (expr.ty.clone(), expr.collation.clone());
+            let mark = Box::new(TypedExpr::column(there, SqlType::Bool));
+            let missing = TypedExpr::new(ExprKind::IsNull { arg: mark, negated: false }, SqlType::Bool);
+            let branches = vec![(missing, TypedExpr::null(ty.clone()))];
+            let kind = ExprKind::Case { branches, otherwise: Some(Box::new(expr)) };
+            (Arc::clone(name), TypedExpr { collation, ..TypedExpr::new(kind, ty) })
+        };
+        self.target.iter().flat_map(|target| &target.merged).map(shown).collect()
     }
-    Ok(())
+
+    /// Adds its columns, as those of OLD or NEW, unless something else has that name; column `there` says whether there is such a
+    /// row.
+    fn to(&self, scope: &mut Scope, alias: Option<&Name>, word: &str, there: usize) -> Result<(), SqlError> {
+        let table = self.table;
+        let name: Option<Arc<str>> = match alias {
+            Some(alias) if scope.table(&alias.text).is_some() => {
+                let text = format!("table name \"{}\" specified more than once", alias.text);
+                return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text).at(alias.at.start));
+            }
+            Some(alias) => Some(alias.text.as_str().into()),
+            None => scope.table(word).is_none().then(|| word.into()),
+        };
+        let first = scope.columns.len();
+        let merged = self.shown(first, there);
+        let columns = table.columns.iter().enumerate().map(|(at, column)| match merged.is_empty() {
+            true => (Arc::clone(&column.name), column.seen()),
+            false => (hidden(at), column.seen()),
+        });
+        scope.columns.extend(columns);
+        scope.note_again(table.columns.len(), first);
+        if name.is_some() {
+            let columns = first..scope.columns.len();
+            scope.tables.push(ScopeTable {
+                name,
+                hidden: None,
+                schema: InSchema::Nowhere,
+                columns,
+                place: 0,
+                relation: self.target.map_or(Some(table.oid.0), |target| target.relation),
+                row: self.target.and_then(|target| target.row.clone()),
+                scalar: false,
+                there: Some(there),
+                merged,
+            });
+        }
+        Ok(())
+    }
 }

@@ -45,7 +45,7 @@ fn stars_within(expr: &Expr) -> u32 {
 }
 
 /// Whether an expression stands for several: `t.*`, `(row).*`.
-pub(super) fn is_starred(expr: &Expr) -> bool {
+pub(crate) fn is_starred(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Column(parts) => parts.last().is_some_and(|part| part.text == "*"),
         ExprKind::Field { name, .. } => name.text == "*",
@@ -172,9 +172,9 @@ impl Binder<'_> {
             values.push(column);
             fields.push((name, ty));
         }
-        // The alias of a join has columns of several items.
+        // The alias of a join has columns of several items, a view whose rows change has those that it shows.
         let merged = match parts.first().and_then(|name| cx.scope.table(&name.text)) {
-            Some(item) if item.columns.is_empty() => item.merged.clone(),
+            Some(item) if values.is_empty() => item.merged.clone(),
             _ => Vec::new(),
         };
         for (name, value) in merged {

@@ -136,7 +136,12 @@ impl Binder<'_> {
             plan = Plan::Filter { input: Box::new(plan), predicate };
         }
         let (plan, exprs, set_calls) = over_windows(plan, windows, set_calls, exprs);
-        if let Some(late) = LateSets::of(&exprs, &sort, &distinct_on, &set_calls, &done) {
+        // Without ORDER BY the rows of set-returning functions are among those that DISTINCT ON tells apart.
+        let late = match order_by {
+            [] => None,
+            _ => LateSets::of(&exprs, &sort, &distinct_on, &set_calls, &done),
+        };
+        if let Some(late) = late {
             let output = Output { distinct_on, sort, ..Output::of_columns(late.below) };
             let (plan, made) = project_sets(output.over(plan)?, &late.calls, &mut done, &mut |_| true);
             let mut exprs = late.above;

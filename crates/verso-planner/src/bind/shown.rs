@@ -13,7 +13,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use verso_catalog::{PolicyFor, Relation, Rights, StoredColumn, TableDef, TriggerKind, ViewDef};
+use verso_catalog::{Oid, PolicyFor, Relation, Rights, StoredColumn, TableDef, TriggerKind, ViewDef};
 use verso_env::recursion;
 use verso_exec::plan::{Check, CheckOf, ExprKind as K, Plan, RowRules, Scanned, TypedExpr};
 use verso_types::SqlType;
@@ -24,7 +24,7 @@ use super::dml::{insert_columns, table_scope};
 use super::rights::Need;
 use super::scope::Scope;
 use super::view::parsed;
-use super::walk::columns_of;
+use super::walk::{columns_of, map_columns};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
     Assignment, FromItem, FromSource, Name, QualifiedName, Query, QueryBody, Select, Span, Step,
@@ -80,7 +80,10 @@ pub(super) struct Changed {
 
 /// What a view shows of its table; expressions are over the table's columns.
 struct Shown {
+    oid: Oid,
     name: Arc<str>,
+    /// A column that the view computes and has a default for.
+    given: Option<Arc<str>>,
     columns: Vec<(Arc<str>, TypedExpr)>,
     /// Its condition and those of the views below it, the lowest first, by the names of the views.
     filters: Vec<(Arc<str>, TypedExpr)>,
@@ -194,6 +197,7 @@ impl Changed {
             // All of them by what the view shows, in its order, none by its place in the table.
             scope.columns.iter_mut().enumerate().for_each(|(at, (name, _))| *name = hidden(at));
             scope.tables[0].merged.clone_from(&view.columns);
+            scope.tables[0].relation = Some(view.oid.0);
             scope.visible.clone_from(&view.columns);
         }
         if let Some(known) = &self.known {
@@ -206,8 +210,34 @@ impl Changed {
         scope
     }
 
+    /// The columns of a row that is there, and those of the row that an INSERT would add, as `excluded`.
+    pub fn conflict_scope(&self, alias: Option<&Name>) -> Scope {
+        let own = self.table.columns.len();
+        let mut scope = match &self.view {
+            Some(_) => self.scope(alias),
+            None => table_scope(&self.seen, alias),
+        };
+        scope = scope.with_second("excluded");
+        let Some(view) = &self.view else {
+            self.note(&mut scope);
+            return scope;
+        };
+        let mut again = view.columns.clone();
+        again.iter_mut().for_each(|(_, expr)| map_columns(expr, &mut |column| column + own));
+        scope.visible.extend(again.iter().cloned());
+        if let Some(excluded) = scope.tables.last_mut() {
+            excluded.relation = Some(view.oid.0);
+            excluded.merged = again;
+        }
+        scope
+    }
+
     /// The columns that an INSERT names, or all of them in their order, those before the first that the view computes.
     pub fn insert_columns(&self, names: &[Name], places: &[Vec<Step>]) -> Result<Vec<usize>, SqlError> {
+        // A default of the view's is inserted like a value.
+        if let Some(column) = self.view.as_ref().and_then(|view| view.given.as_deref()) {
+            return Err(self.not_updatable(column, "insert into"));
+        }
         match &self.view {
             Some(view) if names.is_empty() => {
                 Ok(view.columns.iter().map_while(|(_, expr)| plain(expr)).collect())
@@ -217,47 +247,65 @@ impl Changed {
             }
             _ => {
                 names.iter().try_for_each(|name| self.refuse_computed(name, "insert into"))?;
-                let first = |name: &Name| self.first_name(name).unwrap_or_else(|| name.clone());
-                match &self.view {
-                    Some(_) => {
-                        let names: Vec<Name> = names.iter().map(first).collect();
-                        insert_columns(&self.seen, &names, places)
-                    }
-                    None => insert_columns(&self.seen, names, places),
+                let known: Vec<Option<Name>> = names.iter().map(|name| self.known_name(name)).collect();
+                if known.iter().all(Option::is_none) {
+                    return insert_columns(&self.seen, names, places);
                 }
+                let names: Vec<Name> = names
+                    .iter()
+                    .zip(known)
+                    .map(|(name, known)| known.unwrap_or_else(|| name.clone()))
+                    .collect();
+                let mut columns = Vec::new();
+                for (n, name) in names.iter().enumerate() {
+                    let places = places.get(n).map(std::slice::from_ref).unwrap_or_default();
+                    columns.extend(insert_columns(&self.seen, std::slice::from_ref(name), places)?);
+                }
+                self.check_given(&columns)?;
+                Ok(columns)
             }
         }
     }
 
-    /// The name by which a column is known that the view shows under this name, too.
-    fn first_name(&self, name: &Name) -> Option<Name> {
-        let (_, expr) = self.view.as_ref()?.columns.iter().find(|(own, _)| **own == *name.text)?;
-        let first = &self.seen.columns[plain(expr)?].name;
-        (**first != *name.text).then(|| Name { text: first.to_string(), at: name.at })
+    /// What the statement's name of a column is called here: a view may show a column of its table under several names.
+    fn known_name(&self, name: &Name) -> Option<Name> {
+        let view = self.view.as_ref()?;
+        let (_, expr) = view.columns.iter().find(|(own, _)| **own == *name.text)?;
+        let known = &self.seen.columns.get(plain(expr)?)?.name;
+        (**known != *name.text).then(|| Name { text: known.to_string(), at: name.at })
     }
 
-    /// Assignments by the names that columns are known by, where the view shows some of them twice.
-    pub fn by_first_names(&self, assignments: &[Assignment]) -> Option<Vec<Assignment>> {
-        let mut found = false;
+    /// Assignments by the names that columns have here; none where they have these.
+    pub fn known_assignments(&self, assignments: &[Assignment]) -> Option<Vec<Assignment>> {
+        let mut is_other = false;
         let mut known = |name: &mut Name| {
-            if let Some(first) = self.first_name(name) {
-                *name = first;
-                found = true;
+            if let Some(known) = self.known_name(name) {
+                *name = known;
+                is_other = true;
             }
         };
-        let mut all = match &self.view {
-            Some(_) => assignments.to_vec(),
-            None => return None,
-        };
-        for assignment in &mut all {
+        let mut assignments = assignments.to_vec();
+        for assignment in &mut assignments {
             match assignment {
                 Assignment::Value(name, _) | Assignment::Part(name, ..) => known(name),
                 Assignment::Row(names, _) | Assignment::List(names, ..) => {
-                    names.iter_mut().for_each(&mut known)
+                    names.iter_mut().for_each(&mut known);
                 }
             }
         }
-        found.then_some(all)
+        is_other.then_some(assignments)
+    }
+
+    /// Refuses values for one column under two of its names.
+    pub fn check_given(&self, columns: &[usize]) -> Result<(), SqlError> {
+        let twice = columns.iter().enumerate().find(|(n, column)| columns[..*n].contains(column));
+        match twice {
+            Some((_, column)) if self.view.is_some() => {
+                let name = &self.table.columns[*column].name;
+                Err(SqlError::syntax(format!("multiple assignments to same column \"{name}\"")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses assignments to columns that the view computes.
@@ -277,9 +325,14 @@ impl Changed {
         if !view.columns.iter().any(computed) {
             return Ok(());
         }
-        let text = format!("cannot {doing} column \"{}\" of view \"{}\"", name.text, view.name);
+        Err(self.not_updatable(&name.text, doing))
+    }
+
+    fn not_updatable(&self, column: &str, doing: &str) -> SqlError {
+        let view = self.view().map_or("", |view| &**view);
+        let text = format!("cannot {doing} column \"{column}\" of view \"{view}\"");
         let detail = "View columns that are not columns of their base relation are not updatable.";
-        Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_detail(detail))
+        SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_detail(detail)
     }
 
     /// Which rows of the table the view shows.
@@ -382,9 +435,10 @@ impl Binder<'_> {
     #[must_use]
     pub fn is_column_updatable(&self, view: &Arc<ViewDef>, column: &str) -> bool {
         let changed = self.view_changed(view, Change::Update, false);
-        let name = Name { text: column.to_string(), at: Span::default() };
-        changed
-            .is_ok_and(|changed| changed.seen.column(column).is_some() || changed.first_name(&name).is_some())
+        changed.is_ok_and(|changed| match &changed.view {
+            Some(view) => view.columns.iter().any(|(own, expr)| **own == *column && plain(expr).is_some()),
+            None => changed.seen.column(column).is_some(),
+        })
     }
 
     /// A view whose INSTEAD OF triggers do the change, as a table.
@@ -453,8 +507,10 @@ impl Binder<'_> {
             let shown = columns.iter().find(|(_, expr)| plain(expr) == Some(at));
             column.name = shown.map_or_else(|| hidden(at), |(name, _)| Arc::clone(name));
             // What the view says goes before what the views below it and the table say.
-            let own = shown.and_then(|(name, _)| view.columns.iter().find(|own| own.name == *name));
-            if let Some(default) = own.and_then(|own| own.default.as_ref()).filter(|_| !column.generated) {
+            let names = columns.iter().filter(|(_, expr)| plain(expr) == Some(at)).map(|(name, _)| name);
+            let mut own = names.filter_map(|name| view.columns.iter().find(|own| own.name == *name));
+            let default = own.find_map(|own| own.default.as_ref());
+            if let Some(default) = default.filter(|_| !column.generated) {
                 column.default = Some(Arc::clone(default));
             }
         }
@@ -465,7 +521,10 @@ impl Binder<'_> {
         });
         let mut needs = source.needs;
         needs.extend(self.need_view(view, numbers.collect(), false));
-        let shown = Shown { name: Arc::clone(&view.name), columns, filters, checks };
+        let computed = columns.iter().zip(&view.columns).filter(|((_, expr), _)| plain(expr).is_none());
+        let mut given = computed.filter(|(_, own)| own.default.is_some());
+        let given = given.next().map(|(_, own)| Arc::clone(&own.name));
+        let shown = Shown { oid: view.oid, name: Arc::clone(&view.name), given, columns, filters, checks };
         let (policy, demanded) = (source.shown, source.demanded);
         let (table, seen, rows) = (source.table, Arc::new(seen), source.rows);
         let view = Some(shown);
@@ -611,6 +670,6 @@ fn plain(expr: &TypedExpr) -> Option<usize> {
 }
 
 /// The name of a column that nobody can name.
-fn hidden(at: usize) -> Arc<str> {
+pub(super) fn hidden(at: usize) -> Arc<str> {
     format!("\0{at}").into()
 }

@@ -18,8 +18,8 @@ use verso_exec::functions::{BuiltinFunction, candidates};
 use verso_exec::plan::{ExprKind as K, JsonPathCall, JsonPathTest, JsonWrapping, TypedExpr};
 use verso_parser::syntax::{
     Call, Expr, ExprKind, FromItem, FromSource, JsonAggregate, JsonFallback, JsonForm, JsonFormat, JsonInput,
-    JsonOutput, JsonPassing, JsonPathQuery, JsonQueryKind, JsonResult, JsonWrapper, Name, Query, QueryBody,
-    Select, SelectItem,
+    JsonOutput, JsonPassing, JsonPathQuery, JsonQueryKind, JsonResult, JsonWrapper, Literal, Name, Query,
+    QueryBody, Select, SelectItem,
 };
 use verso_types::{CastKind, SqlType, SystemType, Value, cast_kind};
 
@@ -78,6 +78,36 @@ fn empty(text: &str, ty: &SqlType) -> Result<TypedExpr, SqlError> {
 }
 
 impl Binder<'_> {
+    /// Whether an object is fit for a row whose fields are of domains: whether JSON_QUERY makes a row of it. The call itself asks the
+    /// types beneath.
+    pub(super) fn valid_row(&self, call: TypedExpr) -> Result<TypedExpr, SqlError> {
+        let K::Call { args, .. } = &call.kind else { return Ok(call) };
+        let [base, document] = args.as_slice() else { return Ok(call) };
+        let ty = base.ty.clone();
+        if !ty.has_constrained_fields() || !matches!(base.kind, K::Literal(Value::Null)) {
+            return Ok(call);
+        }
+        let path = verso_types::parse_text(&PATH, "$", &verso_types::TimeStyle::UTC)?;
+        let query = JsonPathCall {
+            test: JsonPathTest::Query,
+            document: document.clone(),
+            path: TypedExpr::literal(path, PATH),
+            passing: Vec::new(),
+            wrapping: JsonWrapping::Never,
+            omit_quotes: false,
+            column: None,
+            domain: Some(self.of_fields(TypedExpr::new(K::Parameter(0), ty.clone()), &ty)?),
+            on_empty: None,
+            on_error: Some(TypedExpr::null(ty.clone())),
+        };
+        let row = TypedExpr::new(K::JsonPath(Box::new(query)), ty.clone());
+        let (left, right) = (Box::new(row), Box::new(TypedExpr::null(ty)));
+        let made = TypedExpr::new(K::IsDistinct { left, right, negated: false }, SqlType::Bool);
+        let missing = K::IsNull { arg: Box::new(document.clone()), negated: false };
+        let branches = vec![(TypedExpr::new(missing, SqlType::Bool), TypedExpr::null(SqlType::Bool))];
+        Ok(TypedExpr::new(K::Case { branches, otherwise: Some(Box::new(made)) }, SqlType::Bool))
+    }
+
     /// Binds a form of SQL/JSON.
     pub(super) fn json_form(
         &self,
@@ -304,18 +334,25 @@ impl Binder<'_> {
             if aggregate.absent { "_strict" } else { "" },
         );
         let value = &aggregate.value.value;
+        let given = self.expr(value, &mut aside)?.ty;
+        let cast = |arg: Expr, ty: SqlType| {
+            beside(ExprKind::Cast { arg: Box::new(arg), ty, at_type: value.at.start }, value)
+        };
         let value = match &aggregate.value.format {
-            Some(format) if format.encoding.is_some() => {
-                return Err(SqlError::unsupported("FORMAT JSON ENCODING of an aggregate").at(format.at));
-            }
             Some(_) => {
-                let kind = ExprKind::Cast {
-                    arg: Box::new(value.clone()),
-                    ty: SqlType::Json,
-                    at_type: value.at.start,
+                self.json_value_input(&aggregate.value, &mut aside)?;
+                let text = match given {
+                    SqlType::Bytea => {
+                        let utf8 = beside(ExprKind::Literal(Literal::String("UTF8".into())), value);
+                        let call = Call::plain(named("convert_from", value.at), vec![value.clone(), utf8]);
+                        beside(ExprKind::Call(Box::new(call)), value)
+                    }
+                    _ => value.clone(),
                 };
-                beside(kind, value)
+                cast(text, SqlType::Json)
             }
+            // It may be of any type: a literal is a text.
+            None if given == SqlType::Unknown => cast(value.clone(), SqlType::Text),
             None => value.clone(),
         };
         let mut gathered =
@@ -429,8 +466,10 @@ impl Binder<'_> {
             (None, JsonPathTest::Exists) => Some(switch(false)),
             (None, _) => Some(TypedExpr::null(base.clone())),
         };
+        let value = TypedExpr::new(K::Parameter(0), base.clone());
         let domain = match ty.is_constrained() {
-            true => Some(self.of_domain(TypedExpr::new(K::Parameter(0), base.clone()), ty)?),
+            true => Some(self.of_domain(value, ty)?),
+            false if ty.has_constrained_fields() => Some(self.of_fields(value, ty)?),
             false => None,
         };
         let call = JsonPathCall {

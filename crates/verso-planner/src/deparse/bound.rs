@@ -13,7 +13,7 @@ use verso_exec::functions::json::{JSON_ARRAY, JSON_OBJECT, JSON_UNIQUE, JSONB_AR
 use verso_exec::plan::{CastKind, ExprKind, TypedExpr};
 use verso_types::{Derivation, SqlType, TimeStyle, Value, format_text};
 
-use crate::json_text::path_call;
+use crate::json_text::{is_json, path_call};
 pub use verso_exec::functions::quote_ident as identifier;
 
 /// A text in quotes, as definitions show it: never as `E'…'`.
@@ -109,6 +109,9 @@ impl Deparse<'_> {
             ExprKind::Outer(index) => format!("outer.{}", index + 1),
             ExprKind::Subquery { .. } => "(SubPlan)".to_string(),
             ExprKind::Literal(value) => constant(value, &expr.ty, around == Operator, self.pretty),
+            ExprKind::Call { function, args } if let Some((asked, words)) = is_json(function, args) => {
+                self.wrapped(format!("{} {words}", one(asked, Operator)), around, &[Nothing, Logic])
+            }
             ExprKind::Call { function, args } => match (function.operator, args.as_slice()) {
                 (Some(op), [left, right]) => {
                     let text = format!("{} {op} {}", one(left, Operator), one(right, Operator));

@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use verso_env::stack;
 use verso_exec::functions::quote_ident;
-use verso_parser::syntax::{Expr, ExprKind, Literal, Query, Span};
+use verso_parser::syntax::{Expr, ExprKind, JsonKind, Literal, Query, Span};
 use verso_types::datetime::heeds_clock;
 use verso_types::{SqlType, format_text, parse_text};
 
 use super::node::{Connective, Node, Sublink, SublinkKind, Subscript};
 use super::operands;
-use crate::bind::Binder;
-use crate::bind::common_type;
 use crate::bind::trace::{Source, Trace};
+use crate::bind::{Binder, common_type, is_starred};
 
 /// Lowers one text. What has no node yields none, for the whole text.
 pub(super) struct Lowering<'b> {
@@ -104,6 +103,36 @@ impl<'b> Lowering<'b> {
 
     pub(super) fn exprs(&mut self, exprs: &[Expr]) -> Option<Vec<Node>> {
         exprs.iter().map(|expr| self.settled(expr)).collect()
+    }
+
+    /// The parts of ROW or of a row of VALUES: `t.*` is all columns of an item, the name of an item its row.
+    pub(super) fn row_parts(&mut self, parts: &[Expr]) -> Option<Vec<Node>> {
+        let mut nodes = Vec::new();
+        for part in parts {
+            let node = self.settled(part)?;
+            match (&node, &part.kind) {
+                (Node::Var { source: Source::Row(place), .. }, ExprKind::Column(_)) if is_starred(part) => {
+                    let columns = self.trace.columns_of(*place)?;
+                    nodes.extend(columns.into_iter().enumerate().map(|(number, (name, _))| Node::Var {
+                        source: Source::Column(*place, number),
+                        name,
+                    }));
+                }
+                (_, ExprKind::Field { .. }) if is_starred(part) => return None,
+                _ => nodes.push(self.whole(node, part)),
+            }
+        }
+        Some(nodes)
+    }
+
+    /// The row of an item where `t.*` would be taken apart: with its type.
+    pub(super) fn whole(&self, node: Node, expr: &Expr) -> Node {
+        match node {
+            Node::Var { source: Source::Row(_), .. } => {
+                Node::Whole { row: Box::new(node), ty: self.type_of(expr) }
+            }
+            node => node,
+        }
     }
 
     fn boxed(&mut self, expr: &Expr, to: &SqlType) -> Option<Box<Node>> {
@@ -203,7 +232,7 @@ impl<'b> Lowering<'b> {
                 let name = self.binder.field_today(&self.type_of(arg), &name.text);
                 Node::Field { arg: Box::new(self.expr(arg)?), name }
             }
-            ExprKind::Row(parts) => Node::Form("ROW", self.exprs(parts)?),
+            ExprKind::Row(parts) => Node::Form("ROW", self.row_parts(parts)?),
             ExprKind::Subquery(query) => self.sublink(SublinkKind::Scalar, Vec::new(), query)?,
             ExprKind::Exists(query) => self.sublink(SublinkKind::Exists, Vec::new(), query)?,
             ExprKind::ArraySubquery(query) => self.sublink(SublinkKind::Array, Vec::new(), query)?,
@@ -239,7 +268,16 @@ impl<'b> Lowering<'b> {
                 };
                 Node::Collate { arg: Box::new(self.settled(arg)?), name }
             }
-            ExprKind::IsJson { .. } | ExprKind::Json(_) | ExprKind::Default => return None,
+            ExprKind::IsJson { arg, kind, unique_keys, negated } => {
+                let arg = match self.type_of(arg) {
+                    SqlType::Json | SqlType::Jsonb | SqlType::Bytea => self.expr(arg)?,
+                    _ => self.typed(arg, &SqlType::Text)?,
+                };
+                let words = is_json_words(*kind, *unique_keys);
+                let test = Node::IsJson { arg: Box::new(arg), words };
+                if *negated { not(test) } else { test }
+            }
+            ExprKind::Json(_) | ExprKind::Default => return None,
         })
     }
 
@@ -349,7 +387,13 @@ impl<'b> Lowering<'b> {
         };
         let [to, of] = operands::taken(op, &[ours, element], None);
         let left = self.typed(left, &to)?;
-        let right = self.typed(right, &SqlType::Array(Box::new(of)))?;
+        let right = match self.typed(right, &SqlType::Array(Box::new(of)))? {
+            // without the type its rows would be compared
+            Node::Sublink(query) if query.kind == SublinkKind::Scalar => {
+                Node::Whole { row: Box::new(Node::Sublink(query)), ty: array }
+            }
+            right => right,
+        };
         let op = self.operator_shown(op, point);
         Some(Node::Each { op, all, left: Box::new(left), right: Box::new(right) })
     }
@@ -553,6 +597,20 @@ fn number(digits: &str) -> Option<Node> {
     let mut text = String::new();
     format_text(&value, &ty, &verso_types::TimeStyle::UTC, &mut text);
     Some(Node::Const { text: Some(text), ty })
+}
+
+/// `IS JSON` with what is behind it.
+pub(super) fn is_json_words(kind: JsonKind, unique_keys: bool) -> &'static str {
+    match (kind, unique_keys) {
+        (JsonKind::Value, false) => "IS JSON",
+        (JsonKind::Value, true) => "IS JSON WITH UNIQUE KEYS",
+        (JsonKind::Object, false) => "IS JSON OBJECT",
+        (JsonKind::Object, true) => "IS JSON OBJECT WITH UNIQUE KEYS",
+        (JsonKind::Array, false) => "IS JSON ARRAY",
+        (JsonKind::Array, true) => "IS JSON ARRAY WITH UNIQUE KEYS",
+        (JsonKind::Scalar, false) => "IS JSON SCALAR",
+        (JsonKind::Scalar, true) => "IS JSON SCALAR WITH UNIQUE KEYS",
+    }
 }
 
 pub(super) fn not(node: Node) -> Node {

@@ -9,7 +9,7 @@ use verso_types::SqlType;
 use super::lower::Lowering;
 use super::lower_from::output_names;
 use super::node::{Body, Cte, Group, Lock, Node, Query, Select, Side, Sort, SortKey, Target, value_column};
-use crate::bind::{common_type, output_name};
+use crate::bind::{common_type, is_starred, output_name};
 
 impl Lowering<'_> {
     /// A query.
@@ -152,12 +152,18 @@ impl Lowering<'_> {
     }
 
     fn values(&mut self, rows: &[Vec<Expr>], place: u32) -> Option<Body> {
+        if rows.iter().flatten().any(is_starred) {
+            let rows: Option<Vec<Vec<Node>>> = rows.iter().map(|row| self.row_parts(row)).collect();
+            return Some(Body::Values(rows?, place));
+        }
         let width = rows.first().map_or(0, Vec::len);
         let mut lowered: Vec<Vec<Node>> = vec![Vec::new(); rows.len()];
         for column in 0..width {
             let exprs: Option<Vec<&Expr>> = rows.iter().map(|row| row.get(column)).collect();
-            for (row, node) in lowered.iter_mut().zip(self.unified(&exprs?)?) {
-                row.push(node);
+            let exprs = exprs?;
+            let nodes = self.unified(&exprs)?;
+            for ((row, node), expr) in lowered.iter_mut().zip(nodes).zip(exprs) {
+                row.push(self.whole(node, expr));
             }
         }
         Some(Body::Values(lowered, place))

@@ -46,7 +46,7 @@ pub use body::body;
 pub use bound::{domain_condition, expression, identifier, literal};
 use layout::Printer;
 use lower::Lowering;
-pub use stored::{Part, index_key, over_table, trigger_condition};
+pub use stored::{Part, index_key, key_expression, over_table, trigger_condition};
 
 /// How a definition is laid out.
 #[derive(Clone, Copy, Debug, Default)]

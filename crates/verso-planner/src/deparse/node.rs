@@ -12,6 +12,8 @@ use crate::bind::trace::Source;
 pub(super) enum Node {
     /// A column.
     Var { source: Source, name: Arc<str> },
+    /// With its type: the row of an item of FROM in a list that would take `t.*` apart, a query behind ANY that yields an array.
+    Whole { row: Box<Node>, ty: SqlType },
     /// A constant; `None` is NULL. `Unknown` is the type of a literal that nothing has given one yet.
     Const { text: Option<String>, ty: SqlType },
     /// `$1`, or the argument of a function with that number.
@@ -38,6 +40,8 @@ pub(super) enum Node {
     IsNull { arg: Box<Node>, negated: bool },
     /// IS TRUE and the like.
     IsTruth { arg: Box<Node>, test: &'static str },
+    /// `IS JSON` and the words behind.
+    IsJson { arg: Box<Node>, words: &'static str },
     /// IS DISTINCT FROM.
     Distinct(Box<Node>, Box<Node>),
     /// `a op ANY (b)`.

@@ -50,6 +50,10 @@ impl Printer {
                 let name = self.variable(node, false)?;
                 self.out.push_str(&name);
             }
+            Node::Whole { row, ty } => {
+                self.expr(row, false)?;
+                self.out.push_str(&format!("::{ty}"));
+            }
             Node::Const { text, ty } => {
                 let text = constant(text.as_deref(), ty, Label::AsNeeded);
                 self.out.push_str(&text);
@@ -160,6 +164,12 @@ impl Printer {
                 self.open();
                 self.within(arg, false, node)?;
                 self.out.push_str(&format!(" {test}"));
+                self.close();
+            }
+            Node::IsJson { arg, words } => {
+                self.open();
+                self.within(arg, true, node)?;
+                self.out.push_str(&format!(" {words}"));
                 self.close();
             }
             Node::Distinct(left, right) => {
@@ -359,7 +369,11 @@ fn is_simple(node: &Node, parent: &Node) -> bool {
             closed(parent)
         }
         Node::Each { .. } | Node::Rows { .. } => false,
-        Node::Sublink(_) | Node::IsNull { .. } | Node::IsTruth { .. } | Node::Distinct(..) => closed(parent),
+        Node::Sublink(_)
+        | Node::IsNull { .. }
+        | Node::IsTruth { .. }
+        | Node::IsJson { .. }
+        | Node::Distinct(..) => closed(parent),
         Node::Bool(word, _) => match parent {
             Node::Bool(outer, _) => match word {
                 Connective::Not | Connective::And => *outer != Connective::Not,

@@ -37,11 +37,29 @@ pub fn over_table(
     printed(&node, vec![named(0, Some(&table.name), table)], pretty)
 }
 
-/// The same, and whether it looks like a call: as the key of an index it needs no parentheses then.
+/// The key of an index, without the COLLATE that it ends with, which is one of the key.
 pub fn index_key(binder: &Binder<'_>, text: &str, table: &TableDef, pretty: bool) -> Option<(String, bool)> {
+    let (mut node, _) = lowered(binder, text, table, None, Part::Expression)?;
+    while let Node::Collate { arg, .. } = node {
+        node = *arg;
+    }
+    key(&node, table, pretty)
+}
+
+/// The same, and whether it looks like a call: as a key it needs no parentheses then.
+pub fn key_expression(
+    binder: &Binder<'_>,
+    text: &str,
+    table: &TableDef,
+    pretty: bool,
+) -> Option<(String, bool)> {
     let (node, _) = lowered(binder, text, table, None, Part::Expression)?;
+    key(&node, table, pretty)
+}
+
+fn key(node: &Node, table: &TableDef, pretty: bool) -> Option<(String, bool)> {
     let call = matches!(node, Node::Func { .. } | Node::Sql(..) | Node::Form(..) | Node::Word(_));
-    Some((printed(&node, vec![named(0, Some(&table.name), table)], pretty)?, call))
+    Some((printed(node, vec![named(0, Some(&table.name), table)], pretty)?, call))
 }
 
 /// The condition of a trigger.

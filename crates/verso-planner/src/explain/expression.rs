@@ -1,6 +1,6 @@
 //! Expressions as text, over the names of the columns that they read.
 
-use crate::json_text::path_call;
+use crate::json_text::{is_json, path_call};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -69,6 +69,9 @@ pub(super) fn text(expr: &TypedExpr, names: Scope<'_>) -> String {
             } else {
                 format!("'{}'", out.replace('\'', "''"))
             }
+        }
+        ExprKind::Call { function, args } if let Some((asked, words)) = is_json(function, args) => {
+            format!("({} {words})", one(asked))
         }
         ExprKind::Call { function, args } => match (function.operator, args.as_slice()) {
             (Some("[]"), [array, subscripts @ ..]) => {

@@ -22,6 +22,7 @@
 //! | [`unnest`], [`members`] | queries in conditions that become joins |
 //! | [`alternatives`] | semi-joins by one of several equalities |
 //! | [`attach`], [`dependent`] | queries in expressions, and those that use the row for more than equalities |
+//! | [`lateral`] | lateral items that only compute something become projections |
 //! | [`postpone`] | what costs much, computed above the sort of which only the first rows are wanted |
 //! | [`sets`] | INTERSECT and EXCEPT as such queries |
 //! | [`shared`] | queries of WITH that are read once become part of their reader |
@@ -34,6 +35,7 @@ pub(crate) mod called;
 mod dependent;
 mod first;
 mod graph;
+mod lateral;
 mod members;
 mod narrow;
 mod order;
@@ -136,6 +138,9 @@ impl<'s> Rewriter<'s> {
     /// The plan of a query as a whole.
     fn root(&mut self, plan: &mut Plan) -> Result<(), SqlError> {
         let before = if cfg!(debug_assertions) { plan.output() } else { Vec::new() };
+        if self.rules.push && self.rules.unnest {
+            lateral::pulled(plan)?;
+        }
         let pushed = self.push(std::mem::replace(plan, nothing()), Vec::new())?;
         *plan = pushed;
         if self.rules.narrow {

@@ -295,6 +295,9 @@ fn index_body(
     let key = |one: &verso_catalog::IndexPart| {
         let of_expression = hidden_value(views, catalog, table, one.column);
         let own = match &of_expression {
+            Some(_) if let Some(arg) = collated_key(views, catalog, table, one.column) => {
+                arg.collation.collation().map(|own| own.oid)
+            }
             Some(value) => value.collation.collation().map(|own| own.oid),
             None => super::relations::declared(table, one.column).collation().map(|own| own.oid),
         };
@@ -337,6 +340,22 @@ fn hidden_value(
     let column = &table.columns[table.column_with_id(id)?];
     let is_it = column.is_hidden() && column.generated;
     is_it.then(|| binder(views, catalog).stored_generation(column, table).ok()).flatten()
+}
+
+/// What a COLLATE is about with which the expression of a key ends.
+fn collated_key(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    table: &TableDef,
+    id: u16,
+) -> Option<TypedExpr> {
+    let stored = table.columns[table.column_with_id(id)?].default.as_deref()?;
+    let mut expr = verso_parser::parse_expression(stored).ok()?;
+    let mut is_collated = false;
+    while let verso_parser::syntax::ExprKind::Collate { arg, .. } = expr.kind {
+        (expr, is_collated) = (*arg, true);
+    }
+    is_collated.then(|| binder(views, catalog).kept_index_expression(&expr, table).ok()).flatten()
 }
 
 /// An expression as a part of a key, and whether it is a call: calls stand alone, others in parentheses.

@@ -62,7 +62,7 @@ fn expressions(
     let binder = binder(views, catalog);
     let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
     let text = |stored: &Arc<str>| {
-        deparse::index_key(&binder, stored, table, pretty).or_else(|| {
+        deparse::key_expression(&binder, stored, table, pretty).or_else(|| {
             let bound = binder.kept_statistics_expression(stored, table).ok()?;
             Some((deparse::expression(&bound, &names, pretty), false))
         })

@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::expr::{Executor, FoldState, FoldSteps};
 use crate::functions::{AggregateFunction, AggregateKind, order_of};
 use crate::memory::Reservation;
-use crate::plan::{AggregateCall, WindowCall};
+use crate::plan::{AggregateCall, TypedExpr, WindowCall};
 
 /// Rows that an accumulator is fed between two looks at the flag that cancels.
 const FED_ROWS: usize = 4096;
@@ -40,6 +40,8 @@ pub(super) struct AggregateWindow {
     /// The column that says which rows count; none means all.
     filter: Option<usize>,
     executor: Executor,
+    /// Rows may be taken out again: neither the arguments nor the filter is volatile, as PostgreSQL asks.
+    takes_out: bool,
     /// The steps of an aggregate of users.
     fold: Option<Arc<FoldSteps>>,
 }
@@ -98,6 +100,7 @@ impl AggregateWindow {
             args,
             types: call.args.iter().map(|arg| arg.ty.clone()).collect(),
             filter,
+            takes_out: !call.args.iter().chain(&call.filter).any(TypedExpr::is_volatile),
             call: AggregateCall {
                 args: call.args.clone(),
                 ..AggregateCall::plain(function, call.ty.clone(), Arc::clone(&call.name))
@@ -120,7 +123,9 @@ impl AggregateWindow {
                 let order = self.types.first().map_or(cmp_sql as ValueOrder, order_of);
                 Box::new(Extremes::new(kind == AggregateKind::Max, order))
             }
-            _ if moving && Accumulator::takes_out(&self.call) => Box::new(Sliding::new(&self.call)),
+            _ if moving && self.takes_out && Accumulator::takes_out(&self.call) => {
+                Box::new(Sliding::new(&self.call))
+            }
             _ => Box::new(Feeding::new(&self.call)),
         };
         Ok(AggregateRun { frames, state, before: None, held: cx.reserve("a window") })
@@ -340,7 +345,8 @@ impl Moving for Folding {
         let known = match frame.one_run() {
             Some((start, end)) if start == self.fed.0 && end >= self.fed.1 => true,
             Some((start, end)) if start > self.fed.0 && start < self.fed.1 && end >= self.fed.1 => {
-                self.steps.takes_out() && self.take_out(args, self.fed.0..start)?
+                let may = args.window.takes_out && self.steps.takes_out();
+                may && self.take_out(args, self.fed.0..start)?
             }
             _ => false,
         };

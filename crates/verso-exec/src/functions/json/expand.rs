@@ -1,7 +1,10 @@
 //! Rows from JSON: `json_each`, `json_array_elements`, `json_object_keys`.
 
+use std::sync::Arc;
+
+use verso_env::stack;
 use verso_types::json::{self, JsonRef, Jsonb};
-use verso_types::{Array, SqlType, TimeStyle, TypeError, Value, parse_text};
+use verso_types::{Array, RowType, SqlType, TimeStyle, TypeError, Value, parse_text};
 
 use super::types::{JSON, JSONB};
 use super::{as_text, invalid, json_function, jsonb, text_of};
@@ -99,52 +102,69 @@ fn object_keys(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     }
 }
 
-/// A JSON value, as its text, as a value of a type: what a column of `json_to_record` gets.
-pub(super) fn column_value(raw: &str, ty: &SqlType, tz: &TimeStyle) -> Result<Value> {
+/// A JSON value, as its text, as a value of a type: what a column of `json_to_record` gets. A row of `base`, which is NULL or of that
+/// type, keeps the fields that an object has no key for.
+pub(super) fn column_value(raw: &str, ty: &SqlType, base: &Value, tz: &TimeStyle) -> Result<Value> {
     let raw = raw.trim();
-    match ty {
-        SqlType::Json => return Ok(Value::text(raw)),
-        SqlType::Jsonb => return Ok(Value::Jsonb(Jsonb::parse(raw)?)),
-        _ => {}
-    }
+    // Whatever the type: `null` is NULL, of the types of JSON, too.
     let Value::Text(text) = text_of(raw)? else { return Ok(Value::Null) };
     match ty {
+        SqlType::Json => Ok(Value::text(raw)),
+        SqlType::Jsonb => Ok(Value::Jsonb(Jsonb::parse(raw)?)),
         SqlType::Array(element) => match json::elements(raw)? {
             Some(elements) => {
                 let nested = elements.iter().any(|raw| raw.trim_start().starts_with('['));
                 let to: &SqlType = if nested { ty } else { element };
-                let values: Vec<Value> =
-                    elements.into_iter().map(|raw| column_value(raw, to, tz)).collect::<Result<_>>()?;
+                let value = |raw| column_value(raw, to, &Value::Null, tz);
+                let values: Vec<Value> = elements.into_iter().map(value).collect::<Result<_>>()?;
                 Ok(Value::Array(if nested { Array::stacked(&values)? } else { values.into() }))
             }
             None if raw.starts_with('"') => Ok(parse_text(ty, &text, tz)?),
             None => Err(TypeError::new("22P02", "expected JSON array").into()),
         },
-        SqlType::Row(row) if raw.starts_with('{') => {
-            let names: Vec<Value> = row.fields.iter().map(|(name, _)| Value::text(name)).collect();
-            let types: Vec<SqlType> = row.fields.iter().map(|(_, ty)| ty.clone()).collect();
-            record_of(raw, &names, &types, tz)
-        }
         SqlType::Row(_) if raw.starts_with('"') => Ok(parse_text(ty, &text, tz)?),
-        SqlType::Row(_) => {
-            let what = if raw.starts_with('[') { "an array" } else { "a scalar" };
-            Err(invalid(format!("cannot call populate_composite on {what}")))
-        }
+        SqlType::Row(row) => row_value(raw, row, base, tz),
         SqlType::Record => Err(TypeError::new("42809", "record type has not been registered").into()),
         _ => Ok(parse_text(ty, &text, tz)?),
     }
 }
 
+/// The row that `base`, which may be NULL, becomes by an object.
+pub(super) fn row_value(raw: &str, row: &RowType, base: &Value, tz: &TimeStyle) -> Result<Value> {
+    stack::check()?;
+    let found = members(raw)?;
+    let own = match base {
+        Value::Record(values) => &values[..],
+        _ => &[],
+    };
+    let value = |(at, (name, ty)): (usize, &(Arc<str>, SqlType))| {
+        let own = own.get(at).unwrap_or(&Value::Null);
+        match found.iter().rev().find(|(key, _)| **key == **name) {
+            Some((_, raw)) => column_value(raw, ty, own, tz),
+            None => Ok(own.clone()),
+        }
+    };
+    Ok(Value::Record(row.fields.iter().enumerate().map(value).collect::<Result<Vec<_>>>()?.into()))
+}
+
+/// The keys of an object, and the texts of their values.
+fn members(raw: &str) -> Result<Vec<(String, &str)>> {
+    match json::fields(raw)? {
+        Some(fields) => Ok(fields),
+        None => {
+            let what = if json::elements(raw)?.is_some() { "an array" } else { "a scalar" };
+            Err(invalid(format!("cannot call populate_composite on {what}")))
+        }
+    }
+}
+
 /// The record that an object stands for, in columns of these names and types.
 fn record_of(raw: &str, names: &[Value], types: &[SqlType], tz: &TimeStyle) -> Result<Value> {
-    let Some(fields) = json::fields(raw)? else {
-        let what = if json::elements(raw)?.is_some() { "an array" } else { "a scalar" };
-        return Err(invalid(format!("cannot call populate_composite on {what}")));
-    };
+    let fields = members(raw)?;
     let value = |(column, ty): (&Value, &SqlType)| {
         let column = column.as_str().unwrap_or_default();
         match fields.iter().rev().find(|(key, _)| key == column) {
-            Some((_, raw)) => column_value(raw, ty, tz),
+            Some((_, raw)) => column_value(raw, ty, &Value::Null, tz),
             None => Ok(Value::Null),
         }
     };

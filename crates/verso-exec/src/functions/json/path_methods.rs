@@ -5,7 +5,7 @@ use verso_types::json::path::{Expr, Method};
 use verso_types::json::{JsonRef, Node};
 use verso_types::text::{parse_bool, parse_f64};
 use verso_types::{
-    CastKind, Decimal, Interval, NumericSpec, SqlType, TimeStyle, TypeError, Value, cast, parse_text,
+    CastKind, Decimal, Interval, LongSpec, SqlType, TimeStyle, TypeError, Value, cast, parse_text,
 };
 
 use super::encode::iso_text;
@@ -50,6 +50,19 @@ fn whole(arg: &Expr) -> Option<i64> {
     match arg {
         Expr::Number(number) => number.to_i64(),
         _ => None,
+    }
+}
+
+/// What `.decimal(precision, scale)` asks for: any `numeric(p,s)`.
+fn spec_of(precision: i64, scale: i64) -> Result<LongSpec> {
+    let refused = |what: &str, given: i64, least: i64| {
+        let text = format!("NUMERIC {what} {given} must be between {least} and 1000");
+        Err(flaw("22023", text))
+    };
+    match (u16::try_from(precision), i16::try_from(scale)) {
+        (Ok(precision @ 1..=1000), Ok(scale @ -1000..=1000)) => Ok(LongSpec { precision, scale }),
+        (Ok(1..=1000), _) => refused("scale", scale, -1000),
+        _ => refused("precision", precision, 1),
     }
 }
 
@@ -161,12 +174,15 @@ impl<'a> Walk<'a> {
             other => Decimal::from(other.as_i64().unwrap_or(0)),
         };
         let [precision, scale @ ..] = args else { return Ok(number) };
-        let spec = u8::try_from(whole(precision).unwrap_or(0))
-            .ok()
-            .zip(u8::try_from(scale.first().map_or(Some(0), whole).unwrap_or(-1)).ok())
-            .and_then(|(precision, scale)| NumericSpec::new(precision, scale));
-        let spec = spec.ok_or_else(|| flaw("22023", "NUMERIC precision or scale is out of range"))?;
-        number.constrain(spec).map_err(|_| self.invalid(method, &text, "numeric"))
+        let spec = spec_of(
+            whole(precision).unwrap_or(0),
+            scale.first().map_or(Some(0), whole).unwrap_or(i64::from(i32::MAX)),
+        )?;
+        let (number, from, to) = (Value::Numeric(number), SqlType::Numeric(None), SqlType::LongNumeric(spec));
+        match cast(&number, &from, &to, CastKind::Explicit, self.cx.services.time_zone) {
+            Ok(Value::Numeric(number)) => Ok(number),
+            _ => Err(self.invalid(method, &text, "numeric")),
+        }
     }
 
     /// A date or time that a text spells in ISO 8601.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use verso_types::sqltype::RowType;
 use verso_types::text::type_of;
-use verso_types::{SqlType, TimeStyle, TypeError, Value, json};
+use verso_types::{SqlType, TypeError, Value};
 
-use super::expand::{column_value, in_columns, objects, text_form};
+use super::expand::{in_columns, objects, row_value, text_form};
 use super::types::{JSON, JSONB};
-use super::{invalid, json_function};
+use super::json_function;
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::functions::collected::{Rows, rows};
@@ -50,27 +50,6 @@ fn own_type(values: &[Value]) -> RowType {
     RowType::unnamed(values.iter().zip(1u32..).map(field).collect())
 }
 
-/// The row that `base` becomes by an object.
-fn populated(raw: &str, row: &RowType, base: &Value, tz: &TimeStyle) -> Result<Value> {
-    let Some(found) = json::fields(raw)? else {
-        let what = if json::elements(raw)?.is_some() { "an array" } else { "a scalar" };
-        return Err(invalid(format!("cannot call populate_composite on {what}")));
-    };
-    let own = match base {
-        Value::Record(values) => &values[..],
-        _ => &[],
-    };
-    let value = |(at, (name, ty)): (usize, &(Arc<str>, SqlType))| match found
-        .iter()
-        .rev()
-        .find(|(key, _)| **key == **name)
-    {
-        Some((_, raw)) => column_value(raw, ty, tz),
-        None => Ok(own.get(at).cloned().unwrap_or(Value::Null)),
-    };
-    Ok(Value::Record(row.fields.iter().enumerate().map(value).collect::<Result<Vec<_>>>()?.into()))
-}
-
 fn name_of(types: &[SqlType], json: &'static str, jsonb: &'static str) -> &'static str {
     if matches!(types.get(1), Some(SqlType::Jsonb)) { jsonb } else { json }
 }
@@ -88,7 +67,7 @@ fn record(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Val
     let row = composite(record_name(types), types, base)?;
     match from {
         Value::Null => Ok(base.clone()),
-        from => populated(&text_form(from), &row, base, cx.services.time_zone),
+        from => row_value(&text_form(from), &row, base, cx.services.time_zone),
     }
 }
 
@@ -99,7 +78,7 @@ fn record_valid(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Resu
     if from.is_null() {
         return Ok(Value::Null);
     }
-    match populated(&text_form(from), &row, base, cx.services.time_zone) {
+    match row_value(&text_form(from), &row, base, cx.services.time_zone) {
         Ok(_) => Ok(Value::Bool(true)),
         Err(ExecError::Type(error)) if error.sqlstate.starts_with("22") => Ok(Value::Bool(false)),
         Err(error) => Err(error),
@@ -133,7 +112,7 @@ fn records(
     let _room = room_to_read(cx.services.memory.account, &text, &SqlType::Jsonb)?;
     let objects = objects(&text, from, recordset_name(types))?;
     let one =
-        |object: Result<&str>| Ok(in_columns(populated(object?, row, base, cx.services.time_zone)?, columns));
+        |object: Result<&str>| Ok(in_columns(row_value(object?, row, base, cx.services.time_zone)?, columns));
     rows(cx, objects.map(one))
 }
 
@@ -175,7 +154,7 @@ fn defined_record(
     let row = defined_row(base, types, names, columns)?;
     let record = match from {
         Value::Null => base.clone(),
-        from => populated(&text_form(from), &row, base, cx.services.time_zone)?,
+        from => row_value(&text_form(from), &row, base, cx.services.time_zone)?,
     };
     rows(cx, std::iter::once(Ok(in_columns(record, columns))))
 }

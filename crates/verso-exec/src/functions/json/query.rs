@@ -48,7 +48,9 @@ impl Variables {
     ) -> Result<Variables> {
         let item = |((name, value), ty): ((&Arc<str>, &Value), &SqlType)| {
             let item = match (value, ty) {
-                (Value::Date(_) | Value::Time(_) | Value::Timestamp(_) | Value::Timestamptz(_), _)
+                // JSON has it by the clock of UTC, whatever the session's is.
+                (Value::Timestamptz(_), _) => Item::Time(value.clone(), ty.clone(), Some(0)),
+                (Value::Date(_) | Value::Time(_) | Value::Timestamp(_), _)
                 | (Value::Opaque(_), SqlType::Timetz(_)) => Item::Time(value.clone(), ty.clone(), None),
                 (Value::Null, _) => Item::of(json::Node::Null)?,
                 _ => match to_jsonb(cx, std::slice::from_ref(value), std::slice::from_ref(ty))? {
@@ -243,7 +245,7 @@ pub(super) fn populated(
     match ty {
         SqlType::Jsonb => Ok(value.clone()),
         SqlType::Json => Ok(Value::Text(text.into())),
-        SqlType::Array(_) | SqlType::Row(_) => column_value(&text, ty, tz),
+        SqlType::Array(_) | SqlType::Row(_) => column_value(&text, ty, &Value::Null, tz),
         _ => Ok(parse_text(ty, &text, tz)?),
     }
 }

@@ -122,6 +122,17 @@ impl Cursor<'_> {
             ExprKind::Field { arg, name } if name.text == "*" => {
                 return Ok(SelectItem::Fields { expr: *arg, at: self.since(start) });
             }
+            // `(t.*)`: parentheses change nothing, and a name says nothing.
+            ExprKind::Column(mut parts)
+                if parts.len() > 1 && parts.last().is_some_and(|it| it.text == "*") =>
+            {
+                parts.pop();
+                let at = self.since(start);
+                self.column_alias()?;
+                let name = parts.pop().ok_or_else(|| self.unexpected())?;
+                let table = Some(QualifiedName { schema: parts.pop(), name });
+                return Ok(SelectItem::Wildcard { table, at });
+            }
             kind => Expr { kind, ..expr },
         };
         let alias = self.column_alias()?;
