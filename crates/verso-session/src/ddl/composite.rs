@@ -57,15 +57,15 @@ impl Schema<'_> {
             |(name, ty): &(Arc<str>, SqlType)| known.iter().any(|(known, old)| known == name && old != ty);
         // As in PostgreSQL the values of a field stay of its type.
         let in_columns = renames || !fields.iter().any(retyped);
+        for change in changes {
+            if let FieldChange::Drop { name: field, .. } = change {
+                self.refuse_field_of_views(&ty, &field.text)?;
+            }
+        }
         for change in changes.iter().filter(|_| in_columns) {
             if let FieldChange::Drop { name: field, .. } | FieldChange::Rename(field, _) = change {
                 let what = format!("attribute {} of type {}", field.text, ty.name);
                 self.refuse_field_in_use(&holders, ty.oid, &field.text, &what)?;
-            }
-        }
-        for change in changes {
-            if let FieldChange::Drop { name: field, .. } = change {
-                self.refuse_field_of_views(&ty, &field.text)?;
             }
         }
         let catalog = &self.frame.services.instance.catalog;
