@@ -167,6 +167,7 @@ fn create_table_as(
             temporary,
             unlogged,
             selects: false,
+            executes: true,
         };
         let purpose = ExecutePurpose::Table(Box::new(create));
         return Ok(Statement::Execute { name: prepared, args, purpose });
@@ -188,6 +189,7 @@ fn create_table_as(
         temporary,
         unlogged,
         selects: false,
+        executes: false,
     };
     Ok(Statement::CreateTableAs(create))
 }
