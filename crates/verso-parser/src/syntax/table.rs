@@ -130,6 +130,8 @@ pub struct CreateTableAs {
     pub unlogged: bool,
     /// It was written as SELECT … INTO.
     pub selects: bool,
+    /// `AS EXECUTE`.
+    pub executes: bool,
 }
 
 /// What stands between the parentheses of CREATE TABLE.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use verso_catalog::{FunctionDef, FunctionReturn, INFORMATION_SCHEMA, extension_with, kept};
+use verso_catalog::{FunctionDef, FunctionReturn, INFORMATION_SCHEMA, Oid, extension_with, kept};
 use verso_exec::files::FUNCTIONS;
 use verso_exec::functions::{
     self, AggregateKind, ArgType, BuiltinFunction, candidates as functions_named, taking_array,
@@ -353,13 +353,19 @@ impl Binder<'_> {
 
     /// As [`Binder::function`]; where none takes the arguments, one that takes what an implicit cast of users makes of them.
     fn function_or_cast(&self, call: &Call, args: Vec<(TypedExpr, u32)>) -> Result<Found, SqlError> {
-        if self.catalog.casts().is_empty() {
+        let declared = self.as_declared_rows(&args);
+        if self.catalog.casts().is_empty() && declared.is_none() {
             return self.function(call, args);
         }
         let missing = match self.function(call, args.clone()) {
             Err(error) if error.sqlstate == sqlstate::UNDEFINED_FUNCTION => error,
             result => return result,
         };
+        if let Some(declared) = declared
+            && let Ok(found) = self.function(call, declared)
+        {
+            return Ok(found);
+        }
         let ways = self.with_user_casts(&args)?;
         let mut fitting: Vec<Found> =
             ways.into_iter().filter_map(|way| self.function(call, way).ok()).collect();
@@ -367,6 +373,29 @@ impl Binder<'_> {
             1 => fitting.pop().ok_or(missing),
             _ => Err(missing),
         }
+    }
+
+    /// Arguments with the rows of typed tables as values of the types of these tables; none where there are no such rows.
+    fn as_declared_rows(&self, args: &[(TypedExpr, u32)]) -> Option<Vec<(TypedExpr, u32)>> {
+        let mut found = false;
+        let mut declared = |(arg, at): &(TypedExpr, u32)| match self.declared_row(&arg.ty) {
+            Some(ty) => {
+                found = true;
+                (TypedExpr { ty, ..arg.clone() }, *at)
+            }
+            None => (arg.clone(), *at),
+        };
+        if !args.iter().any(|(arg, _)| arg.ty.composite().is_some()) {
+            return None;
+        }
+        let all = args.iter().map(&mut declared).collect();
+        found.then_some(all)
+    }
+
+    /// The type that a typed table is of, of the type of its rows: these are values of it.
+    pub(super) fn declared_row(&self, ty: &SqlType) -> Option<SqlType> {
+        let table = self.catalog.table_by_oid(Oid(ty.composite()?.oid))?;
+        Some(self.catalog.user_type(table.of_type()?)?.ty.clone())
     }
 
     /// Finds the function a call means, which must not be a procedure.

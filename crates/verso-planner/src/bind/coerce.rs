@@ -63,6 +63,9 @@ impl Binder<'_> {
         if let Some(value) = self.user_cast(&expr, at, to, kind)? {
             return Ok(value);
         }
+        if expr.ty.composite().is_some() && self.declared_row(&expr.ty).as_ref() == Some(to) {
+            return Ok(TypedExpr { ty: to.clone(), ..expr });
+        }
         if let ExprKind::Literal(value) = &expr.kind {
             let value = match (value, &expr.ty) {
                 (Value::Null, _) => Some(Ok(Value::Null)),

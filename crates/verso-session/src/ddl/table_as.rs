@@ -83,7 +83,10 @@ impl Schema<'_> {
             self.made(Object::Relation(oid), Some(&place))?;
         }
         if !create.with_data {
-            return Ok(tag("CREATE TABLE AS"));
+            return Ok(match create.executes {
+                true => CommandTag::counted("SELECT", 0),
+                false => tag("CREATE TABLE AS"),
+            });
         }
         let rows = self.frame.inside(|frame| {
             let table = frame.catalog.table(Some(&place), name);

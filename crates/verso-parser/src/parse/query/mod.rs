@@ -34,6 +34,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErro
             temporary: cursor.into_temporary.then(OnCommit::default),
             unlogged: cursor.into_unlogged,
             selects: true,
+            executes: false,
         }),
     })
 }

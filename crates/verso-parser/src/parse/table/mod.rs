@@ -168,6 +168,7 @@ fn create_table_as(
             temporary,
             unlogged,
             selects: false,
+            executes: true,
         };
         let purpose = ExecutePurpose::Table(Box::new(create));
         return Ok(Statement::Execute { name: prepared, args, purpose });
@@ -189,6 +190,7 @@ fn create_table_as(
         temporary,
         unlogged,
         selects: false,
+        executes: false,
     };
     Ok(Statement::CreateTableAs(create))
 }

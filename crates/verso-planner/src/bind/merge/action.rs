@@ -190,7 +190,7 @@ impl Binder<'_> {
                 syntax::MergeAction::Delete => Some(Action::new(Kind::Delete, Vec::new())),
                 syntax::MergeAction::Update(assignments) => {
                     changed.check_assigned(assignments, "merge into")?;
-                    let renamed = changed.by_first_names(assignments);
+                    let renamed = changed.known_assignments(assignments);
                     let assignments = renamed.as_ref().unwrap_or(assignments);
                     let mut assigned = self.assignments(assignments, &changed.seen, scope, None)?;
                     self.expand_all(assigned.iter_mut().map(|(_, value)| value), table)?;
