@@ -10,8 +10,8 @@ use verso_types::text::type_of;
 use verso_types::{SqlType, TypeError, Value};
 
 use super::expand::{in_columns, objects, row_value, text_form};
-use super::types::{JSON, JSONB};
 use super::json_function;
+use super::types::{JSON, JSONB};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::functions::collected::{Rows, rows};
