@@ -38,6 +38,21 @@ impl CatalogSnapshot {
         let extension = extension_with(function).and_then(|name| self.extension(name));
         extension.is_some_and(|extension| *extension.schema == *schema)
     }
+
+    /// The same of operators of that symbol.
+    pub fn has_operator_from_extension(&self, schema: &str, symbol: &str) -> bool {
+        let mut extensions = extensions_with_operator(symbol).iter().filter_map(|name| self.extension(name));
+        extensions.any(|extension| *extension.schema == *schema)
+    }
+}
+
+/// The extensions that have operators of that symbol.
+pub fn extensions_with_operator(symbol: &str) -> &'static [&'static str] {
+    match symbol {
+        "<->" => &[PG_TRGM, BTREE_GIST],
+        "%" | "<%" | "%>" | "<<%" | "%>>" | "<<->" | "<->>" | "<<<->" | "<->>>" => &[PG_TRGM],
+        _ => &[],
+    }
 }
 
 /// The extensions whose operator classes the indexes of these tables have, by name.

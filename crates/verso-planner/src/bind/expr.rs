@@ -512,6 +512,13 @@ impl Binder<'_> {
         if users && let Some(call) = self.user_operator(op, operands.clone(), point)? {
             return Ok(call);
         }
+        if let Some((schema, symbol)) = op.rsplit_once('.')
+            && self.has_operator_of_extension(schema, symbol)
+            // the remainder of numbers is nobody's but the system's
+            && (symbol != "%" || operands.iter().all(|(operand, _)| is_textual(&operand.ty)))
+        {
+            return self.built_in_operator(symbol, operands, point);
+        }
         let mut fitting = Vec::new();
         for way in self.with_user_casts(&operands)? {
             match self.built_in_operator(op, way.clone(), point) {
@@ -881,4 +888,9 @@ fn distinct_records(sides: Vec<(TypedExpr, u32)>, equal: TypedExpr, negated: boo
     let answer = if negated { equal } else { TypedExpr::new(K::Not(Box::new(equal)), SqlType::Bool) };
     let branches = vec![(TypedExpr::new(unknown, SqlType::Bool), missing)];
     TypedExpr::new(K::Case { branches, otherwise: Some(Box::new(answer)) }, SqlType::Bool)
+}
+
+/// Whether a type is that of a text, or of a literal that may be one.
+fn is_textual(ty: &SqlType) -> bool {
+    ty.is_text() || *ty == SqlType::Unknown
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CastContext, CastDef, Oid, OperatorDef, kept};
+use verso_catalog::{CastContext, CastDef, Oid, OperatorDef, extensions_with_operator, kept};
 use verso_exec::functions::{ArgType, operator_candidates};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{CastKind, SqlType};
@@ -25,6 +25,14 @@ impl Binder<'_> {
     pub(super) fn has_user_operator(&self, op: &str) -> bool {
         let (schema, symbol) = Self::qualified_symbol(op);
         schema.is_some() || self.catalog.operators().iter().any(|operator| *operator.name == *symbol)
+    }
+
+    /// Whether an operator with that schema is one of an extension, which is built in. A kept text means it, whatever the schema is
+    /// called now.
+    pub(super) fn has_operator_of_extension(&self, schema: &str, symbol: &str) -> bool {
+        let is_kept = self.reads_kept() && kept::number_of(Some(schema)).is_none();
+        is_kept && !extensions_with_operator(symbol).is_empty()
+            || self.catalog.has_operator_from_extension(schema, symbol)
     }
 
     /// The operators of users that a name means with so many operands, and what they take.

@@ -1,5 +1,6 @@
 //! Calls of functions, aggregates and functions over windows.
 
+use verso_catalog::extension_with;
 use verso_exec::functions::{aggregate_candidates, quote_ident, window_candidates};
 use verso_parser::syntax::{Call, Expr, ExprKind, Frame as SyntaxFrame, FrameBound};
 use verso_parser::syntax::{Literal, OrderItem, Over as SyntaxOver, WindowSpec};
@@ -37,7 +38,7 @@ impl Lowering<'_> {
         }
         let shown = match &user {
             Some((schema, name)) => self.function_name(schema, name),
-            None => quote_ident(name),
+            None => self.built_in_name(call),
         };
         let gathers = user.is_none()
             && (!aggregate_candidates(name).is_empty()
@@ -76,6 +77,22 @@ impl Lowering<'_> {
         }
         let variadic = call.variadic || first.is_some();
         Some(Node::Func { name: shown, args, names, variadic })
+    }
+
+    /// The name of a built-in function: of one that an extension has with the schema of that, where it is not searched.
+    fn built_in_name(&self, call: &Call) -> String {
+        let name = call.name.name.text.as_str();
+        let catalog = self.binder.catalog;
+        let is_named = call.name.schema_text().is_some_and(|schema| schema != "pg_catalog");
+        // PostgreSQL itself has that one, too.
+        let is_its = is_named || name != "gen_random_uuid";
+        let extension = extension_with(name).and_then(|extension| catalog.extension(extension));
+        match extension.filter(|_| is_its) {
+            Some(of) if !catalog.search_path().searched().contains(&of.schema) => {
+                format!("{}.{}", quote_ident(&of.schema), quote_ident(name))
+            }
+            _ => quote_ident(name),
+        }
     }
 
     fn arguments(&mut self, call: &Call, place: u32) -> Option<Vec<Node>> {

@@ -340,13 +340,22 @@ impl<'b> Lowering<'b> {
     /// An operator as it is shown: one of users with its schema where it is not found without it.
     fn operator_shown(&self, op: &str, point: u32) -> String {
         let Some(((schema, symbol), is_hidden)) = self.trace.operator_at(point) else {
-            return op.to_string();
+            // one of an extension, which is built in
+            return match op.rsplit_once('.') {
+                Some((schema, symbol)) if self.is_searched(schema) => symbol.to_string(),
+                Some((schema, symbol)) => format!("OPERATOR({}.{symbol})", quote_ident(schema)),
+                None => op.to_string(),
+            };
         };
         let path = self.binder.catalog.search_path();
         match !is_hidden && path.searched().contains(&schema) {
             true => symbol.to_string(),
             false => format!("OPERATOR({}.{symbol})", quote_ident(&schema)),
         }
+    }
+
+    fn is_searched(&self, schema: &str) -> bool {
+        self.binder.catalog.search_path().searched().iter().any(|searched| **searched == *schema)
     }
 
     /// The operands of an operator, cast as PostgreSQL's operator of that name takes them.
