@@ -27,7 +27,7 @@ use super::view::parsed;
 use super::walk::{columns_of, map_columns};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
-    Assignment, FromItem, FromSource, Name, QualifiedName, Query, QueryBody, Select, Span, Step,
+    Assignment, FromItem, FromSource, Name, QualifiedName, Query, QueryBody, Select, Step,
 };
 
 /// What is done with rows.
