@@ -172,20 +172,6 @@ pub(crate) struct RecursiveOperator {
     seen: Option<KeyTable>,
     held: Option<Reservation>,
     round: Kept,
-    /// Rows are handed on as they are made: a round of a step with a recursive query within may have no end.
-    streams: bool,
-    /// The round that is being made then, and what it has made so far.
-    making: Making,
-    made: Spool,
-}
-
-/// What makes the rows of a round.
-#[derive(Clone, Copy, Default, PartialEq)]
-enum Making {
-    #[default]
-    Nothing,
-    Base,
-    Step,
 }
 
 impl RecursiveOperator {
@@ -199,70 +185,7 @@ impl RecursiveOperator {
         let (step, plan) = step;
         let stale = kept_of_round(plan, number);
         let seen = (!all).then(KeyTable::default);
-        let streams = plan.any(&mut |part| matches!(part, Plan::Recursive { .. }));
-        let (round, making, made) = (Kept::default(), Making::default(), Spool::default());
-        Self { number, base, step, types, stale, seen, held: None, round, streams, making, made }
-    }
-
-    /// Opens what makes the next round, over the rows of the last one.
-    fn begin(&mut self, cx: &ExecContext<'_>, making: Making) -> Result<()> {
-        let state = cx.state().ok_or_else(outside)?;
-        self.stale.iter().for_each(|address| state.forget(*address));
-        self.made = Spool::default();
-        self.making = making;
-        match making {
-            Making::Nothing => Ok(()),
-            Making::Base => self.base.open(cx),
-            Making::Step => {
-                state.work.borrow_mut().insert(self.number, Arc::clone(&self.round.rows));
-                self.step.open(cx)
-            }
-        }
-    }
-
-    /// The next rows of the round that is being made, or of the next one.
-    fn next_made(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        let state = cx.state().ok_or_else(outside)?;
-        loop {
-            cx.check_cancelled()?;
-            let operator = match self.making {
-                Making::Nothing => return Ok(false),
-                Making::Base => &mut self.base,
-                Making::Step => {
-                    // Another execution of the same query may have run since.
-                    state.work.borrow_mut().insert(self.number, Arc::clone(&self.round.rows));
-                    &mut self.step
-                }
-            };
-            if operator.next(cx, out)? {
-                self.leave_out_seen(cx, out)?;
-                if out.rows > 0 {
-                    self.made.push(cx.services.memory, "WITH RECURSIVE", out.clone())?;
-                    return Ok(true);
-                }
-                continue;
-            }
-            operator.close();
-            let rows = Arc::new(std::mem::take(&mut self.made));
-            let making = if rows.rows() == 0 { Making::Nothing } else { Making::Step };
-            self.round = Kept::new(rows);
-            self.begin(cx, making)?;
-        }
-    }
-
-    /// Leaves rows out that were seen before.
-    fn leave_out_seen(&mut self, cx: &ExecContext<'_>, batch: &mut Batch) -> Result<()> {
-        let Some(seen) = &mut self.seen else { return Ok(()) };
-        let held = self.held.get_or_insert_with(|| cx.reserve("WITH RECURSIVE"));
-        let mut encoded = RowKeys::default();
-        self.types.fill(batch, &mut encoded);
-        let new = |row: &u32| {
-            let row = *row as usize;
-            seen.find_or_add(encoded.hash(row), encoded.key(row)).1
-        };
-        let selection: Vec<u32> = (0..batch.rows as u32).filter(new).collect();
-        batch.filter(&selection);
-        held.resize(seen.heap_bytes() as u64)
+        Self { number, base, step, types, stale, seen, held: None, round: Kept::default() }
     }
 
     /// Makes the rows of the base, or of the step, the last round, without those seen before.
@@ -305,16 +228,10 @@ impl Operator for RecursiveOperator {
         if let Some(seen) = &mut self.seen {
             *seen = KeyTable::default();
         }
-        match self.streams {
-            true => self.begin(cx, Making::Base),
-            false => self.round(cx, true),
-        }
+        self.round(cx, true)
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        if self.streams {
-            return self.next_made(cx, out);
-        }
         loop {
             if self.round.next(out)? {
                 return Ok(true);
@@ -330,7 +247,6 @@ impl Operator for RecursiveOperator {
         self.base.close();
         self.step.close();
         self.round = Kept::default();
-        (self.making, self.made) = (Making::Nothing, Spool::default());
         self.held = None;
         if let Some(seen) = &mut self.seen {
             *seen = KeyTable::default();

@@ -192,15 +192,7 @@ pub(super) fn positioned(plan: &mut Plan, scope: &mut Scope, marks: &mut Vec<Mar
         Plan::Project { input, exprs, names } => (&mut **input, Some((exprs, names))),
         scan => (scan, None),
     };
-    // what policies show of it
-    let (scan, secured) = match scan {
-        Plan::Filter { input, .. } => (&mut **input, true),
-        scan => (scan, false),
-    };
     let Plan::TableScan { table, columns, .. } = scan else { return };
-    if secured && relation != Some(table.oid.0) {
-        return;
-    }
     if computed.is_some() && !(table.has_virtual() && relation == Some(table.oid.0)) {
         return;
     }

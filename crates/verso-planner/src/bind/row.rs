@@ -89,8 +89,11 @@ impl Binder<'_> {
                 }
                 None if parts.len() == 2
                     && let Some(outer) = self.outer
-                    && let Some(columns) = outer.names_of(&name.text) =>
+                    && let Some((columns, place)) = outer.names_of(&name.text) =>
                 {
+                    if let Some(trace) = self.traced {
+                        trace.column(name.at.start, Source::Row(place));
+                    }
                     let field = |text: Arc<str>| {
                         let part = Name { text: text.to_string(), at: name.at };
                         Expr { kind: ExprKind::Column(vec![name.clone(), part]), ..expr.clone() }

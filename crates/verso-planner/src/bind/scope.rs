@@ -204,10 +204,13 @@ impl Correlation<'_> {
         }
     }
 
-    /// The names of the columns of an item in the nearest query around this one that has one.
-    pub fn names_of(&self, name: &str) -> Option<Vec<Arc<str>>> {
+    /// The names of the columns of an item in the nearest query around this one that has one, and where the item stands.
+    pub fn names_of(&self, name: &str) -> Option<(Vec<Arc<str>>, u32)> {
         match self.scope.table(name).filter(|_| self.hidden.is_none()) {
-            Some(item) => Some(self.scope.starred(item).into_iter().map(|(name, _)| name).collect()),
+            Some(item) => {
+                let names = self.scope.starred(item).into_iter().map(|(name, _)| name);
+                Some((names.collect(), item.place))
+            }
             None => self.parent?.names_of(name),
         }
     }
