@@ -34,7 +34,7 @@ fn w2_parts_are_done_whatever_the_pool_has_and_the_first_error_counts() {
         world.run(|env: &Env| {
             let pool = WorkerPool::new(env.clone());
             pool.configure((seed % 4) as u32, Duration::from_secs(60));
-            let listed = pool.begin("TEST", 7);
+            let listed = pool.begin("TEST", 7, None);
             let crew = pool.gather(listed.job(), 4);
             assert_eq!(crew.size() as u64, 1 + (seed % 4).min(3));
             let ranges = Arc::new(Ranges::new(100, crew.size()));
@@ -95,7 +95,7 @@ fn w4_a_panic_ends_the_round_and_no_thread() {
         let world = verso_sim::World::new(seed);
         world.run(|env: &Env| {
             let pool = WorkerPool::new(env.clone());
-            let listed = pool.begin("TEST", 0);
+            let listed = pool.begin("TEST", 0, None);
             let crew = pool.gather(listed.job(), 4);
             for dying in 0..4 {
                 let (held, steps) = (Arc::new(()), Arc::new(AtomicU64::new(0)));
@@ -132,7 +132,7 @@ fn threads_without_work_end_after_a_while() {
     world.run(|env: &Env| {
         let pool = WorkerPool::new(env.clone());
         pool.configure(3, Duration::from_secs(60));
-        let listed = pool.begin("TEST", 0);
+        let listed = pool.begin("TEST", 0, None);
         let crew = pool.gather(listed.job(), 3);
         let held = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let all = Arc::clone(&held);
@@ -169,7 +169,7 @@ fn w5_workers_rest_between_pages_where_they_give_way() {
             Duration::from_millis(20)
         }));
         let took = |gives_way, in_haste| {
-            let listed = pool.begin("TEST", 7);
+            let listed = pool.begin("TEST", 7, None);
             let crew = pool.gather(listed.job(), 1).giving_way(gives_way);
             let (began, its) = (env.clock.monotonic_nanos(), env.clone());
             let done = crew.run(Stop::All, &mut go_on(), move |part| {
