@@ -152,7 +152,7 @@ fn columns_that_are_renamed_and_used_as_fields_come_back() {
         CREATE FUNCTION changes() RETURNS void BEGIN ATOMIC UPDATE r SET b = b + 1 WHERE c = 'three'; END;
         ALTER TABLE r RENAME COLUMN b TO bb;
         ALTER TABLE r RENAME COLUMN c TO cc;
-        ALTER TABLE r ADD COLUMN b int",
+        ALTER TABLE r ADD COLUMN d int",
         &[
             "SELECT field(r), first_field(r), of_rows() FROM r",
             "TABLE over_rows",

@@ -125,6 +125,7 @@ impl Binder<'_> {
                     let built_in = || plain.built_in_operator(symbol, operands.clone(), point);
                     let is_hidden = schema.is_some() && built_in().is_ok();
                     trace.operator(point, &known[index].schema, &known[index].name, is_hidden);
+                    trace.operands(point, &to);
                 }
                 let cast = |((operand, at), to): (Located, &SqlType)| {
                     Ok((self.coerce(operand, at, to, CastKind::Implicit)?, at))

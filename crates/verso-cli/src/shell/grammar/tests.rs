@@ -223,7 +223,9 @@ fn every_statement_of_the_parser_has_its_syntax() {
             let begin = format!("{verb} {object}");
             let Err(error) = verso_parser::parse_script(&begin) else { continue };
             let text = format!("{error:?}");
-            if text.contains("end of input") && object != "USER" && !is_known(&begin) {
+            // Those that there never are: DROP only passes over them.
+            let is_never = matches!(object, "ACCESS METHOD" | "CONVERSION");
+            if text.contains("end of input") && object != "USER" && !is_never && !is_known(&begin) {
                 missing.push(begin);
             }
         }
