@@ -147,7 +147,7 @@ impl Encoding {
         let wanted = plain(name);
         let alias = ALIASES.iter().find(|(alias, _)| *alias == wanted).map(|(_, name)| *name);
         let is_it = |known: &&str| alias.map_or_else(|| plain(known) == wanted, |name| **known == *name);
-        NAMES.iter().position(|known| is_it(&known)).map(|number| Encoding(number as u8))
+        NAMES.iter().position(is_it).map(|number| Encoding(number as u8))
     }
 
     /// The one of that number.

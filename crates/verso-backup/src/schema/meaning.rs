@@ -46,7 +46,7 @@ impl Meanings {
                 || !window_candidates(name).is_empty()
         };
         let mut taken: Vec<Arc<str>> =
-            names.into_iter().filter(|name| is_built_in(&***name)).map(Arc::clone).collect();
+            names.into_iter().filter(|name| is_built_in(name)).map(Arc::clone).collect();
         taken.sort_unstable();
         let mut symbols: Vec<Arc<str>> = Vec::new();
         for operator in catalog.operators().iter() {

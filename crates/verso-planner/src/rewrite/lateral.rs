@@ -71,14 +71,9 @@ fn is_handed(expr: &TypedExpr) -> bool {
 fn peeled(plan: Plan) -> (Plan, Vec<TypedExpr>, Vec<TypedExpr>) {
     let mut above = Vec::new();
     let mut below = plan;
-    loop {
-        match below {
-            Plan::Filter { ref mut input, .. } | Plan::Project { ref mut input, .. } => {
-                let input = std::mem::replace(&mut **input, nothing());
-                above.push(std::mem::replace(&mut below, input));
-            }
-            _ => break,
-        }
+    while let Plan::Filter { input, .. } | Plan::Project { input, .. } = &mut below {
+        let input = std::mem::replace(&mut **input, nothing());
+        above.push(std::mem::replace(&mut below, input));
     }
     let (base, mut exprs) = match below {
         Plan::Values { mut rows, columns: _ } if rows.len() == 1 => {

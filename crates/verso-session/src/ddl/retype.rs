@@ -40,6 +40,9 @@ struct Change<'c> {
     now: TableDef,
 }
 
+/// Statistics, and the texts of their expressions anew.
+type Anew = (verso_catalog::Oid, Vec<Arc<str>>);
+
 impl Schema<'_> {
     /// What a new type of a column makes of what names it.
     pub(super) fn retyped(&self, table: &TableDef, at: usize, ty: &SqlType) -> Result<Retyped, Failure> {
@@ -145,11 +148,7 @@ impl Change<'_> {
     }
 
     /// The expressions of statistics, where some name the column.
-    fn statistics(
-        &self,
-        statistics: &StatisticsDef,
-        column: &str,
-    ) -> Result<Option<(verso_catalog::Oid, Vec<Arc<str>>)>, SqlError> {
+    fn statistics(&self, statistics: &StatisticsDef, column: &str) -> Result<Option<Anew>, SqlError> {
         let all = &statistics.expressions;
         if !all.iter().any(|text| verso_parser::names(text, column)) {
             return Ok(None);

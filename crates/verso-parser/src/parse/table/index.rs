@@ -418,10 +418,11 @@ pub fn update_statistics(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErr
     Ok(Statement::Analyze(Analyze { tables, depth, ..Analyze::default() }))
 }
 
+/// Tables to analyze, each with columns, and those of them that are meant without their partitions.
+type Analyzed = (Vec<(QualifiedName, Vec<Name>)>, Vec<QualifiedName>);
+
 /// Tables to analyze, with columns.
-pub fn analyzed(
-    cursor: &mut Cursor<'_>,
-) -> Result<(Vec<(QualifiedName, Vec<Name>)>, Vec<QualifiedName>), SyntaxError> {
+pub fn analyzed(cursor: &mut Cursor<'_>) -> Result<Analyzed, SyntaxError> {
     let mut whole = Vec::new();
     if cursor.at_end() {
         return Ok((Vec::new(), whole));

@@ -102,13 +102,16 @@ pub(super) fn check_trigger_function(
     body.finish(function.named_in_context().into(), 0, block).map(drop)
 }
 
+/// The columns of a table, as fields of NEW and OLD.
+type Fields = Arc<[(Arc<str>, SqlType)]>;
+
 /// The body of a function of triggers, with NEW, OLD and TG_… in scope, and what it is told.
 fn body<'c>(
     binder: Binder<'c>,
     name: Arc<str>,
     function: Option<&FunctionDef>,
     [new_name, old_name]: [Arc<str>; 2],
-    (fields, row): (&Arc<[(Arc<str>, SqlType)]>, Arc<RowType>),
+    (fields, row): (&Fields, Arc<RowType>),
 ) -> (Body<'c>, PlTrigger) {
     let mut body = Body::new(binder, name);
     body.oid = function.map_or(0, |function| function.oid.0);
