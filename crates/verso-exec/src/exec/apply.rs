@@ -12,6 +12,7 @@ use std::sync::Arc;
 use verso_env::stack;
 use verso_types::{Batch, Column, SqlType, Value};
 
+use super::beside::Beside;
 use super::memo::{Looked, Memo, Ticket};
 use super::operator::{Bounded, Operator};
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext};
@@ -31,8 +32,8 @@ pub(crate) struct ApplyOperator {
     /// How many of the right rows have been paired with the left row under way.
     paired: usize,
     pairs: Batch,
-    /// Of each left column, whether anything but `outer` reads it.
-    read: Vec<bool>,
+    /// Left columns beside their partners; those that only `outer` reads are not copied.
+    beside: Beside,
     /// The left row whose partners are being read.
     row: usize,
     values: Option<Vec<Value>>,
@@ -75,7 +76,7 @@ impl ApplyOperator {
             right_rows: Batch::of_types(&right.1),
             paired: 0,
             pairs: Batch::of_types(&types),
-            read: (0..left.1.len()).map(|column| !unread.contains(&column)).collect(),
+            beside: Beside::new(left.1.len(), unread),
             left: left.0,
             right: right.0,
             row: 0,
@@ -104,7 +105,7 @@ impl ApplyOperator {
             right_rows: Batch::of_types(right_types),
             paired: 0,
             pairs: Batch::of_types(types),
-            read: self.read.clone(),
+            beside: self.beside.clone(),
             row: 0,
             values: None,
             known: None,
@@ -209,17 +210,10 @@ impl ApplyOperator {
 
     /// The partners in `right_rows` that pass the filter: of the next of these, as many as fit a batch beside long values.
     fn pairs(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        let left_columns = || self.left_rows.columns.iter().zip(&self.read);
-        let read = left_columns().filter(|(_, read)| **read);
-        let beside: usize =
-            read.filter_map(|(column, _)| column.data.bytes()).map(|bytes| bytes.get(self.row).len()).sum();
-        let rows = (self.right_rows.rows - self.paired).min((BATCH_BYTES / beside.max(1)).max(1));
+        let rows = (self.right_rows.rows - self.paired).min(self.beside.most(&self.left_rows, self.row));
         self.pairs.clear();
         let (left, right) = self.pairs.columns.split_at_mut(self.left_rows.columns.len());
-        let repeated = vec![self.row as u32; rows];
-        for ((from, read), to) in left_columns().zip(left) {
-            if *read { from.gather_into(&repeated, to) } else { to.push_nulls(rows) }
-        }
+        self.beside.repeat(&self.left_rows, self.row, rows, left);
         let partners = self.paired..self.paired + rows;
         for (from, to) in self.right_rows.columns.iter().zip(right) {
             to.append_range(from, partners.clone());
@@ -238,10 +232,7 @@ impl ApplyOperator {
     /// The left row alone.
     fn lonely(&self, out: &mut Batch) {
         let (left, right) = out.columns.split_at_mut(self.left_rows.columns.len());
-        let row = [self.row as u32];
-        for ((from, read), to) in self.left_rows.columns.iter().zip(&self.read).zip(left) {
-            if *read { from.gather_into(&row, to) } else { to.push_null() }
-        }
+        self.beside.repeat(&self.left_rows, self.row, 1, left);
         right.iter_mut().for_each(Column::push_null);
         out.rows += 1;
     }

@@ -19,6 +19,7 @@ mod access;
 mod aggregate;
 mod apply;
 mod aside;
+mod beside;
 mod change;
 mod changed;
 mod check;

@@ -2,10 +2,11 @@
 //!
 //! S1. For each row of the input as many rows come out as the longest of its functions yields; shorter ones are padded
 //!     with NULLs, and without any row of a function the row of the input is gone.
-//! S2. A column of the input that only the functions read is not copied for each of their rows.
+//! S2. The columns of the input stand [beside](super::beside) the rows of the functions.
 
 use verso_types::{Batch, SqlType, Value};
 
+use super::beside::Beside;
 use super::function_rows::{FunctionRows, call_rows};
 use super::operator::Operator;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext};
@@ -17,8 +18,7 @@ use crate::plan::{SetCall, SetColumns};
 pub(crate) struct SetProjectOperator {
     input: Box<dyn Operator>,
     batch: Batch,
-    /// Of each column of the batch, whether anything above reads it.
-    read: Vec<bool>,
+    beside: Beside,
     /// The row of the batch whose functions are running, and the row behind it otherwise.
     row: usize,
     calls: Vec<Running>,
@@ -76,11 +76,10 @@ impl SetProjectOperator {
                 }
             })
             .collect();
-        let read = (0..types.len()).map(|column| !unread.contains(&column)).collect();
         Self {
             input,
             batch: Batch::of_types(types),
-            read,
+            beside: Beside::new(types.len(), unread),
             row: 0,
             calls,
             running: false,
@@ -120,16 +119,9 @@ impl SetProjectOperator {
         if ready == usize::MAX {
             return Ok(false);
         }
-        let beside: usize = (self.batch.columns.iter().zip(&self.read))
-            .filter(|(_, read)| **read)
-            .filter_map(|(column, _)| column.data.bytes().map(|bytes| bytes.get(self.row).len()))
-            .sum();
-        let rows = ready.min(BATCH_ROWS - out.rows).min((BATCH_BYTES / beside.max(1)).max(1));
-        let repeated = vec![self.row as u32; rows];
+        let rows = ready.min(BATCH_ROWS - out.rows).min(self.beside.most(&self.batch, self.row));
         let mut columns = out.columns.iter_mut();
-        for ((from, read), to) in self.batch.columns.iter().zip(&self.read).zip(&mut columns) {
-            if *read { from.gather_into(&repeated, to) } else { to.push_nulls(rows) }
-        }
+        self.beside.repeat(&self.batch, self.row, rows, &mut columns);
         for running in &mut self.calls {
             let next = running.next;
             let has_rows = next < running.batch.rows;
