@@ -213,12 +213,7 @@ impl Cursor<'_> {
                 return Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
             }
         };
-        let starred = |value: &Expr| match &value.kind {
-            ExprKind::Column(parts) => parts.last().is_some_and(|part| part.text == "*"),
-            ExprKind::Field { name, .. } => name.text == "*",
-            _ => false,
-        };
-        if values.iter().any(starred) && columns.iter().all(|(_, steps)| steps.is_empty()) {
+        if values.iter().any(Expr::is_starred) && columns.iter().all(|(_, steps)| steps.is_empty()) {
             let columns = columns.into_iter().map(|(name, _)| name).collect();
             all.push(Assignment::List(columns, values, value.at));
             return Ok(());

@@ -15,6 +15,18 @@ pub struct Expr {
     pub point: u32,
 }
 
+impl Expr {
+    /// Whether it stands for several: `t.*`, `(row).*`.
+    #[must_use]
+    pub fn is_starred(&self) -> bool {
+        match &self.kind {
+            ExprKind::Column(parts) => parts.last().is_some_and(|part| part.text == "*"),
+            ExprKind::Field { name, .. } => name.text == "*",
+            _ => false,
+        }
+    }
+}
+
 /// The kinds of expression.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the fields are the parts of the form that the variant's comment spells out")]

@@ -16,7 +16,6 @@ use super::context::{Clause, Context};
 use super::generated::filled_text;
 use super::partition::share_rows;
 use super::returning::{BoundReturning, Returned};
-use super::row::is_starred;
 use super::scope::Scope;
 use super::select::rows_of_sets;
 use super::shown::{Change, Changed};
@@ -366,7 +365,7 @@ impl Binder<'_> {
     ) -> Result<(Plan, usize), SqlError> {
         let spread: Vec<Vec<Expr>>;
         let scope = Scope::default();
-        let rows = match rows.iter().flatten().any(is_starred) {
+        let rows = match rows.iter().flatten().any(Expr::is_starred) {
             false => rows,
             true => {
                 spread = rows.iter().map(|row| self.spread_all(row, &scope)).collect();

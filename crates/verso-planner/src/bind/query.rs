@@ -13,7 +13,6 @@ use super::collate::{derived_from, refuse_mismatch};
 use super::context::{Clause, Context};
 use super::lock::{self, Locking, Mark};
 use super::resolve::shown;
-use super::row::is_starred;
 use super::scope::Scope;
 use super::select::check_targets;
 use crate::errors::{SqlError, sqlstate};
@@ -142,7 +141,7 @@ impl Binder<'_> {
     fn values(&self, rows: &[Vec<Expr>]) -> Result<Plan, SqlError> {
         let scope = Scope::default();
         let spread: Vec<Vec<Expr>>;
-        let rows = match rows.iter().flatten().any(is_starred) {
+        let rows = match rows.iter().flatten().any(Expr::is_starred) {
             false => rows,
             true => {
                 spread = rows.iter().map(|row| self.spread_all(row, &scope)).collect();

@@ -44,15 +44,6 @@ fn stars_within(expr: &Expr) -> u32 {
     }
 }
 
-/// Whether an expression stands for several: `t.*`, `(row).*`.
-pub(crate) fn is_starred(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Column(parts) => parts.last().is_some_and(|part| part.text == "*"),
-        ExprKind::Field { name, .. } => name.text == "*",
-        _ => false,
-    }
-}
-
 fn boolean(value: bool) -> TypedExpr {
     TypedExpr::literal(Value::Bool(value), SqlType::Bool)
 }
@@ -119,7 +110,7 @@ impl Binder<'_> {
         let one = |expr: &Expr| {
             let parts = match &expr.kind {
                 ExprKind::Field { arg, name } if name.text == "*" => self.fields_of(arg, expr, scope),
-                _ if is_starred(expr) => self.spread(expr, scope),
+                _ if expr.is_starred() => self.spread(expr, scope),
                 _ => None,
             };
             parts.unwrap_or_else(|| vec![expr.clone()])

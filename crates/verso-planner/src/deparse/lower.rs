@@ -11,7 +11,7 @@ use verso_types::{SqlType, format_text, parse_text};
 use super::node::{Connective, Node, Sublink, SublinkKind, Subscript};
 use super::operands;
 use crate::bind::trace::{Source, Trace};
-use crate::bind::{Binder, common_type, is_starred};
+use crate::bind::{Binder, common_type};
 
 /// Lowers one text. What has no node yields none, for the whole text.
 pub(super) struct Lowering<'b> {
@@ -111,14 +111,14 @@ impl<'b> Lowering<'b> {
         for part in parts {
             let node = self.settled(part)?;
             match (&node, &part.kind) {
-                (Node::Var { source: Source::Row(place), .. }, ExprKind::Column(_)) if is_starred(part) => {
+                (Node::Var { source: Source::Row(place), .. }, ExprKind::Column(_)) if part.is_starred() => {
                     let columns = self.trace.columns_of(*place)?;
                     nodes.extend(columns.into_iter().enumerate().map(|(number, (name, _))| Node::Var {
                         source: Source::Column(*place, number),
                         name,
                     }));
                 }
-                (_, ExprKind::Field { .. }) if is_starred(part) => return None,
+                (_, ExprKind::Field { .. }) if part.is_starred() => return None,
                 _ => nodes.push(self.whole(node, part)),
             }
         }

@@ -9,7 +9,7 @@ use verso_types::SqlType;
 use super::lower::Lowering;
 use super::lower_from::output_names;
 use super::node::{Body, Cte, Group, Lock, Node, Query, Select, Side, Sort, SortKey, Target, value_column};
-use crate::bind::{common_type, is_starred, output_name};
+use crate::bind::{common_type, output_name};
 
 impl Lowering<'_> {
     /// A query.
@@ -152,7 +152,7 @@ impl Lowering<'_> {
     }
 
     fn values(&mut self, rows: &[Vec<Expr>], place: u32) -> Option<Body> {
-        if rows.iter().flatten().any(is_starred) {
+        if rows.iter().flatten().any(Expr::is_starred) {
             let rows: Option<Vec<Vec<Node>>> = rows.iter().map(|row| self.row_parts(row)).collect();
             return Some(Body::Values(rows?, place));
         }
