@@ -3,7 +3,7 @@
 /// Makes and fills two small tables.
 pub const SCRIPT: &str = "
 CREATE TABLE book (
-    id      INTEGER NOT NULL,
+    id      INTEGER PRIMARY KEY,
     title   VARCHAR(60) NOT NULL,
     author  VARCHAR(40) NOT NULL,
     year    INTEGER,
@@ -17,9 +17,10 @@ INSERT INTO book VALUES
     (5, 'Readings in Database Systems', 'Stonebraker, Hellerstein', 1998, NULL),
     (6, 'The Art of Computer Programming 3', 'Knuth', 1998, 62.30);
 CREATE TABLE reading (
-    book     INTEGER NOT NULL,
+    book     INTEGER NOT NULL REFERENCES book,
     day      DATE NOT NULL,
-    pages    INTEGER NOT NULL
+    pages    INTEGER NOT NULL CHECK (pages > 0),
+    PRIMARY KEY (book, day)
 );
 INSERT INTO reading VALUES
     (1, '2026-01-05', 24), (1, '2026-01-06', 31), (1, '2026-01-09', 12),

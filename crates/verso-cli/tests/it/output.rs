@@ -151,6 +151,9 @@ fn the_demo_answers_sql_at_once_and_leaves_nothing() {
     let run = world.verso_with_input(&["shell", "--demo"], "SELECT count(*) AS n FROM book;\n");
     assert_eq!((run.code, run.out.as_str()), (0, " n \n---\n 6\n(1 row)\n\n"), "{run:?}");
     assert_eq!(std::fs::read_dir(world.path()).expect("readable").count(), 0);
+    let insert = "INSERT INTO reading VALUES (7, '2026-01-05', 1);\n";
+    let run = world.verso_with_input(&["shell", "--demo"], insert);
+    assert!(run.err.contains("23503") && run.err.contains("is not present in table \"book\""), "{run:?}");
 }
 
 #[test]
