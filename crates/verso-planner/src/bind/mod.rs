@@ -160,6 +160,14 @@ pub use view::function_body;
 pub use walk::{columns_of, map_columns};
 pub(crate) use walk::{replace_columns, same};
 
+/// In front of the name of a column that keeps what another one was before a statement has changed it.
+const BEFORE: &str = "\u{1}before ";
+
+/// The name of the column that keeps, while ALTER TABLE runs, what a column was before it.
+pub fn value_before(column: &str) -> String {
+    format!("{BEFORE}{column}")
+}
+
 /// What binding needs to know.
 #[derive(Clone)]
 pub struct Binder<'c> {
@@ -391,14 +399,20 @@ impl<'c> Binder<'c> {
         bound.map_err(|error| SqlError { position: None, ..error })
     }
 
-    /// Binds the expression that ALTER COLUMN … TYPE … USING computes of a row.
+    /// Binds the expression that ALTER COLUMN … TYPE … USING computes of a row. A column that the same statement has changed already
+    /// means what it was, where that is kept ([`value_before`]).
     pub fn conversion(
         &self,
         expr: &syntax::Expr,
         table: &TableDef,
         ty: &SqlType,
     ) -> Result<TypedExpr, SqlError> {
-        let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
+        let name = |column: &ColumnDef| match column.name.strip_prefix(BEFORE) {
+            Some(name) => name.into(),
+            None if table.column(&value_before(&column.name)).is_some() => scope::later(&column.name),
+            None => Arc::clone(&column.name),
+        };
+        let columns = table.columns.iter().map(|column| (name(column), column.seen())).collect();
         let scope = scope::Scope::of(Some(Arc::clone(&table.name)), None, columns);
         let mut cx = context::Context::new(&scope, context::Clause::Transform);
         let bound = self.expr(expr, &mut cx)?;

@@ -195,6 +195,10 @@ impl Schema<'_> {
             _ => false,
         };
         let ordered = alter_passes::in_order(&alter.actions, &early);
+        let kept = match relation {
+            Some(Relation::Table(table)) => self.keep_before_types(&name, table, &ordered)?,
+            _ => Vec::new(),
+        };
         let mut actions = &*ordered;
         while let Some(action) = actions.first() {
             let keys = actions.iter().take_while(|action| is_key(action)).count();
@@ -210,6 +214,7 @@ impl Schema<'_> {
             }
             actions = &actions[1..];
         }
+        self.drop_kept(&name, kept, alter)?;
         if ordered.iter().any(|action| matches!(action, AlterAction::ColumnType { .. })) {
             self.frame.inside(|frame| {
                 let table = frame.catalog.table(name.schema_text(), &name.name.text);

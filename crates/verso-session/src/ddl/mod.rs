@@ -29,6 +29,7 @@ mod aggregate;
 mod alter_partitions;
 mod alter_passes;
 mod alter_table;
+mod alter_types;
 mod analyze;
 mod cluster;
 mod collations;
