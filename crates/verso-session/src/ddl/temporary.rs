@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{OWNER_ROLE, Object, Oid, PG_TEMP, Rights, TableDef, is_temporary};
+use verso_catalog::{
+    CatalogSnapshot, FunctionDef, OWNER_ROLE, Object, Oid, PG_TEMP, Rights, TableDef, TypeDef, is_temporary,
+};
 use verso_exec::plan::{Delete, Statement as Bound};
 
 use super::Schema;
@@ -124,7 +126,7 @@ fn target_of(statement: &Statement) -> Option<&QualifiedName> {
     })
 }
 
-/// Notes that the transaction has changed or dropped something temporary, as its locks tell.
+/// Notes that the transaction has changed or dropped something temporary, as its locks tell; of functions and types the catalog does.
 pub(super) fn note_touched(frame: &Frame<'_>) {
     let known = &frame.services.temporary;
     if !known.is_used() || known.is_touched() {
@@ -132,11 +134,29 @@ pub(super) fn note_touched(frame: &Frame<'_>) {
     }
     let own = frame.services.temporary_schema();
     let txn = frame.txn.borrow();
+    let before = without_rows(frame.catalog, &own);
+    if before != (Vec::new(), Vec::new()) {
+        let now = frame.services.instance.catalog.snapshot(&txn);
+        if now.is_ok_and(|now| without_rows(&now, &own) != before) {
+            known.note_touched();
+        }
+    }
     let tables = frame.catalog.tables().filter(|table| *table.schema == *own).map(|table| table.heap);
     let sequences = frame.catalog.sequences().filter(|sequence| *sequence.schema == *own);
     if tables.chain(sequences.map(|sequence| sequence.object)).any(|object| txn.has_locked(object)) {
         known.note_touched();
     }
+}
+
+/// The functions and types of a schema.
+fn without_rows(catalog: &CatalogSnapshot, schema: &str) -> (Vec<Arc<FunctionDef>>, Vec<Arc<TypeDef>>) {
+    let functions = catalog.all_functions().filter(|function| *function.schema == *schema);
+    let types = catalog.types().filter(|ty| *ty.schema == *schema);
+    let (mut functions, mut types): (Vec<_>, Vec<_>) =
+        (functions.cloned().collect(), types.cloned().collect());
+    functions.sort_by_key(|function| function.oid);
+    types.sort_by_key(|ty| ty.oid);
+    (functions, types)
 }
 
 /// Does what ON COMMIT asks for, whoever commits. Rows go without triggers and rights. A table with partitions has no rows

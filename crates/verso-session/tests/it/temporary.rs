@@ -112,6 +112,20 @@ fn only_the_transactions_own_use_of_temporary_objects_keeps_it_from_being_prepar
         assert_eq!(prepares(work), refused, "{work}");
     }
     assert_eq!(prepares(""), "");
+    assert_eq!(prepares("CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql AS 'SELECT 1'"), refused);
+    other.run("CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE TYPE pg_temp.e AS ENUM ('x')");
+    let mut prepares = |work: &str| {
+        other.run(&format!("BEGIN; INSERT INTO more VALUES (1); {work}"));
+        match other.try_run("PREPARE TRANSACTION 'y'") {
+            Ok(_) => drop(other.run("ROLLBACK PREPARED 'y'")),
+            Err(error) => return format!("{} {}", error.sqlstate, error.message),
+        }
+        String::new()
+    };
+    assert_eq!(prepares("CREATE TABLE still (a int)"), "", "they are there, and not used");
+    for work in ["DROP FUNCTION pg_temp.f()", "ALTER FUNCTION pg_temp.f() STABLE", "DROP TYPE pg_temp.e"] {
+        assert_eq!(prepares(work), refused, "{work}");
+    }
     // Its rows still go with the commit of a transaction that uses it.
     other.run("BEGIN; INSERT INTO t VALUES (1); COMMIT");
     assert_eq!(other.value("SELECT count(*) FROM t"), "0");
