@@ -129,6 +129,13 @@ impl Binder<'_> {
                     {
                         *side = self.of_any_type(side.clone(), *at)?;
                     }
+                    // For which the type needs no `=`. Of a row it is the row that is NULL, not each of its fields.
+                    let (other, at) = sides.swap_remove(usize::from(null(left)));
+                    if !matches!(other.ty, SqlType::Row(_) | SqlType::Record) {
+                        let arg = Box::new(self.of_any_type(other, at)?);
+                        return Ok(TypedExpr::new(K::IsNull { arg, negated: !*negated }, SqlType::Bool));
+                    }
+                    sides.insert(usize::from(null(left)), (other, at));
                 }
                 if sides.iter().all(|(side, _)| matches!(side.ty, SqlType::Row(_)))
                     && let Some(equal) = self.compare_records("=", &sides, expr.point)?
