@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use verso_env::stack;
+use verso_env::sync::Mutex;
 use verso_types::{Batch, SqlType, encode_row};
 
 use super::ExecContext;
@@ -15,25 +16,6 @@ use crate::expr::Executor;
 use crate::memory::Reservation;
 use crate::plan::Plan;
 use crate::spill::{Spool, SpoolReader};
-
-/// Collects the rows of an operator.
-fn collect(
-    operator: &mut dyn Operator,
-    types: &[SqlType],
-    cx: &ExecContext<'_>,
-    mut take: impl FnMut(Batch) -> Result<()>,
-) -> Result<()> {
-    operator.open(cx)?;
-    loop {
-        cx.check_cancelled()?;
-        let mut batch = Batch::of_types(types);
-        if !operator.next(cx, &mut batch)? {
-            operator.close();
-            return Ok(());
-        }
-        take(batch)?;
-    }
-}
 
 pub(super) fn outside() -> ExecError {
     ExecError::raised("XX000", "a query with WITH outside of a statement")
@@ -57,6 +39,71 @@ impl Kept {
     }
 }
 
+/// Rows of a plan that several readers read.
+///
+/// They are computed as far as one of the readers has asked for: a query of WITH without an end has one where a LIMIT stands
+/// above it. In a statement that changes rows all of them are computed before the first is read.
+pub(super) struct Store {
+    rows: Spool,
+    /// What makes more of them; none while a reader has it, and at the end.
+    producer: Option<Box<dyn Operator>>,
+    is_open: bool,
+    is_done: bool,
+}
+
+impl Store {
+    fn new(producer: Box<dyn Operator>) -> Arc<Mutex<Store>> {
+        let store =
+            Store { rows: Spool::default(), producer: Some(producer), is_open: false, is_done: false };
+        Arc::new(Mutex::new(store))
+    }
+
+    /// Adds the next rows of a store, at most so many where that is said. False at the end.
+    fn pull(
+        store: &Mutex<Store>,
+        types: &[SqlType],
+        cx: &ExecContext<'_>,
+        bound: Option<u64>,
+    ) -> Result<bool> {
+        // Nobody waits for it meanwhile: a plan does not read its own rows.
+        let (mut producer, is_open) = {
+            let mut store = store.lock();
+            if store.is_done {
+                return Ok(false);
+            }
+            let text = "rows of WITH that are made of themselves";
+            let producer = store.producer.take().ok_or_else(|| ExecError::raised("XX000", text))?;
+            (producer, std::mem::replace(&mut store.is_open, true))
+        };
+        let mut batch = Batch::of_types(types);
+        let mut next = || -> Result<bool> {
+            cx.check_cancelled()?;
+            if !is_open {
+                producer.open(cx)?;
+            }
+            if let Some(rows) = bound {
+                producer.bound(rows);
+            }
+            producer.next(cx, &mut batch)
+        };
+        let more = next();
+        let mut store = store.lock();
+        match more {
+            Ok(true) => {
+                store.producer = Some(producer);
+                store.rows.push(cx.services.memory, "WITH", batch)?;
+                Ok(true)
+            }
+            ended => {
+                store.is_done = ended.is_ok();
+                drop(store);
+                producer.close();
+                ended
+            }
+        }
+    }
+}
+
 /// Rows that the statement keeps.
 pub(crate) struct SharedOperator {
     plan: Arc<Plan>,
@@ -64,13 +111,16 @@ pub(crate) struct SharedOperator {
     executor: Executor,
     /// The rows are those of the values that a query around hands in: with other values they are computed anew.
     correlated: bool,
-    rows: Kept,
+    store: Option<Arc<Mutex<Store>>>,
+    reader: SpoolReader,
+    bound: Option<u64>,
 }
 
 impl SharedOperator {
     pub fn new(plan: &Arc<Plan>, types: Vec<SqlType>, executor: Executor) -> Self {
         let correlated = plan.uses_outer();
-        Self { plan: Arc::clone(plan), types, executor, correlated, rows: Kept::default() }
+        let (plan, reader) = (Arc::clone(plan), SpoolReader::default());
+        Self { plan, types, executor, correlated, store: None, reader, bound: None }
     }
 }
 
@@ -83,32 +133,46 @@ impl Operator for SharedOperator {
         if self.correlated {
             encode_row(cx.outer(), &mut outer);
         }
-        let known =
-            state.shared.borrow().get(&address).filter(|kept| kept.outer == outer).map(SharedRows::rows);
-        self.rows = Kept::new(match known {
-            Some(rows) => rows,
+        let known = {
+            let shared = state.shared.borrow();
+            let kept = shared.get(&address).filter(|kept| kept.outer == outer);
+            kept.map(|kept| Arc::clone(&kept.store))
+        };
+        let store = match known {
+            Some(store) => store,
             None => {
-                let mut operator = compile(&self.plan, self.executor);
-                let mut rows = Spool::default();
-                collect(&mut *operator, &self.types, cx, |batch| {
-                    rows.push(cx.services.memory, "WITH", batch)
-                })?;
-                let rows = Arc::new(rows);
-                let kept = SharedRows { _plan: Arc::clone(&self.plan), outer, rows };
-                let rows = kept.rows();
+                let store = Store::new(compile(&self.plan, self.executor));
+                if !state.is_on_demand() {
+                    while Store::pull(&store, &self.types, cx, None)? {}
+                }
+                let kept = SharedRows { _plan: Arc::clone(&self.plan), outer, store: Arc::clone(&store) };
                 state.shared.borrow_mut().insert(address, kept);
-                rows
+                store
             }
-        });
+        };
+        (self.store, self.reader, self.bound) = (Some(store), SpoolReader::default(), None);
         Ok(())
     }
 
-    fn next(&mut self, _: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        self.rows.next(out)
+    fn bound(&mut self, rows: u64) {
+        self.bound = Some(rows);
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        let bound = self.bound.take();
+        let Some(store) = &self.store else { return Ok(false) };
+        loop {
+            if store.lock().rows.read(&mut self.reader, out)? {
+                return Ok(true);
+            }
+            if !Store::pull(store, &self.types, cx, bound)? {
+                return Ok(false);
+            }
+        }
     }
 
     fn close(&mut self) {
-        self.rows = Kept::default();
+        (self.store, self.reader) = (None, SpoolReader::default());
     }
 }
 
@@ -160,7 +224,15 @@ fn kept_of_round(step: &Plan, number: usize) -> Vec<usize> {
     kept
 }
 
-/// `WITH RECURSIVE`.
+/// Which rows of a recursive query are made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Round {
+    Base,
+    Step,
+    End,
+}
+
+/// `WITH RECURSIVE`. Its rows come out as they are made, and are set aside for the next round.
 pub(crate) struct RecursiveOperator {
     number: usize,
     base: Box<dyn Operator>,
@@ -171,7 +243,12 @@ pub(crate) struct RecursiveOperator {
     /// Rows seen, where duplicates go.
     seen: Option<KeyTable>,
     held: Option<Reservation>,
-    round: Kept,
+    round: Round,
+    /// The rows of the last round, which the step reads.
+    last: Arc<Spool>,
+    /// Those of this one.
+    made: Spool,
+    bound: Option<u64>,
 }
 
 impl RecursiveOperator {
@@ -184,72 +261,112 @@ impl RecursiveOperator {
     ) -> Self {
         let (step, plan) = step;
         let stale = kept_of_round(plan, number);
-        let seen = (!all).then(KeyTable::default);
-        Self { number, base, step, types, stale, seen, held: None, round: Kept::default() }
+        Self {
+            number,
+            base,
+            step,
+            types,
+            stale,
+            seen: (!all).then(KeyTable::default),
+            held: None,
+            round: Round::End,
+            last: Arc::default(),
+            made: Spool::default(),
+            bound: None,
+        }
     }
 
-    /// Makes the rows of the base, or of the step, the last round, without those seen before.
-    fn round(&mut self, cx: &ExecContext<'_>, base: bool) -> Result<()> {
+    /// The rows of the last round are what the step reads, whatever other executions of the same query have run since.
+    fn show_last(&self, cx: &ExecContext<'_>) -> Result<()> {
         let state = cx.state().ok_or_else(outside)?;
-        self.stale.iter().for_each(|address| state.forget(*address));
-        if !base {
-            // Another execution of the same query may have run since.
-            state.work.borrow_mut().insert(self.number, Arc::clone(&self.round.rows));
+        let is_shown =
+            state.work.borrow().get(&self.number).is_some_and(|rows| Arc::ptr_eq(rows, &self.last));
+        if !is_shown {
+            self.stale.iter().for_each(|address| state.forget(*address));
+            state.work.borrow_mut().insert(self.number, Arc::clone(&self.last));
         }
-        let Self { base: from_base, step, types, seen, held, .. } = self;
-        let mut rows = Spool::default();
-        let mut selection = Vec::new();
-        let mut encoded = RowKeys::default();
-        let operator = if base { from_base } else { step };
-        collect(&mut **operator, &types.types, cx, |mut batch| {
-            if let Some(seen) = seen {
-                let held = held.get_or_insert_with(|| cx.reserve("WITH RECURSIVE"));
-                selection.clear();
-                types.fill(&batch, &mut encoded);
-                for row in 0..batch.rows {
-                    if seen.find_or_add(encoded.hash(row), encoded.key(row)).1 {
-                        selection.push(row as u32);
-                    }
-                }
-                batch.filter(&selection);
-                held.resize(seen.heap_bytes() as u64)?;
-            }
-            rows.push(cx.services.memory, "WITH RECURSIVE", batch)
-        })?;
-        let rows = Arc::new(rows);
-        state.work.borrow_mut().insert(self.number, Arc::clone(&rows));
-        self.round = Kept::new(rows);
         Ok(())
+    }
+
+    /// Leaves out the rows that were there before.
+    fn leave_seen(&mut self, cx: &ExecContext<'_>, batch: &mut Batch) -> Result<()> {
+        let Some(seen) = &mut self.seen else { return Ok(()) };
+        let held = self.held.get_or_insert_with(|| cx.reserve("WITH RECURSIVE"));
+        let (mut selection, mut encoded) = (Vec::new(), RowKeys::default());
+        self.types.fill(batch, &mut encoded);
+        for row in 0..batch.rows {
+            if seen.find_or_add(encoded.hash(row), encoded.key(row)).1 {
+                selection.push(row as u32);
+            }
+        }
+        batch.filter(&selection);
+        held.resize(seen.heap_bytes() as u64)
+    }
+
+    fn reset(&mut self) {
+        (self.round, self.last, self.made) = (Round::End, Arc::default(), Spool::default());
+        (self.held, self.bound) = (None, None);
+        if let Some(seen) = &mut self.seen {
+            *seen = KeyTable::default();
+        }
     }
 }
 
 impl Operator for RecursiveOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        if let Some(seen) = &mut self.seen {
-            *seen = KeyTable::default();
-        }
-        self.round(cx, true)
+        self.reset();
+        let state = cx.state().ok_or_else(outside)?;
+        self.stale.iter().for_each(|address| state.forget(*address));
+        self.base.open(cx)?;
+        self.round = Round::Base;
+        Ok(())
+    }
+
+    fn bound(&mut self, rows: u64) {
+        self.bound = Some(rows);
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        let bound = self.bound.take();
         loop {
-            if self.round.next(out)? {
-                return Ok(true);
+            cx.check_cancelled()?;
+            let operator = match self.round {
+                Round::Base => &mut self.base,
+                Round::Step => {
+                    self.show_last(cx)?;
+                    &mut self.step
+                }
+                Round::End => return Ok(false),
+            };
+            if let Some(rows) = bound {
+                operator.bound(rows);
             }
-            if self.round.rows.rows() == 0 {
+            let mut batch = Batch::of_types(&self.types.types);
+            if operator.next(cx, &mut batch)? {
+                self.leave_seen(cx, &mut batch)?;
+                if batch.rows > 0 {
+                    self.made.push(cx.services.memory, "WITH RECURSIVE", batch.clone())?;
+                    *out = batch;
+                    return Ok(true);
+                }
+                continue;
+            }
+            operator.close();
+            if self.made.rows() == 0 {
+                self.last = Arc::default();
+                self.round = Round::End;
                 return Ok(false);
             }
-            self.round(cx, false)?;
+            self.last = Arc::new(std::mem::take(&mut self.made));
+            self.show_last(cx)?;
+            self.step.open(cx)?;
+            self.round = Round::Step;
         }
     }
 
     fn close(&mut self) {
         self.base.close();
         self.step.close();
-        self.round = Kept::default();
-        self.held = None;
-        if let Some(seen) = &mut self.seen {
-            *seen = KeyTable::default();
-        }
+        self.reset();
     }
 }

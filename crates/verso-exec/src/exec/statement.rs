@@ -103,7 +103,10 @@ impl Compiled {
     /// The first in row order (S1).
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         self.check_rights(cx)?;
-        let state = StatementState::default();
+        let state = match &self.kind {
+            Kind::Query { .. } => StatementState::of_query(),
+            _ => StatementState::default(),
+        };
         let uses = self.uses.clone();
         let in_use = uses.as_deref().map(|tables| InUse { tables, around: cx.in_use() });
         let cx = cx.statement(&state);
@@ -260,7 +263,7 @@ impl Compiled {
         let in_use = self.uses.as_deref().map(|tables| InUse { tables, around: cx.in_use() });
         match &mut self.kind {
             Kind::Query { operator, .. } => {
-                self.state = StatementState::default();
+                self.state = StatementState::of_query();
                 let cx = cx.statement(&self.state);
                 operator.open(&match &in_use {
                     Some(in_use) => cx.using(in_use),

@@ -12,8 +12,10 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use verso_env::stack;
+use verso_env::sync::Mutex;
 use verso_types::{Array, Batch, SqlType, Value, unpadded};
 
+use super::combine::Store;
 use super::found::Places;
 use super::keys::{self, KeyTable};
 use super::memo::{Looked, Memo, may_keep};
@@ -36,9 +38,21 @@ pub(crate) struct StatementState {
     pub(super) work: RefCell<ByAddress<Arc<Spool>>>,
     /// Rows that changes in one WITH have changed, by table; kept where several of them change one table.
     changed: RefCell<Option<Places>>,
+    /// It changes nothing, so what is read in several places is computed as far as it is asked for.
+    on_demand: bool,
 }
 
 impl StatementState {
+    /// That of a query.
+    pub(super) fn of_query() -> StatementState {
+        StatementState { on_demand: true, ..StatementState::default() }
+    }
+
+    /// Whether rows that are read in several places are computed as far as they are asked for.
+    pub(super) fn is_on_demand(&self) -> bool {
+        self.on_demand
+    }
+
     /// Notes from now on which rows are changed.
     pub(super) fn watch(&self) {
         *self.changed.borrow_mut() = Some(Places::default());
@@ -62,19 +76,13 @@ impl StatementState {
 /// Costs nothing as long as it is empty: every statement has some.
 type ByAddress<T> = HashMap<usize, T, BuildHasherDefault<DefaultHasher>>;
 
-/// Rows of a plan.
+/// Rows of a plan that is read in several places.
 pub(super) struct SharedRows {
     /// Held on to, so that it keeps its address.
     pub _plan: Arc<Plan>,
     /// Values of a query around that they are for, as keys of a [`memo`](super::memo) have them.
     pub outer: Vec<u8>,
-    pub rows: Arc<Spool>,
-}
-
-impl SharedRows {
-    pub fn rows(&self) -> Arc<Spool> {
-        Arc::clone(&self.rows)
-    }
+    pub store: Arc<Mutex<Store>>,
 }
 
 struct Running {

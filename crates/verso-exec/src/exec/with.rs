@@ -88,6 +88,7 @@ impl WithStatement {
             state.watch();
         }
         for operator in &mut self.before {
+            // In a statement that changes rows that computes all of them.
             operator.open(cx)?;
             operator.close();
         }

@@ -32,10 +32,13 @@ struct Spilled {
     pending: Batch,
 }
 
-/// Where one reader of a spool is.
+/// Where one reader of a spool is. More may be pushed meanwhile.
 #[derive(Debug, Default)]
 pub struct SpoolReader {
+    /// The batch or block that is read.
     next: usize,
+    /// How many of its rows were read: others may be put to the last one.
+    row: usize,
     buffer: Vec<u8>,
 }
 
@@ -99,31 +102,54 @@ impl Spool {
         result
     }
 
-    /// Copies the next batch of a reader into `out`. False at the end.
+    /// Copies the next rows of a reader into `out`. False at the end, as long as nothing is pushed.
     ///
     /// # Errors
     /// Those of the file.
     pub fn read(&self, reader: &mut SpoolReader, out: &mut Batch) -> Result<bool> {
-        let at = reader.next;
-        if let Some(batch) = self.batches.get(at) {
-            out.clear();
-            out.append(batch);
-        } else {
-            let Some(spilled) = &self.spilled else { return Ok(false) };
-            match spilled.run.blocks.get(at - self.batches.len()) {
-                Some(block) => {
+        loop {
+            let at = reader.next;
+            let block = match &self.spilled {
+                _ if at < self.batches.len() => None,
+                None => return Ok(false),
+                Some(spilled) => {
+                    spilled.run.blocks.get(at - self.batches.len()).map(|block| (spilled, block))
+                }
+            };
+            // A block gets no more rows.
+            let (done, rows) = match (block, self.batches.get(at)) {
+                (Some((spilled, block)), _) => {
                     fit(out, &spilled.pending);
                     spilled.file.read(block, &mut reader.buffer, out)?;
+                    if reader.row > 0 {
+                        let rest: Vec<u32> = (reader.row as u32..out.rows as u32).collect();
+                        out.filter(&rest);
+                    }
+                    (true, out.rows)
                 }
-                None if at - self.batches.len() == spilled.run.blocks.len() && spilled.pending.rows > 0 => {
-                    fit(out, &spilled.pending);
-                    out.append(&spilled.pending);
+                (None, Some(batch)) => {
+                    let is_last = at + 1 == self.batches.len() && self.spilled.is_none();
+                    (!is_last, rest_of(batch, reader.row, out))
                 }
-                None => return Ok(false),
+                (None, None) => {
+                    let Some(spilled) = &self.spilled else { return Ok(false) };
+                    if at - self.batches.len() > spilled.run.blocks.len() {
+                        return Ok(false);
+                    }
+                    (false, rest_of(&spilled.pending, reader.row, out))
+                }
+            };
+            match done {
+                true => (reader.next, reader.row) = (at + 1, 0),
+                false => reader.row += rows,
+            }
+            if rows > 0 {
+                return Ok(true);
+            }
+            if !done {
+                return Ok(false);
             }
         }
-        reader.next += 1;
-        Ok(true)
     }
 
     /// How many rows it was given.
@@ -137,6 +163,20 @@ impl Spool {
     pub fn is_spilled(&self) -> bool {
         self.spilled.is_some()
     }
+}
+
+/// Copies the rows of a batch behind the first ones, so many, into `out`.
+fn rest_of(batch: &Batch, first: usize, out: &mut Batch) -> usize {
+    fit(out, batch);
+    match batch.rows.saturating_sub(first) {
+        0 => return 0,
+        rows if rows == batch.rows => out.append(batch),
+        _ => {
+            let rest: Vec<u32> = (first as u32..batch.rows as u32).collect();
+            out.append(&batch.gather(&rest));
+        }
+    }
+    out.rows
 }
 
 /// Empties `out`, and gives it the layout of `like`.
