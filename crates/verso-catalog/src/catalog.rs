@@ -75,6 +75,17 @@ impl std::fmt::Debug for Catalog {
     }
 }
 
+/// What a table was in an earlier state, beside what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Was {
+    /// Its records of then are those that it has versions of.
+    Same,
+    /// The rows of this table, it or a partition, have been written anew since then: there are no versions of before.
+    Rewritten(Arc<str>),
+    /// Its columns or partitions were others, or there was no such table.
+    Other,
+}
+
 impl Catalog {
     /// What the transaction's current statement sees: its own changes, and others' as its isolation level has it.
     ///
@@ -198,12 +209,11 @@ impl Catalog {
         self.settled.version(self.announced.load(Ordering::Acquire), u64::MAX) == Some(version)
     }
 
-    /// Whether the records of a table were those of this definition in an earlier state of the database: `false` where its columns
-    /// or its heap were others, or there was no such table.
+    /// Whether the records of a table and its partitions were those of this definition in an earlier state of the database.
     ///
     /// # Errors
     /// `SnapshotTooOld`; those of storage.
-    pub fn was(&self, table: &TableDef, number: u64) -> Result<bool, CatalogError> {
+    pub fn was(&self, table: &TableDef, number: u64) -> Result<Was, CatalogError> {
         let mut txn = self.engine.begin(TxnOptions { isolation: Isolation::Snapshot, ..internal(true) });
         txn.import_snapshot(&number.to_string())?;
         txn.begin_statement()?;
@@ -217,13 +227,36 @@ impl Catalog {
         };
         txn.end_statement()?;
         txn.commit(verso_storage::CommitMode::Wait)?;
-        let same = |then: Arc<TableDef>| {
+        let Some(whole) = then.table_by_oid(table.oid) else { return Ok(Was::Other) };
+        let below = |table: &TableDef| -> Vec<Arc<TableDef>> {
+            let parts = table.partitioned.iter().flat_map(|it| &it.partitions);
+            parts.flat_map(|part| part.with_partitions()).collect()
+        };
+        let (parts_then, parts) = (below(&whole), below(table));
+        let is_among = |oid: Oid, all: &[Arc<TableDef>]| all.iter().any(|one| one.oid == oid);
+        // A partition that was made since then has no rows of that time; one that was a table by itself may have.
+        let joined =
+            |now: &Arc<TableDef>| !is_among(now.oid, &parts_then) && then.table_by_oid(now.oid).is_some();
+        if parts_then.iter().any(|part| !is_among(part.oid, &parts)) || parts.iter().any(joined) {
+            return Ok(Was::Other);
+        }
+        let pairs = parts_then.iter().filter_map(|then| {
+            let now = parts.iter().find(|now| now.oid == then.oid)?;
+            Some((&**then, &**now, then.partition_of == now.partition_of))
+        });
+        let mut was = Was::Same;
+        for (then, now, is_placed) in std::iter::once((&*whole, table, true)).chain(pairs) {
             let columns = |table: &TableDef| -> Vec<_> {
                 table.columns.iter().map(|column| (column.id, column.ty.clone())).collect()
             };
-            then.heap == table.heap && columns(&then) == columns(table)
-        };
-        Ok(then.table_by_oid(table.oid).is_some_and(same))
+            if columns(then) != columns(now) || !is_placed {
+                return Ok(Was::Other);
+            }
+            if then.heap != now.heap {
+                was = Was::Rewritten(Arc::clone(&now.name));
+            }
+        }
+        Ok(was)
     }
 
     /// As [`Catalog::snapshot`], for who keeps the last one: most of the time the same is right again, and costs no more

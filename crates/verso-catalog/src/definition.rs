@@ -947,6 +947,15 @@ pub struct TypeDef {
     pub name: Arc<str>,
     /// The type.
     pub ty: SqlType,
+    /// The numbers of its fields, of a composite type: a field keeps its own, and no other gets it.
+    pub fields: Vec<u16>,
+}
+
+impl TypeDef {
+    /// The place of the field with that number.
+    pub fn field_with_id(&self, id: u16) -> Option<usize> {
+        self.fields.iter().position(|known| *known == id)
+    }
 }
 
 /// A sequence.

@@ -69,12 +69,12 @@ mod view_text;
 
 pub use aggregate::{AggregateDef, Callee, Modify, MovingDef};
 pub use authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
-pub use catalog::Catalog;
+pub use catalog::{Catalog, Was};
 pub use collation::CollationDef;
 pub use ddl::{
-    CollationChange, CollationUse, CommentOn, DomainChange, MembershipChange, NewCollation, OnlineCopy,
-    PreparedIndex, Rewrite, StatisticsChange, TypeUses, check_own_keys, collation_uses, free_name, is_shared,
-    label_holders, next_value,
+    ChangedField, CollationChange, CollationUse, CommentOn, DomainChange, MembershipChange, NewCollation,
+    OnlineCopy, PreparedIndex, Rewrite, StatisticsChange, TypeUses, check_own_keys, collation_uses,
+    free_name, is_shared, label_holders, next_value,
 };
 pub use definition::{
     ArgMode, COLUMN_COMPRESSION, COLUMN_STORAGE, ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn,
@@ -100,7 +100,7 @@ pub use request::{
 };
 pub use rights::{Acl, AclItem, Object, Rights, RightsOf};
 pub use role::{OWNER, OWNER_ROLE, Role, RoleChange};
-pub use row_type::{holders_of_rows, relations_in};
+pub use row_type::{holders_of_rows, is_made_of, relations_in};
 pub use sequence::{SequenceBounds, SequenceChange, SequenceOwner, SequenceRequest};
 pub use size::value_bytes;
 pub use snapshot::{CatalogSnapshot, NamesKey, Relation, SnapshotBuilder, is_of_users};

@@ -118,7 +118,8 @@ impl SystemRelation {
     /// The type of its rows.
     pub fn rows(&self) -> TypeDef {
         let fields = self.columns.iter().map(|column| (Arc::from(column.name), column.ty.clone()));
-        row_type(self.row_type, (&self.schema.into(), &self.name.into()), fields.collect())
+        let ids = (1..).take(self.columns.len()).collect();
+        row_type(self.row_type, (&self.schema.into(), &self.name.into()), fields.collect(), ids)
     }
 
     /// Whether the session finds the rows that have a value in this column without making others.

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use verso_types::{CompositeName, RowType, SqlType};
+use verso_types::{CompositeName, RangeType, RowType, SqlType};
 
 use crate::definition::{ColumnDef, FunctionReturn, Oid, TableDef, TypeDef};
 use crate::snapshot::{CatalogSnapshot, Relation};
@@ -25,11 +25,12 @@ pub(crate) fn relation_of(oid: Oid) -> Oid {
     Oid(oid.0 & !ARRAY)
 }
 
-/// The type of a relation's rows, of these fields.
+/// The type of a relation's rows, of these fields with these numbers.
 pub(crate) fn row_type(
     oid: Oid,
     (schema, name): (&Arc<str>, &Arc<str>),
     fields: Vec<(Arc<str>, SqlType)>,
+    ids: Vec<u16>,
 ) -> TypeDef {
     let of = CompositeName {
         oid: oid.0,
@@ -43,6 +44,7 @@ pub(crate) fn row_type(
         schema: Arc::clone(schema),
         name: Arc::clone(name),
         ty: SqlType::Row(Arc::new(RowType::named(of, fields))),
+        fields: ids,
     }
 }
 
@@ -50,6 +52,22 @@ impl CatalogSnapshot {
     /// The relation whose row type, or the array of it, has this number.
     pub fn relation_of_rows(&self, ty: Oid) -> Option<&Relation> {
         self.relation_by_oid(relation_of(ty))
+    }
+
+    /// Numbers and names of the fields of a row type or composite type, in their order; none of other types.
+    pub fn fields_of(&self, ty: Oid) -> Vec<(u16, Arc<str>)> {
+        let columns = match self.relation_by_oid(ty) {
+            Some(Relation::Table(table)) => table.shown(),
+            Some(Relation::View(view)) => &view.columns[..],
+            Some(Relation::Sequence(_) | Relation::Index(_)) => &[],
+            None => {
+                let Some(ty) = self.user_type(ty).filter(|known| known.oid == ty) else { return Vec::new() };
+                let SqlType::Row(row) = &ty.ty else { return Vec::new() };
+                let names = row.fields.iter().map(|(name, _)| Arc::clone(name));
+                return ty.fields.iter().copied().zip(names).collect();
+            }
+        };
+        columns.iter().map(|column| (column.id, Arc::clone(&column.name))).collect()
     }
 }
 
@@ -65,7 +83,8 @@ impl Relation {
             return None;
         }
         let field = |column: &ColumnDef| (Arc::clone(&column.name), column.ty.clone());
-        Some(row_type(self.oid(), (self.schema(), self.name()), columns.iter().map(field).collect()))
+        let ids = columns.iter().map(|column| column.id).collect();
+        Some(row_type(self.oid(), (self.schema(), self.name()), columns.iter().map(field).collect(), ids))
     }
 }
 
@@ -94,6 +113,23 @@ pub(crate) fn is_of_rows(ty: &SqlType) -> bool {
     let mut found = Vec::new();
     relations_in(ty, &mut found);
     !found.is_empty()
+}
+
+/// Whether a type is made of that row type or composite type: it, arrays and ranges of it, domains over it, rows with fields of it.
+pub fn is_made_of(ty: &SqlType, of: Oid) -> bool {
+    match ty {
+        SqlType::Array(element) => is_made_of(element, of),
+        SqlType::Domain(domain) => is_made_of(&domain.base, of),
+        SqlType::Collated(collated) => is_made_of(&collated.base, of),
+        SqlType::Range(RangeType::Own(own)) | SqlType::Multirange(RangeType::Own(own)) => {
+            is_made_of(&own.subtype, of)
+        }
+        SqlType::Row(row) => {
+            row.of.as_ref().is_some_and(|own| own.oid == of.0)
+                || row.as_declared().any(|(_, ty)| is_made_of(ty, of))
+        }
+        _ => false,
+    }
 }
 
 /// The tables that have columns of a relation's row type, or of what is made of it, themselves with rows.

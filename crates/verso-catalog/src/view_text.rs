@@ -65,13 +65,15 @@ pub fn has_other_columns(catalog: &CatalogSnapshot, view: &ViewDef) -> bool {
         let now = catalog.relation_by_oid(then.relation);
         now.is_some_and(|now| !has_same_columns(columns_of(now), &then.columns))
     };
-    // Those without a place are used as fields of rows.
-    let is_renamed = |then: &StoredRelation| {
-        let now = catalog.relation_by_oid(then.relation).map_or(&[][..], columns_of);
-        then.columns.iter().any(|then| now.iter().any(|now| now.id == then.id && now.name != then.name))
+    // Those without a place are used as fields of rows, or are rows of functions: their stars and names are all that there were.
+    let has_other_fields = |then: &StoredRelation| {
+        let now = catalog.fields_of(then.relation);
+        let known = then.columns.iter().map(|then| (then.id, &then.name));
+        !now.iter().map(|(id, name)| (*id, name)).eq(known)
     };
     let is_other = |then: &StoredRelation| match then.place {
-        NOWHERE => is_renamed(then),
+        NOWHERE if then.columns.is_empty() => false,
+        NOWHERE => has_other_fields(then),
         _ => is_other(then),
     };
     view.query.relations.iter().any(is_other)

@@ -244,7 +244,8 @@ fn commented(
         && let Some(ty) = catalog.types().find(|ty| ty.oid == object)
     {
         let SqlType::Row(row) = &ty.ty else { return None };
-        let field = usize::try_from(column).ok().and_then(|column| row.fields.get(column.checked_sub(1)?));
+        let place = u16::try_from(column).ok().and_then(|id| ty.field_with_id(id));
+        let field = place.and_then(|at| row.fields.get(at));
         let shown = is_made(ty.oid) && !is_temporary(&ty.schema);
         let (field, _) = field.filter(|_| shown)?;
         return Some(format!("COLUMN {}.{}", qualified(&ty.schema, &ty.name), name(field)));

@@ -23,6 +23,7 @@ use crate::definition::{
     TableDef, TableOptions,
 };
 use crate::error::{CatalogError, ObjectKind};
+use crate::needs::Need;
 use crate::request::{NewColumn, NewTable, RenamedTexts, RetypedColumn, TableChange};
 use crate::row_type::relations_in;
 use crate::snapshot::{CatalogSnapshot, Relation};
@@ -333,7 +334,8 @@ impl Catalog {
                 }
                 TableChange::ColumnType { column, ty, hidden, texts } => {
                     let at = column_of(&table, column)?;
-                    refuse_shown(&snapshot, &table, &table.columns[at])?;
+                    let column = &table.columns[at];
+                    refuse_shown(&snapshot, (table.oid, column.id), &column.name)?;
                     refuse_used(&table, &table.columns[at])?;
                     refuse_guarded(&snapshot, &table, &table.columns[at])?;
                     refuse_recollated(&table, &table.columns[at], ty)?;
@@ -919,21 +921,28 @@ fn refuse_guarded(
     })
 }
 
-/// Refuses another type for a column that a view shows.
-fn refuse_shown(
+/// Refuses another type for a column, or for an attribute, that a view or the body of a function uses.
+pub(super) fn refuse_shown(
     snapshot: &CatalogSnapshot,
-    table: &TableDef,
-    column: &ColumnDef,
+    (of, id): (Oid, u16),
+    name: &str,
 ) -> Result<(), CatalogError> {
-    let Some(view) = snapshot.all_views().find(|view| view.query.uses(table.oid, column.id)) else {
-        return Ok(());
+    let refuse = |by: &str, detail: String| {
+        Err(CatalogError::InvalidDefinition {
+            sqlstate: "0A000",
+            message: format!("cannot alter type of a column used by a {by}"),
+            detail: Some(format!("{detail} depends on column \"{name}\"")),
+        })
     };
-    let view = super::needing::view_name(snapshot, &view);
-    Err(CatalogError::InvalidDefinition {
-        sqlstate: "0A000",
-        message: "cannot alter type of a column used by a view or rule".to_string(),
-        detail: Some(format!("rule _RETURN on {view} depends on column \"{}\"", column.name)),
-    })
+    if let Some(view) = snapshot.all_views().find(|view| view.query.uses(of, id)) {
+        let view = super::needing::view_name(snapshot, &view);
+        return refuse("view or rule", format!("rule _RETURN on {view}"));
+    }
+    let mut functions = snapshot.all_functions();
+    match functions.find(|function| function.needs.contains(&Need::Column(of, id))) {
+        Some(function) => refuse("function or procedure", super::needing::function_name(snapshot, function)),
+        None => Ok(()),
+    }
 }
 
 fn schema_of(snapshot: &CatalogSnapshot, table: &TableDef) -> Result<Arc<SchemaDef>, CatalogError> {

@@ -97,35 +97,6 @@ impl CommentOn {
 }
 
 impl Catalog {
-    /// Gives the comments on columns of a relation or type other numbers: for each column, by its place, the place that it has now.
-    ///
-    /// # Errors
-    /// Storage's.
-    pub fn renumber_comments(
-        &self,
-        txn: &mut Txn,
-        of: Oid,
-        places: &[Option<usize>],
-    ) -> Result<(), CatalogError> {
-        let number = |place: usize| i32::try_from(place + 1).unwrap_or(i32::MAX);
-        if places.iter().enumerate().all(|(at, place)| *place == Some(at)) {
-            return Ok(());
-        }
-        self.change(txn, |txn| {
-            let is_one = |row: &DescriptionRow| {
-                row.classoid == ClassRow::TABLE.oid && row.objoid == of && row.objsubid > 0
-            };
-            let mut rows: Vec<DescriptionRow> = self.read_of(txn, of)?;
-            rows.retain(is_one);
-            self.delete_rows(txn, of, is_one)?;
-            let moved = rows.into_iter().filter_map(|row| {
-                let at = places.iter().enumerate().position(|(at, _)| number(at) == row.objsubid)?;
-                Some(DescriptionRow { objsubid: number(places[at]?), ..row })
-            });
-            self.insert_rows(txn, &moved.collect::<Vec<_>>())
-        })
-    }
-
     /// Sets a comment, or takes it away.
     ///
     /// # Errors

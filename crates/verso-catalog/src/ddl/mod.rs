@@ -62,6 +62,7 @@ pub use alter::Rewrite;
 pub(crate) use alter::mentions;
 pub use collation::{CollationChange, CollationUse, NewCollation, collation_uses};
 pub use comment::{CommentOn, is_shared};
+pub use composite::ChangedField;
 pub use domains::DomainChange;
 pub use extended::StatisticsChange;
 pub(crate) use extended::number_of_data;

@@ -403,7 +403,7 @@ fn policy_name(snapshot: &CatalogSnapshot, policy: &PolicyDef) -> String {
 }
 
 /// A function with its arguments, behind what it is.
-fn function_name(snapshot: &CatalogSnapshot, function: &FunctionDef) -> String {
+pub(super) fn function_name(snapshot: &CatalogSnapshot, function: &FunctionDef) -> String {
     let kind = if function.is_procedure() { "procedure" } else { "function" };
     let schema = match snapshot.search_path().searched().contains(&function.schema) {
         true => String::new(),
@@ -464,6 +464,11 @@ pub(super) fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
     match lost {
         Lost::Relation(oid) => relation(oid),
         Lost::Column(oid, column) => {
+            if let Some(ty) = snapshot.user_type(oid) {
+                let fields = snapshot.fields_of(oid);
+                let name = fields.iter().find(|(id, _)| *id == column).map_or("?", |(_, name)| &**name);
+                return format!("column {name} of composite type {}", shown_type(snapshot, ty));
+            }
             let name = snapshot.table_by_oid(oid).and_then(|table| {
                 let at = table.column_with_id(column)?;
                 Some(Arc::clone(&table.columns[at].name))

@@ -375,16 +375,6 @@ impl TypeUses {
         columns.chain(functions).chain(domains).chain(self.fields.iter().map(field)).collect()
     }
 
-    /// The first that holds the type, as errors of ALTER TYPE name it.
-    pub(super) fn holder(&self, snapshot: &CatalogSnapshot, ty: &TypeDef) -> Option<String> {
-        if let Some((table, column)) = self.columns.first() {
-            let table = snapshot.table_by_oid(*table)?;
-            let column = &table.columns[table.column_with_id(*column)?];
-            return Some(format!("column \"{}.{}\"", table.name, column.name));
-        }
-        self.names(snapshot, ty).into_iter().next()
-    }
-
     /// Who needs what, as DETAIL lines.
     fn lines(&self, snapshot: &CatalogSnapshot, ty: &TypeDef) -> Vec<String> {
         let own = self.with_types(snapshot, ty);

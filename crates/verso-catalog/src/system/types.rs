@@ -32,6 +32,9 @@ pub(super) struct UserTypes<'a> {
     base: Option<Base<'a>>,
 }
 
+/// Names and types of fields.
+type Fields = Vec<(Arc<str>, SqlType)>;
+
 /// The rows that types are made of.
 pub(super) struct TypeRows<'r> {
     pub types: Vec<TypeRow>,
@@ -78,7 +81,7 @@ impl<'a> UserTypes<'a> {
                 }
                 kind => return Err(corrupt(format!("type \"{name}\" is of unknown kind \"{kind}\""))),
             };
-            types.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty });
+            types.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty, fields: Vec::new() });
         }
         let mut domains: HashMap<Oid, DomainRow> = domains.into_iter().map(|row| (row.oid, row)).collect();
         let relations = relations_held(classes, attributes, &domains, named);
@@ -150,9 +153,9 @@ impl<'a> UserTypes<'a> {
                 if let Some(fields) = fields.remove(&row.oid) {
                     let schema = schema_of(row.typnamespace)?;
                     if row.typtype.0 == ROW {
-                        let fields = self.fields(fields)?;
+                        let (_, fields) = self.fields(fields)?;
                         let fields = fields.into_iter().map(|(name, ty)| (name, ty.erased())).collect();
-                        let ty = row_type(row.oid, (&schema, &name), fields);
+                        let ty = row_type(row.oid, (&schema, &name), fields, Vec::new());
                         self.by_oid.insert(ty.array, SqlType::Array(Box::new(ty.ty.clone())));
                         self.by_oid.insert(ty.oid, ty.ty);
                         continue;
@@ -163,8 +166,9 @@ impl<'a> UserTypes<'a> {
                         schema: Arc::clone(&schema),
                         name: Arc::clone(&name),
                     };
-                    let ty = SqlType::Row(Arc::new(RowType::named(of, self.fields(fields)?)));
-                    self.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty });
+                    let (ids, fields) = self.fields(fields)?;
+                    let ty = SqlType::Row(Arc::new(RowType::named(of, fields)));
+                    self.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty, fields: ids });
                     continue;
                 }
                 let domain = domains
@@ -175,7 +179,7 @@ impl<'a> UserTypes<'a> {
                 let base = collated.declared(base, row.oid, 0);
                 let ty = domain_of(domain, (Arc::clone(&schema), Arc::clone(&name)), row.typarray, base);
                 let ty = SqlType::Domain(Arc::new(ty));
-                self.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty });
+                self.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty, fields: Vec::new() });
             }
             if waiting.len() == before {
                 return Err(corrupt("types made of types that are not known".to_string()));
@@ -216,20 +220,27 @@ impl<'a> UserTypes<'a> {
             {
                 let (schema, text) = (Arc::clone(&name.schema), Arc::clone(&name.name));
                 let (oid, array) = (Oid(name.oid), Oid(name.array));
-                self.add(TypeDef { oid, array, schema, name: text, ty });
+                self.add(TypeDef { oid, array, schema, name: text, ty, fields: Vec::new() });
             }
         }
         Ok(())
     }
 
-    /// The fields of a composite type.
-    fn fields(&self, mut rows: Vec<AttributeRow>) -> Result<Vec<(Arc<str>, SqlType)>, CatalogError> {
+    /// The fields of a composite type, with their numbers.
+    fn fields(&self, mut rows: Vec<AttributeRow>) -> Result<(Vec<u16>, Fields), CatalogError> {
+        rows.retain(|row| !row.attisdropped);
         rows.sort_by_key(|row| row.attnum);
+        let number = |row: &AttributeRow| {
+            let text = || corrupt(format!("attribute \"{}\" has number {}", row.attname.0, row.attnum));
+            u16::try_from(row.attnum).map_err(|_| text())
+        };
+        let ids: Vec<u16> = rows.iter().map(number).collect::<Result<_, _>>()?;
         let field = |row: AttributeRow| {
             let ty = self.of_oid(row.atttypid, row.atttypmod)?;
             Ok((row.attname.0, ty))
         };
-        rows.into_iter().filter(|row| !row.attisdropped).map(field).collect()
+        let fields = rows.into_iter().map(field).collect::<Result<_, CatalogError>>()?;
+        Ok((ids, fields))
     }
 
     /// The definitions.
@@ -306,7 +317,7 @@ fn relations_held(
     let held: HashSet<Oid> = held.into_iter().filter(|oid| !oid.is_system()).map(relation_of).collect();
     let is_row = |kind: char| matches!(kind, KIND_TABLE | KIND_PARTITIONED | KIND_MATERIALIZED | KIND_VIEW);
     let row = |class: &ClassRow| {
-        let of = row_type(class.oid, (&"".into(), &class.relname.0), Vec::new());
+        let of = row_type(class.oid, (&"".into(), &class.relname.0), Vec::new(), Vec::new());
         TypeRow {
             oid: of.oid,
             typname: Name(of.name),
@@ -384,10 +395,10 @@ pub(crate) fn range_rows(
     ([own, arrays.0, multi, arrays.1], of)
 }
 
-/// The rows of a composite type: its own, its array's, and its fields'.
+/// The rows of a composite type: its own, its array's, and its fields', which have these numbers.
 pub(crate) fn composite_rows(
     of: &CompositeName,
-    fields: &[(Arc<str>, SqlType)],
+    fields: &[(u16, Arc<str>, SqlType)],
     array_name: &Arc<str>,
     schema: Oid,
 ) -> ([TypeRow; 2], Vec<AttributeRow>) {
@@ -411,20 +422,20 @@ pub(crate) fn composite_rows(
         typarray: Oid(0),
         ..row.clone()
     };
-    let field = |((name, ty), number): (&(Arc<str>, SqlType), i16)| AttributeRow {
+    let field = |(number, name, ty): &(u16, Arc<str>, SqlType)| AttributeRow {
         attrelid: Oid(of.oid),
         attname: Name(Arc::clone(name)),
         atttypid: Oid(ty.pg_oid()),
         atttypmod: ty.typmod(),
         attlen: ty.typlen(),
-        attnum: number,
+        attnum: i16::try_from(*number).expect("the number of fields was checked"),
         attnotnull: false,
         atthasdef: false,
         attisdropped: false,
         attidentity: Letter(' '),
         attgenerated: Letter(' '),
     };
-    ([row, array], fields.iter().zip(1..).map(field).collect())
+    ([row, array], fields.iter().map(field).collect())
 }
 
 /// The row of a label.

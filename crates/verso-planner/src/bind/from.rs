@@ -12,8 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use verso_catalog::{
-    ColumnDef, FunctionDef, FunctionReturn, Object, Oid, PolicyFor, Relation, Rights, SystemView, TableDef,
-    kept,
+    FunctionDef, FunctionReturn, Object, Oid, PolicyFor, Relation, Rights, SystemView, TableDef, kept,
 };
 use verso_env::recursion;
 use verso_exec::functions::ArgType;
@@ -35,9 +34,10 @@ use super::resolve::{Resolution, function_error, resolve, result_type};
 use super::rights::{Need, Noted, denied};
 use super::row::with_fields;
 use super::sample::no_sample_of;
-use super::scope::{Correlation, Hidden, InSchema, Scope, ScopeTable, later};
+use super::scope::{Correlation, Hidden, InSchema, Scope, ScopeTable, came_later};
 use super::table_number::{RowNumber, RowNumbers, numbered};
 use super::unbound;
+use super::view::ColumnsThen;
 use super::walk::columns_of;
 use super::with::Cte;
 use crate::errors::{SqlError, sqlstate};
@@ -150,7 +150,7 @@ impl Binder<'_> {
         };
         let mut marks = Vec::new();
         // Names of columns where they are not the plan's own.
-        let mut named: Option<Vec<Arc<str>>> = None;
+        let mut named: Option<ColumnsThen> = None;
         let own_name;
         let mut need = None;
         let (plan, own, single) = match &item.source {
@@ -181,20 +181,18 @@ impl Binder<'_> {
                         return Err(no_sample_of(name.at().start));
                     }
                     let wanted = wanted(Some(own));
-                    let mut columns = self.view_columns(name.at().start, &view);
-                    let known = columns.len();
-                    columns.extend(view.columns.iter().skip(known).map(|column| later(&column.name)));
-                    let numbers = view.columns.iter().take(columns.len()).map(|column| vec![column.id]);
+                    let then = ColumnsThen::of_view(self.view_columns(name.at().start, &view), &view);
+                    let numbers = view.columns.iter().take(then.names.len()).map(|column| vec![column.id]);
                     let need = self.need_view(&view, numbers.collect(), true);
                     if let (Some(need), Some(_)) = (&need, &wanted) {
                         need.changes(Rights::UPDATE, []);
                     }
-                    let (plan, inside) = self.view_locked(&view, wanted.as_ref(), columns.len())?;
+                    let (plan, inside) = self.view_locked(&view, wanted.as_ref(), then.names.len())?;
                     if let Some(wanted) = wanted {
                         marks = inside;
                         marks.push(wanted.whole());
                     }
-                    let mut input = self.named_item(item, plan, Some(own), Some(columns), marks, false)?;
+                    let mut input = self.named_item(item, plan, Some(own), Some(then), marks, false)?;
                     note(&mut input.scope, need);
                     let known = self.catalog.relation_by_oid(view.oid).and_then(Relation::row_type);
                     if let (Some(SqlType::Row(row)), Some(own)) =
@@ -209,19 +207,15 @@ impl Binder<'_> {
                     refuse_past(item, "a query, a sequence or a system view")?;
                 }
                 if let Plan::TableScan { table, columns, .. } = &mut plan
-                    && let Some(known) = self.stored_columns(name.at().start, table)
+                    && let Some(then) = self.columns_then(name.at().start, table)
                 {
-                    if known.is_sorted_by(|(a, _), (b, _)| a < b) {
-                        let mut known = known.into_iter().peekable();
-                        let name = |(at, column): (usize, &ColumnDef)| {
-                            let then = known.next_if(|(place, _)| *place == at);
-                            then.map_or_else(|| later(&column.name), |(_, name)| name)
-                        };
-                        named = Some(table.columns.iter().enumerate().map(name).collect());
+                    named = Some(if then.is_in_order() {
+                        then
                     } else {
-                        *columns = known.iter().map(|(at, _)| *at).collect();
-                        named = Some(known.into_iter().map(|(_, name)| name).collect());
-                    }
+                        let (known, then) = then.only_known();
+                        *columns = known;
+                        then
+                    });
                 }
                 if let Plan::TableScan { table, columns, .. } = &plan {
                     need = self.need_table(table, columns.iter().copied(), true);
@@ -340,13 +334,9 @@ impl Binder<'_> {
         };
         let is_call = matches!(item.source, FromSource::Function(..) | FromSource::Rows(..));
         let rows = if is_call { self.needs_of_rows(&plan) } else { Noted::new() };
-        let plan = if is_call {
-            let (rows, then) = self.rows_then(plan);
-            named = named.or(then);
-            rows
-        } else {
-            plan
-        };
+        if is_call {
+            named = self.rows_then(&plan);
+        }
         let mut input = self.named_item(item, plan, own, named, marks, single)?;
         note(&mut input.scope, need);
         input.scope.noted.extend(rows);
@@ -380,7 +370,7 @@ impl Binder<'_> {
         item: &FromItem,
         plan: Plan,
         own: Option<&str>,
-        named: Option<Vec<Arc<str>>>,
+        named: Option<ColumnsThen>,
         marks: Vec<Mark>,
         single: bool,
     ) -> Result<Input, SqlError> {
@@ -403,7 +393,7 @@ impl Binder<'_> {
         let places = columns.split_off(columns.len() - hidden);
         let table: Option<Arc<str>> =
             item.alias.as_ref().map(|alias| alias.text.as_str()).or(own).map(Arc::from);
-        for ((column, _), name) in columns.iter_mut().zip(named.iter().flatten()) {
+        for ((column, _), name) in columns.iter_mut().zip(named.iter().flat_map(|then| &then.names)) {
             *column = Arc::clone(name);
         }
         // `generate_series(1, 3) AS g`: the alias names the one column, too.
@@ -415,6 +405,8 @@ impl Binder<'_> {
             Plan::Past { table, .. } => columns.len().min(table.shown().len()),
             _ => columns.len(),
         };
+        // A stored text may name some that have gone since.
+        let shown = named.as_ref().map_or(shown, |then| then.places.len());
         if item.columns.len() > shown {
             let text = format!(
                 "table \"{}\" has {} columns available but {} columns specified",
@@ -424,8 +416,15 @@ impl Binder<'_> {
             );
             return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text));
         }
-        for ((name, _), alias) in columns.iter_mut().zip(&item.columns) {
-            *name = alias.text.as_str().into();
+        let mut aliased = Vec::new();
+        for (n, alias) in item.columns.iter().enumerate() {
+            let at = named.as_ref().map_or(Some(n), |then| then.places.get(n).copied().flatten());
+            if let Some(at) = at
+                && let Some((name, _)) = columns.get_mut(at)
+            {
+                *name = alias.text.as_str().into();
+                aliased.push(at);
+            }
         }
         let hidden = item.alias.as_ref().and(own).map(Arc::from);
         let mut scope = Scope::of(table, hidden, columns);
@@ -473,7 +472,8 @@ impl Binder<'_> {
             plan.call(name);
             // A function's columns have the names that FROM gives them.
             if let Plan::FunctionScan { columns, .. } = &mut plan {
-                let names = scope.columns.iter().map(|(name, _)| Arc::clone(name));
+                let own = |name: &Arc<str>| came_later(name).map_or_else(|| Arc::clone(name), Arc::from);
+                let names = scope.columns.iter().map(|(name, _)| own(name));
                 columns.iter_mut().zip(names).for_each(|(column, name)| column.name = name);
             }
         }
@@ -489,6 +489,7 @@ impl Binder<'_> {
         }
         if let Some(trace) = self.traced {
             trace.item(place_of(item), &scope.columns);
+            trace.aliased(place_of(item), aliased);
         }
         plan = match &item.source {
             FromSource::Function(call, _) if !unnests_several(call) => {

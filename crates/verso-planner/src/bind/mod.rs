@@ -153,6 +153,7 @@ pub use plpgsql::{check_function, parse_function_body, shadowed};
 pub use polymorphic::{follows_from, is_polymorphic, needed_for, takes_polymorphic};
 pub use resolve::category;
 pub(crate) use resolve::common_type;
+pub(crate) use scope::{came_later, is_hidden};
 pub(crate) use start::before_changes;
 pub(crate) use steady::is_immutable;
 pub use user_aggregate::{NewAggregate, NewMoving, Part, check_aggregate, part_of_definition};

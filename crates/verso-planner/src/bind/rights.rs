@@ -24,6 +24,7 @@ use verso_types::{SqlType, Value};
 use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::Scope;
+use super::view::calls_in;
 use super::walk::map_columns;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, QualifiedName};
@@ -138,15 +139,8 @@ impl Binder<'_> {
     /// What is noted when columns of functions' rows are used in a text that is kept: they are the fields of the rows.
     pub(super) fn needs_of_rows(&self, plan: &Plan) -> Noted {
         let Some(noting) = self.noting else { return Noted::new() };
-        let calls: Vec<(&SetCall, usize)> = match plan {
-            Plan::FunctionScan { call, columns } => vec![(call, columns.len())],
-            Plan::ProjectSet { calls, .. } => {
-                calls.iter().map(|one| (&one.call, one.columns.len())).collect()
-            }
-            _ => Vec::new(),
-        };
         let (mut noted, mut first) = (Noted::new(), 0);
-        for (call, count) in calls {
+        for (call, count) in calls_in(plan) {
             let fields = first..first + count;
             first += count;
             let SetCall::User { function, .. } = call else { continue };

@@ -753,7 +753,7 @@ pub(super) fn later(column: &str) -> Arc<str> {
 }
 
 /// The column's own name, of such a one.
-pub(super) fn came_later(name: &str) -> Option<&str> {
+pub(crate) fn came_later(name: &str) -> Option<&str> {
     name.strip_prefix(LATER)
 }
 

@@ -16,6 +16,7 @@ use super::names::{first_column, output_name_with};
 use super::order::{Output, SortColumn};
 use super::row::with_fields;
 use super::scope::Scope;
+use super::trace::StarredField;
 use super::walk::{columns_of, map_columns, same};
 use super::window::Windows;
 use crate::errors::{SqlError, sqlstate};
@@ -218,6 +219,7 @@ impl Binder<'_> {
                         SqlType::Record => error,
                         _ => error.at(at.start),
                     })?;
+                    self.trace_fields(&row, &fields, at.start);
                     all.extend(fields.into_iter().map(|(name, expr)| Item { expr, name, at: at.start }));
                 }
                 SelectItem::Wildcard { table, at } => {
@@ -264,6 +266,20 @@ impl Binder<'_> {
             check_targets(all.len())?;
         }
         Ok(all)
+    }
+
+    /// Notes what `(row).*` stands for; nothing of what is made of a row that has no type.
+    fn trace_fields(&self, row: &TypedExpr, fields: &[(Arc<str>, TypedExpr)], place: u32) {
+        let (Some(trace), SqlType::Row(columns)) = (self.traced, &row.ty) else { return };
+        let then = self.fields_then(columns);
+        let field = |(n, (name, expr)): (usize, &(Arc<str>, TypedExpr))| {
+            let at = then.as_ref().map_or(Some(n), |then| then.get(n).map(|(at, _)| *at))?;
+            let today = Arc::clone(&columns.fields.get(at)?.0);
+            Some(StarredField { name: Arc::clone(name), today, at, ty: expr.ty.clone() })
+        };
+        if let Some(fields) = fields.iter().enumerate().map(field).collect() {
+            trace.starred_fields(place, fields);
+        }
     }
 
     /// HAVING.

@@ -547,9 +547,12 @@ impl Binder<'_> {
     /// The columns that a view's query sees, over those of the table.
     fn shown_scope(&self, source: &Changed, item: &FromItem, name: &QualifiedName) -> Scope {
         let place = name.at().start;
+        // Where the columns stand among these that a list of aliases names.
+        let mut places: Vec<Option<usize>> = Vec::new();
         let mut known: Vec<(Arc<str>, TypedExpr)> = match &source.view {
             Some(view) => {
                 let noted = self.noted_names(place);
+                places.extend((0..view.columns.len()).map(Some));
                 view.columns
                     .iter()
                     .enumerate()
@@ -559,15 +562,19 @@ impl Binder<'_> {
                     .collect()
             }
             None => {
-                let columns = self.stored_columns(place, &source.table).unwrap_or_default();
+                let then = self.columns_then(place, &source.table).unwrap_or_default();
+                let (columns, then) = then.only_known();
+                places = then.places;
                 let column = |(at, name): (usize, Arc<str>)| {
                     (name, TypedExpr::column(at, source.table.columns[at].seen()))
                 };
-                columns.into_iter().map(column).collect()
+                columns.into_iter().zip(then.names).map(column).collect()
             }
         };
-        for ((name, _), given) in known.iter_mut().zip(&item.columns) {
-            *name = given.text.as_str().into();
+        for (given, at) in item.columns.iter().zip(places) {
+            if let Some((name, _)) = at.and_then(|at| known.get_mut(at)) {
+                *name = given.text.as_str().into();
+            }
         }
         let own = |(at, column): (usize, &verso_catalog::ColumnDef)| (hidden(at), column.ty.clone());
         let columns: Vec<(Arc<str>, SqlType)> = source.table.columns.iter().enumerate().map(own).collect();

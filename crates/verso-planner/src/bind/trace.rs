@@ -37,6 +37,17 @@ pub(crate) struct Starred {
     pub(crate) ty: SqlType,
 }
 
+/// One of the fields that `(row).*` stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct StarredField {
+    /// The name that it has in the text.
+    pub(crate) name: Arc<str>,
+    /// The one that it has today, and where it is among the fields.
+    pub(crate) today: Arc<str>,
+    pub(crate) at: usize,
+    pub(crate) ty: SqlType,
+}
+
 /// Names and types of columns.
 type Columns = Vec<(Arc<str>, SqlType)>;
 
@@ -50,8 +61,10 @@ pub(crate) struct Trace {
     columns: RefCell<HashMap<u32, Source>>,
     operands: RefCell<HashMap<u32, Vec<SqlType>>>,
     stars: RefCell<HashMap<u32, Vec<Starred>>>,
+    fields: RefCell<HashMap<u32, Vec<StarredField>>>,
     outputs: RefCell<HashMap<u32, SqlType>>,
     items: RefCell<HashMap<u32, Columns>>,
+    aliases: RefCell<HashMap<u32, Vec<usize>>>,
     functions: RefCell<HashMap<u32, QualifiedName>>,
     lists: RefCell<HashMap<u32, usize>>,
     operators: RefCell<HashMap<u32, (QualifiedName, bool)>>,
@@ -85,6 +98,11 @@ impl Trace {
         self.stars.borrow_mut().insert(place, columns.iter().map(one).collect());
     }
 
+    /// The star of `(row).*` at a place stands for these fields.
+    pub(super) fn starred_fields(&self, place: u32, fields: Vec<StarredField>) {
+        self.fields.borrow_mut().insert(place, fields);
+    }
+
     /// The column of an output list at a place has this type, where it is no longer open.
     pub(super) fn output(&self, place: u32, ty: &SqlType) {
         self.outputs.borrow_mut().insert(place, ty.clone());
@@ -93,6 +111,11 @@ impl Trace {
     /// A FROM item has these columns.
     pub(super) fn item(&self, place: u32, columns: &[(Arc<str>, SqlType)]) {
         self.items.borrow_mut().insert(place, columns.to_vec());
+    }
+
+    /// Columns of a FROM item that have their names from its list of aliases.
+    pub(super) fn aliased(&self, place: u32, columns: Vec<usize>) {
+        self.aliases.borrow_mut().insert(place, columns);
     }
 
     /// A call means a user's function: its schema and name.
@@ -143,9 +166,19 @@ impl Trace {
         self.stars.borrow().get(&place).cloned()
     }
 
+    /// What the star of `(row).*` at a place stands for.
+    pub(crate) fn fields_at(&self, place: u32) -> Option<Vec<StarredField>> {
+        self.fields.borrow().get(&place).cloned()
+    }
+
     /// The columns of the FROM item that begins at a place.
     pub(crate) fn columns_of(&self, place: u32) -> Option<Columns> {
         self.items.borrow().get(&place).cloned()
+    }
+
+    /// Which of them have their names from the item's list of aliases.
+    pub(crate) fn aliased_of(&self, place: u32) -> Vec<usize> {
+        self.aliases.borrow().get(&place).cloned().unwrap_or_default()
     }
 
     /// Where the arguments of the call at a place begin that are elements of an array.

@@ -5,7 +5,7 @@
 //! V3. A view that shows itself, be it by way of others, is refused (42P17).
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use verso_catalog::{
     StoredColumn, StoredQuery, StoredRelation, TableDef, ViewDef,
 };
 use verso_env::recursion;
-use verso_exec::plan::{ExprKind, Plan, SetCall, Statement, TypedExpr};
+use verso_exec::plan::{ExprKind, OutputColumn, Plan, SetCall, Statement, TypedExpr};
 use verso_types::{RowType, SqlType, TimeStyle};
 
 use super::Binder;
@@ -22,6 +22,7 @@ use super::literals::settled;
 use super::lock::{Locking, Mark, Wanted};
 use super::plpgsql::bind_noting;
 use super::rights::Need as Columns;
+use super::scope::later;
 use super::stored::Notes;
 use super::trace::Trace;
 use crate::errors::SqlError;
@@ -109,36 +110,22 @@ impl Noting {
         for (need, row) in self.rows.borrow().iter() {
             need.used().into_iter().for_each(|at| self.field(row, usize::from(at)));
         }
-        let mut relations: Vec<StoredRelation> = Vec::new();
+        let fields = self.fields.borrow();
         // Of rows of functions all columns are known, so that those are told apart which come later.
-        for (_, row) in self.rows.borrow().iter() {
-            let Some(ty) = row.of.as_ref().map(|of| Oid(of.oid)) else { continue };
-            let columns = shown_columns(catalog, ty);
-            if columns.is_empty() || relations.iter().any(|known| known.relation == ty) {
-                continue;
-            }
-            let fields = self.fields.borrow();
-            let column = |column: &ColumnDef| {
-                let used = fields.contains(&(ty, Arc::clone(&column.name)));
-                StoredColumn { id: column.id, name: Arc::clone(&column.name), used }
+        let of_functions: BTreeSet<Oid> =
+            self.rows.borrow().iter().filter_map(|(_, row)| Some(Oid(row.of.as_ref()?.oid))).collect();
+        let mut types = of_functions.clone();
+        types.extend(fields.iter().map(|(ty, _)| *ty));
+        let relation = |ty: Oid| {
+            let column = |(id, name): (u16, Arc<str>)| {
+                let used = fields.contains(&(ty, Arc::clone(&name)));
+                StoredColumn { id, name, used }
             };
-            let columns = columns.iter().map(column).collect();
-            relations.push(StoredRelation { place: NOWHERE, relation: ty, columns });
-        }
-        let whole: Vec<Oid> = relations.iter().map(|known| known.relation).collect();
-        for (ty, name) in self.fields.borrow().iter().filter(|(ty, _)| !whole.contains(ty)) {
-            // Of a composite type there are none: it is not altered where functions have it.
-            let columns = shown_columns(catalog, *ty);
-            let Some(column) = columns.iter().find(|column| column.name == *name) else { continue };
-            let column = StoredColumn { id: column.id, name: Arc::clone(name), used: true };
-            match relations.last_mut().filter(|known| known.relation == *ty) {
-                Some(known) => known.columns.push(column),
-                None => {
-                    relations.push(StoredRelation { place: NOWHERE, relation: *ty, columns: vec![column] })
-                }
-            }
-        }
-        relations
+            let is_kept = |column: &StoredColumn| column.used || of_functions.contains(&ty);
+            let columns = catalog.fields_of(ty).into_iter().map(column).filter(is_kept).collect();
+            StoredRelation { place: NOWHERE, relation: ty, columns }
+        };
+        types.into_iter().map(relation).filter(|relation| !relation.columns.is_empty()).collect()
     }
 
     /// Adds the functions and types that a text needs which is not in this one, such as the default of an argument.
@@ -231,7 +218,7 @@ impl Binder<'_> {
     fn noted_field(&self, row: &RowType, name: &str) -> Option<usize> {
         let noted = self.fields_noted(row)?;
         let id = noted.columns.iter().find(|column| *column.name == *name)?.id;
-        shown_columns(self.catalog, noted.relation).iter().position(|column| column.id == id)
+        self.catalog.fields_of(noted.relation).iter().position(|(known, _)| *known == id)
     }
 
     /// The columns that a stored text uses as fields of rows of this type.
@@ -253,63 +240,52 @@ impl Binder<'_> {
     /// Places and names of the fields that `(row).*` means in a stored text; none where they are those of today.
     pub(super) fn fields_then(&self, row: &RowType) -> Option<Vec<(usize, Arc<str>)>> {
         let noted = self.fields_noted(row)?;
-        let today = shown_columns(self.catalog, noted.relation);
-        let place = |then: &StoredColumn| {
-            let at = today.iter().position(|now| now.id == then.id).filter(|at| *at < row.fields.len())?;
-            Some((at, Arc::clone(&then.name)))
+        let then = ColumnsThen::of(&noted.columns, &self.catalog.fields_of(noted.relation));
+        let place = |(then, at): (&StoredColumn, &Option<usize>)| {
+            Some((at.filter(|at| *at < row.fields.len())?, Arc::clone(&then.name)))
         };
-        Some(noted.columns.iter().filter_map(place).collect())
+        let mut fields: Vec<_> = noted.columns.iter().zip(&then.places).filter_map(place).collect();
+        fields.sort_by_key(|(at, _)| *at);
+        Some(fields)
     }
 
-    /// The rows of a function with the columns that a stored text knows, and their names where those are not the ones of today.
-    pub(super) fn rows_then(&self, plan: Plan) -> (Plan, Option<Vec<Arc<str>>>) {
-        let names = self.names_of_rows(&plan);
-        let Some(noted) = row_returned(&plan).and_then(|row| self.fields_noted(row)) else {
-            return (plan, names);
-        };
-        let today = shown_columns(self.catalog, noted.relation);
-        if noted.columns.iter().map(|then| then.id).eq(today.iter().map(|now| now.id)) {
-            return (plan, names);
-        }
+    /// The columns of functions in FROM as a stored text knows them; none where it knows nothing of their rows.
+    pub(super) fn rows_then(&self, plan: &Plan) -> Option<ColumnsThen> {
+        self.stored?;
+        let calls = calls_in(plan);
         let output = plan.output();
-        let (mut exprs, mut names) = (Vec::new(), Vec::new());
-        for then in &noted.columns {
-            let at = today.iter().position(|now| now.id == then.id).filter(|at| *at < output.len());
-            // One that has gone was not used.
-            exprs.push(at.map_or_else(
-                || TypedExpr::null(SqlType::Text),
-                |at| TypedExpr::column(at, output[at].seen()),
-            ));
-            names.push(Arc::clone(&then.name));
+        let (mut then, mut knows) = (ColumnsThen::default(), false);
+        let as_they_are = |then: &mut ColumnsThen, columns: &[OutputColumn]| {
+            for column in columns {
+                then.places.push(Some(then.names.len()));
+                then.names.push(Arc::clone(&column.name));
+            }
+        };
+        for (call, count) in calls {
+            let first = then.names.len();
+            let columns = output.get(first..first + count)?;
+            let noted = row_returned(call).filter(|row| row.fields.len() == count);
+            match noted.and_then(|row| self.fields_noted(row)) {
+                Some(noted) => {
+                    knows = true;
+                    let own = ColumnsThen::of(&noted.columns, &self.catalog.fields_of(noted.relation));
+                    then.names.extend(own.names);
+                    then.places.extend(own.places.into_iter().map(|at| Some(first + at?)));
+                }
+                None => as_they_are(&mut then, columns),
+            }
         }
         // Behind them stands the number of WITH ORDINALITY.
-        for (at, column) in output.iter().enumerate().skip(today.len()) {
-            exprs.push(TypedExpr::column(at, column.seen()));
-            names.push(Arc::clone(&column.name));
-        }
-        (Plan::Project { input: Box::new(plan), exprs, names: names.clone() }, Some(names))
+        let rest = output.get(then.names.len()..)?;
+        as_they_are(&mut then, rest);
+        knows.then_some(then)
     }
 
-    /// The names that a stored text knows the columns of a function's rows by; none where they are those of today.
-    fn names_of_rows(&self, plan: &Plan) -> Option<Vec<Arc<str>>> {
-        let noted = self.fields_noted(row_returned(plan)?)?;
-        let today = shown_columns(self.catalog, noted.relation);
-        let then =
-            |at: usize| noted.columns.iter().find(|then| today.get(at).is_some_and(|now| now.id == then.id));
-        let mut names: Vec<Arc<str>> = plan.output().into_iter().map(|column| column.name).collect();
-        for at in 0..names.len().min(today.len()) {
-            names[at] = match then(at) {
-                Some(then) => Arc::clone(&then.name),
-                // One that came later may be called as another one was then.
-                None if noted.columns.iter().any(|then| then.name == names[at]) => {
-                    let other = |number: usize| -> Arc<str> { format!("{}_{number}", names[at]).into() };
-                    let is_free = |name: &Arc<str>| !names.contains(name);
-                    (1..).map(other).find(is_free).unwrap_or_else(|| Arc::clone(&names[at]))
-                }
-                None => continue,
-            };
-        }
-        Some(names)
+    /// The columns of the table that is named at a place as a stored text knows them.
+    pub(super) fn columns_then(&self, place: u32, table: &TableDef) -> Option<ColumnsThen> {
+        let noted = self.stored?.relation_at(place)?;
+        let today: Vec<_> = table.columns.iter().map(|now| (now.id, Arc::clone(&now.name))).collect();
+        Some(ColumnsThen::of(&noted.columns, &today))
     }
 
     /// Notes that a field of a row is used by a text that is to be kept.
@@ -492,29 +468,64 @@ impl Binder<'_> {
     }
 }
 
-/// The type of the rows that a function gives whose rows a plan has, be they numbered.
-fn row_returned(plan: &Plan) -> Option<&Arc<RowType>> {
-    let call = match plan {
-        Plan::FunctionScan { call, .. } => call,
-        Plan::ProjectSet { calls, .. } => match calls.as_slice() {
-            [one] => &one.call,
-            _ => return None,
-        },
-        _ => return None,
-    };
+/// The columns of an item of FROM as a stored text knows them.
+#[derive(Debug, Default)]
+pub(super) struct ColumnsThen {
+    /// The names that the columns of today have in the text: one that came later has none that a text can have.
+    pub(super) names: Vec<Arc<str>>,
+    /// Where the columns stand today that the text knows, in its order, which is that of a list of aliases; none of one that has gone.
+    pub(super) places: Vec<Option<usize>>,
+}
+
+impl ColumnsThen {
+    fn of(noted: &[StoredColumn], today: &[(u16, Arc<str>)]) -> ColumnsThen {
+        let places: HashMap<u16, usize> = today.iter().enumerate().map(|(at, (id, _))| (*id, at)).collect();
+        let then: HashMap<u16, &Arc<str>> = noted.iter().map(|then| (then.id, &then.name)).collect();
+        let name =
+            |(id, name): &(u16, Arc<str>)| then.get(id).map_or_else(|| later(name), |then| Arc::clone(then));
+        ColumnsThen {
+            names: today.iter().map(name).collect(),
+            places: noted.iter().map(|then| places.get(&then.id).copied()).collect(),
+        }
+    }
+
+    /// The columns of a view: none of them goes, and those that come stand behind the others.
+    pub(super) fn of_view(known: Vec<Arc<str>>, view: &ViewDef) -> ColumnsThen {
+        let places = (0..known.len()).map(Some).collect();
+        let later = view.columns.iter().skip(known.len()).map(|column| later(&column.name));
+        ColumnsThen { names: known.iter().cloned().chain(later).collect(), places }
+    }
+
+    /// Whether the columns stand in the order that the text knows.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.places.iter().flatten().is_sorted()
+    }
+
+    /// The same of the columns that the text knows and nothing else, in its order.
+    pub(super) fn only_known(&self) -> (Vec<usize>, ColumnsThen) {
+        let known: Vec<usize> = self.places.iter().flatten().copied().collect();
+        let names = known.iter().map(|at| Arc::clone(&self.names[*at])).collect();
+        let mut next = 0..;
+        let places = self.places.iter().map(|at| at.and_then(|_| next.next())).collect();
+        (known, ColumnsThen { names, places })
+    }
+}
+
+/// The functions whose rows a plan has beside each other, be they numbered, and how many columns each has.
+pub(super) fn calls_in(plan: &Plan) -> Vec<(&SetCall, usize)> {
+    match plan {
+        Plan::FunctionScan { call, columns } => vec![(call, columns.len())],
+        Plan::ProjectSet { calls, .. } => calls.iter().map(|one| (&one.call, one.columns.len())).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The type of the rows that a function gives.
+fn row_returned(call: &SetCall) -> Option<&Arc<RowType>> {
     let SetCall::User { function, .. } = call else { return None };
     match &function.returns {
         FunctionReturn::Scalar(SqlType::Row(row)) | FunctionReturn::Set(SqlType::Row(row)) => Some(row),
         _ => None,
-    }
-}
-
-/// The columns of a relation that its rows show.
-fn shown_columns(catalog: &CatalogSnapshot, relation: Oid) -> &[ColumnDef] {
-    match catalog.relation_by_oid(relation) {
-        Some(Relation::Table(table)) => table.shown(),
-        Some(Relation::View(view)) => &view.columns,
-        _ => &[],
     }
 }
 

@@ -636,8 +636,7 @@ impl Printer {
         }
         match defined {
             Some(columns) => self.definitions(columns),
-            None if item.shows_columns => self.out.push_str(&format!("({})", listed(&item.columns))),
-            None => {}
+            None => self.column_aliases(item),
         }
         if let Some((method, args, seed)) = &item.sample {
             self.out.push_str(&format!(" TABLESAMPLE {method} ("));
@@ -703,11 +702,15 @@ impl Printer {
         if item.alias.is_some() {
             let name = self.named(item.place)?.name.clone()?;
             self.out.push_str(&format!(" {}", quote_ident(&name)));
-            if item.shows_columns {
-                self.out.push_str(&format!("({})", listed(&item.columns)));
-            }
+            self.column_aliases(item);
         }
         Some(())
+    }
+
+    fn column_aliases(&mut self, item: &Item) {
+        if item.shows_columns && !item.columns.is_empty() {
+            self.out.push_str(&format!("({})", listed(&item.columns)));
+        }
     }
 }
 

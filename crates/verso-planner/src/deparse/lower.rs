@@ -11,7 +11,7 @@ use verso_types::{SqlType, format_text, parse_text};
 use super::node::{Connective, Node, Sublink, SublinkKind, Subscript};
 use super::operands;
 use crate::bind::trace::{Source, Trace};
-use crate::bind::{Binder, common_type};
+use crate::bind::{Binder, common_type, is_hidden};
 
 /// Lowers one text. What has no node yields none, for the whole text.
 pub(super) struct Lowering<'b> {
@@ -113,7 +113,8 @@ impl<'b> Lowering<'b> {
             match (&node, &part.kind) {
                 (Node::Var { source: Source::Row(place), .. }, ExprKind::Column(_)) if part.is_starred() => {
                     let columns = self.trace.columns_of(*place)?;
-                    nodes.extend(columns.into_iter().enumerate().map(|(number, (name, _))| Node::Var {
+                    let shown = columns.into_iter().enumerate().filter(|(_, (name, _))| !is_hidden(name));
+                    nodes.extend(shown.map(|(number, (name, _))| Node::Var {
                         source: Source::Column(*place, number),
                         name,
                     }));
@@ -229,8 +230,17 @@ impl<'b> Lowering<'b> {
             ExprKind::Subscript { .. } | ExprKind::Slice { .. } => self.subscripts(expr)?,
             ExprKind::Field { name, .. } if name.text == "*" => return None,
             ExprKind::Field { arg, name } => {
+                let row = self.expr(arg)?;
+                // A field of an item's row is a column of it.
+                if let Node::Var { source: Source::Row(place), .. } = &row
+                    && let Some(columns) = self.trace.columns_of(*place)
+                    && let Some(at) = columns.iter().position(|(known, _)| **known == *name.text)
+                {
+                    let source = Source::Column(*place, at);
+                    return Some(Node::Var { source, name: name.text.as_str().into() });
+                }
                 let name = self.binder.field_today(&self.type_of(arg), &name.text);
-                Node::Field { arg: Box::new(self.expr(arg)?), name }
+                Node::Field { arg: Box::new(row), name }
             }
             ExprKind::Row(parts) => Node::Form("ROW", self.row_parts(parts)?),
             ExprKind::Subquery(query) => self.sublink(SublinkKind::Scalar, Vec::new(), query)?,

@@ -1,6 +1,6 @@
 //! FROM: from syntax and trace to the tree, with the names that tables and functions have today.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 
 use verso_catalog::{Oid, Relation};
 use verso_exec::functions::quote_ident;
@@ -9,7 +9,7 @@ use verso_types::SqlType;
 
 use super::lower::Lowering;
 use super::node::{Body, Item, ItemKind, Join, Node, Query};
-use crate::bind::place_of;
+use crate::bind::{came_later, is_hidden, place_of};
 
 /// Names and places of the items that a FROM names, joins taken apart.
 pub(super) fn leaves(item: &FromItem, leaves_of: &mut Vec<(String, u32)>) {
@@ -90,15 +90,18 @@ impl Lowering<'_> {
     /// The same where the joins around put columns of these names together.
     fn item_within(&mut self, item: &FromItem, merged: &[String]) -> Option<Item> {
         let place = place_of(item);
-        let mut columns: Vec<String> = match &item.source {
-            FromSource::Join(_) if item.alias.is_none() => Vec::new(),
+        let (mut columns, later): (Vec<String>, Vec<bool>) = match &item.source {
+            FromSource::Join(_) if item.alias.is_none() => Default::default(),
             _ => {
                 let known = self.trace.columns_of(place)?;
-                // columns that came later stand behind those that the text knows
-                let names = known.into_iter().map(|(name, _)| name.to_string());
-                names.take_while(|name| !name.starts_with('\0')).collect()
+                let name = |name: &str| match came_later(name) {
+                    Some(own) => Some((own.to_string(), true)),
+                    None => (!is_hidden(name)).then(|| (name.to_string(), false)),
+                };
+                known.iter().map_while(|(column, _)| name(column)).unzip()
             }
         };
+        let aliased = self.trace.aliased_of(place);
         let mut own = None;
         let mut shows_columns = !item.columns.is_empty();
         let kind = match &item.source {
@@ -108,17 +111,25 @@ impl Lowering<'_> {
                     ItemKind::Cte(name.name.text.clone())
                 } else {
                     let (shown, bare, now) = self.relation(name)?;
-                    let real = now.unwrap_or_else(|| columns.clone());
+                    let real = match now {
+                        None => columns.clone(),
+                        // Of the columns of today each has its own name.
+                        Some(now) => {
+                            let mut now = now.into_iter();
+                            let own = columns.iter().zip(&later);
+                            let real =
+                                own.map(|(own, later)| if *later { Some(own.clone()) } else { now.next() });
+                            real.collect::<Option<Vec<_>>>()?
+                        }
+                    };
                     for (n, column) in columns.iter_mut().enumerate() {
                         // what no alias names has the name of today
-                        if n >= item.columns.len()
-                            && !merged.contains(column)
-                            && let Some(now) = real.get(n)
-                        {
-                            column.clone_from(now);
+                        if !later[n] && !aliased.contains(&n) && !merged.contains(column) {
+                            column.clone_from(&real[n]);
                         }
                     }
-                    shows_columns = columns.iter().zip(&real).any(|(shown, real)| shown != real);
+                    tell_apart(&mut columns, &later, merged);
+                    shows_columns = columns != real;
                     own = Some(bare);
                     ItemKind::Relation(shown)
                 }
@@ -131,12 +142,14 @@ impl Lowering<'_> {
             FromSource::Function(call, _) => {
                 own = Some(call.name.name.text.clone());
                 shows_columns = true;
+                tell_apart(&mut columns, &later, merged);
                 let function = self.function(call, &item.definitions)?;
                 ItemKind::Functions(vec![function], item.ordinality)
             }
             FromSource::Rows(calls, _) => {
                 own = calls.first().map(|(call, _)| call.name.name.text.clone());
                 shows_columns = true;
+                tell_apart(&mut columns, &later, merged);
                 let functions: Option<Vec<_>> =
                     calls.iter().map(|(call, columns)| self.function(call, columns)).collect();
                 ItemKind::Functions(functions?, item.ordinality)
@@ -205,11 +218,10 @@ impl Lowering<'_> {
             Relation::View(view) => &view.columns,
             Relation::Sequence(_) | Relation::Index(_) => &[],
         };
-        let name_of = |id: u16, then: &Arc<str>| {
-            let column = columns.iter().find(|column| column.id == id);
-            column.map_or_else(|| then.to_string(), |column| column.name.to_string())
-        };
-        let names = noted.columns.iter().map(|column| name_of(column.id, &column.name)).collect();
+        // Those that have gone since have no name.
+        let now_of = |id: u16| columns.iter().find(|column| column.id == id);
+        let names = noted.columns.iter().filter_map(|then| now_of(then.id));
+        let names = names.map(|column| column.name.to_string()).collect();
         let mut shown = self.relation_name(noted.relation, now.schema(), now.name());
         if self.ctes.iter().any(|cte| *cte == **now.name()) && !shown.contains('.') {
             shown = format!("{}.{shown}", quote_ident(now.schema()));
@@ -304,8 +316,28 @@ impl Lowering<'_> {
             }
             _ => {
                 let known = self.trace.columns_of(place_of(item))?;
-                Some(known.into_iter().map(|(name, _)| name.to_string()).collect())
+                let names = known.into_iter().map(|(name, _)| name.to_string());
+                Some(names.filter(|name| !is_hidden(name)).collect())
             }
+        }
+    }
+}
+
+/// Gives the columns of an item names that differ from each other and from those of the columns that joins around put together, as
+/// PostgreSQL does: a column that came later may be called as another one is in the text.
+fn tell_apart(columns: &mut [String], later: &[bool], merged: &[String]) {
+    let mut taken: HashSet<String> = merged.iter().cloned().collect();
+    let mut unmerged: HashSet<&str> = merged.iter().map(String::as_str).collect();
+    for (column, later) in columns.iter_mut().zip(later) {
+        // The first of that name is the one that is put together.
+        if !*later && unmerged.remove(column.as_str()) {
+            continue;
+        }
+        let given = column.clone();
+        let mut number = 0;
+        while !taken.insert(column.clone()) {
+            number += 1;
+            *column = format!("{given}_{number}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Queries: from syntax and trace to the tree.
 
+use std::sync::Arc;
+
 use verso_exec::functions::quote_ident;
 use verso_parser::syntax::{
     self, Expr, ExprKind, GroupItem, Literal, LockStrength, LockWait, OrderItem, QueryBody, SelectItem,
@@ -9,6 +11,7 @@ use verso_types::SqlType;
 use super::lower::Lowering;
 use super::lower_from::output_names;
 use super::node::{Body, Cte, Group, Lock, Node, Query, Select, Side, Sort, SortKey, Target, value_column};
+use crate::bind::trace::Source;
 use crate::bind::{common_type, output_name};
 
 impl Lowering<'_> {
@@ -204,7 +207,9 @@ impl Lowering<'_> {
                         SelectItem::Wildcard { at, .. } => {
                             types.extend(self.trace.starred(at.start)?.into_iter().map(|column| column.ty));
                         }
-                        SelectItem::Fields { .. } => return None,
+                        SelectItem::Fields { at, .. } => {
+                            types.extend(self.trace.fields_at(at.start)?.into_iter().map(|field| field.ty));
+                        }
                     }
                 }
                 Some(types)
@@ -284,7 +289,10 @@ impl Lowering<'_> {
                     let starred = self.trace.starred(at.start)?;
                     names.extend(starred.into_iter().map(|column| column.name.to_string()));
                 }
-                SelectItem::Fields { .. } => return None,
+                SelectItem::Fields { at, .. } => {
+                    let fields = self.trace.fields_at(at.start)?;
+                    names.extend(fields.into_iter().map(|field| field.name.to_string()));
+                }
             }
         }
         Some(names)
@@ -348,7 +356,21 @@ impl Lowering<'_> {
                         });
                     }
                 }
-                SelectItem::Fields { .. } => return None,
+                SelectItem::Fields { expr, at } => {
+                    let fields = self.trace.fields_at(at.start)?;
+                    let row = self.expr(expr)?;
+                    for field in fields {
+                        let node = match &row {
+                            // The row of an item is its columns.
+                            Node::Var { source: Source::Row(place), .. } => {
+                                let name = Arc::clone(&field.name);
+                                Node::Var { source: Source::Column(*place, field.at), name }
+                            }
+                            row => Node::Field { arg: Box::new(row.clone()), name: field.today.to_string() },
+                        };
+                        targets.push(Target { node, name: field.name.to_string() });
+                    }
+                }
             }
         }
         Some(targets)

@@ -501,7 +501,7 @@ impl Rows<'_> {
             |relation: Oid| needs.iter().any(|need| matches!(need, Need::Column(of, _) if *of == relation));
         for need in needs {
             let other = match *need {
-                Need::Relation(oid) if used(oid) => continue,
+                Need::Relation(oid) if used(oid) || self.catalog.user_type(oid).is_some() => continue,
                 Need::Relation(oid) => (CLASS, oid.0, 0),
                 Need::Column(oid, column) => (CLASS, oid.0, i32::from(column)),
                 Need::Function(oid) => (PROC, oid.0, 0),
@@ -520,7 +520,8 @@ impl Rows<'_> {
             let used = relation.columns.iter().filter(|column| column.used);
             let before = needed.len();
             needed.extend(used.map(|column| (CLASS, relation.relation.0, i32::from(column.id))));
-            if needed.len() == before {
+            // Of a composite type only its fields are needed.
+            if needed.len() == before && self.catalog.user_type(relation.relation).is_none() {
                 needed.push((CLASS, relation.relation.0, 0));
             }
         }

@@ -189,7 +189,10 @@ fn relation(catalog: &CatalogSnapshot, object: Oid, part: i32) -> Option<Identit
         None => match (system, composite()) {
             (Some(system), _) => system.columns.get(place.checked_sub(1)?)?.name.into(),
             (None, Some(ty)) => match &ty.ty {
-                SqlType::Row(row) => Arc::clone(&row.fields.get(place.checked_sub(1)?)?.0),
+                SqlType::Row(row) => {
+                    let at = ty.field_with_id(u16::try_from(place).ok()?)?;
+                    Arc::clone(&row.fields.get(at)?.0)
+                }
                 _ => return None,
             },
             (None, None) => return None,

@@ -180,7 +180,6 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
     });
     let known = Arc::clone(catalog);
     let composites = composite_types(catalog, keys, "oid", Some("relname")).into_iter().map(move |ty| {
-        let SqlType::Row(row) = &ty.ty else { return Vec::new() };
         let class = Class {
             oid: oid(ty.oid),
             name: Value::text(&ty.name),
@@ -194,7 +193,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             kind: 'c',
             persistence: if verso_catalog::is_temporary(&ty.schema) { 't' } else { 'p' },
             populated: true,
-            columns: row.fields.len(),
+            columns: ty.fields.last().copied().map_or(0, usize::from),
             checks: 0,
             has_index: false,
             has_triggers: false,
@@ -482,11 +481,14 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
     });
     let composites = composite_types(catalog, keys, "attrelid", None).into_iter().flat_map(|ty| {
         let SqlType::Row(row) = &ty.ty else { return Vec::new() };
-        let attribute = |((name, field), number): ((&Arc<str>, &SqlType), i16)| {
-            let attribute = Attribute::new(ty.oid, name, field, number);
-            attribute.row()
+        let attribute = |((name, field), id): ((&Arc<str>, &SqlType), &u16)| {
+            Attribute::new(ty.oid, name, field, attnum(*id)).row()
         };
-        row.as_declared().zip(1..).map(attribute).collect()
+        let fields = row.as_declared().zip(&ty.fields).map(attribute);
+        let is_gone = |id: &u16| !ty.fields.contains(id);
+        let gone = (1..ty.fields.last().copied().unwrap_or(0)).filter(is_gone);
+        let gone = gone.map(|id| Attribute::of_dropped(ty.oid, &DroppedColumn { id, ty: SqlType::Unknown }));
+        fields.chain(gone).collect()
     });
     let users = of_users(catalog, keys, "attrelid", None);
     let catalog = Arc::clone(catalog);

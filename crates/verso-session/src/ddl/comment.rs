@@ -209,7 +209,7 @@ impl Schema<'_> {
         let SqlType::Row(row) = &ty.ty else { return Err(missing_column(name, field).into()) };
         let at = row.fields.iter().position(|(known, _)| **known == *field.text);
         let number =
-            at.and_then(|at| u16::try_from(at + 1).ok()).ok_or_else(|| missing_column(name, field))?;
+            at.and_then(|at| ty.fields.get(at)).copied().ok_or_else(|| missing_column(name, field))?;
         self.own(Object::Type(ty.oid), "type", &ty.name)?;
         Ok(CommentOn::Column(ty.oid, number))
     }

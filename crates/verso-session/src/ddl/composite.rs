@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogError, NewComposite, Object, Oid, TableDef, TypeDef, TypeUses};
-use verso_types::SqlType;
+use verso_catalog::{Catalog, ChangedField, NewComposite, Object, TableDef, TypeDef, is_made_of};
+use verso_types::{RowType, SqlType};
 
 use super::{Schema, text};
 use crate::failure::Failure;
@@ -39,9 +39,22 @@ impl Schema<'_> {
             let text = format!("\"{}\" is not a composite type", name.name.text);
             return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
         };
+        let is_drop = |change: &FieldChange| matches!(change, FieldChange::Drop { .. });
+        let comes_back = |name: &Name| {
+            let is_it =
+                |change: &FieldChange| matches!(change, FieldChange::Add(new, _) if new.text == name.text);
+            changes.iter().any(is_it)
+        };
+        // Values find their fields by name, so what goes is gone before another one of its name comes.
+        if changes.iter().any(|change| matches!(change, FieldChange::Drop { name, .. } if comes_back(name))) {
+            let (drops, others): (Vec<_>, Vec<_>) = changes.iter().cloned().partition(is_drop);
+            for part in [drops, others] {
+                self.frame.inside(|frame| Schema { frame }.alter_fields(name, &part, cascade))?;
+            }
+            return Ok(());
+        }
         let typed = self.typed_tables(&ty, cascade)?;
-        let known: Vec<(Arc<str>, SqlType)> =
-            row.as_declared().map(|(name, ty)| (Arc::clone(name), ty.clone())).collect();
+        let known = fields_of(&ty, row);
         let mut fields = known.clone();
         // As in PostgreSQL, what goes is a field that was there before.
         let goes = |change: &&FieldChange| matches!(change, FieldChange::Drop { .. });
@@ -51,37 +64,16 @@ impl Schema<'_> {
         if fields == known {
             return Ok(());
         }
-        let holders = self.holders_of(&ty);
         let renames = changes.iter().any(|change| matches!(change, FieldChange::Rename(..)));
-        let retyped =
-            |(name, ty): &(Arc<str>, SqlType)| known.iter().any(|(known, old)| known == name && old != ty);
-        // As in PostgreSQL the values of a field stay of its type.
-        let in_columns = renames || !fields.iter().any(retyped);
+        let holders = self.holders_of(&ty)?;
+        self.refuse_of_earlier_releases(&ty)?;
         for change in changes {
-            if let FieldChange::Drop { name: field, .. } = change {
-                self.refuse_field_of_views(&ty, &field.text)?;
-            }
-        }
-        for change in changes.iter().filter(|_| in_columns) {
             if let FieldChange::Drop { name: field, .. } | FieldChange::Rename(field, _) = change {
                 let what = format!("attribute {} of type {}", field.text, ty.name);
                 self.refuse_field_in_use(&holders, ty.oid, &field.text, &what)?;
             }
         }
-        let catalog = &self.frame.services.instance.catalog;
-        catalog.alter_composite(&mut self.frame.txn.borrow_mut(), &ty, &fields, in_columns)?;
-        // Fields have the numbers of their places, and comments those of their fields.
-        let is_dropped = |name: &str| {
-            changes
-                .iter()
-                .any(|change| matches!(change, FieldChange::Drop { name: field, .. } if field.text == name))
-        };
-        let place = |(at, (name, _)): (usize, &(Arc<str>, SqlType))| match renames {
-            true => Some(at),
-            false => fields.iter().position(|(field, _)| field == name && !is_dropped(name)),
-        };
-        let places: Vec<Option<usize>> = row.fields.iter().enumerate().map(place).collect();
-        catalog.renumber_comments(&mut self.frame.txn.borrow_mut(), ty.oid, &places)?;
+        self.write_fields(&ty, &fields, cascade)?;
         // The values of a field that has another name only stand where they stood.
         if !renames {
             self.reshape_all(&holders)?;
@@ -89,58 +81,76 @@ impl Schema<'_> {
         typed.iter().try_for_each(|table| self.alter_typed(table, changes))
     }
 
-    /// Takes all but these fields away from a composite type, and from the values of columns.
-    pub(super) fn keep_fields(&self, ty: &TypeDef, fields: &[(Arc<str>, SqlType)]) -> Result<(), Failure> {
-        let SqlType::Row(row) = &ty.ty else { return Ok(()) };
-        let holders = self.holders_of(ty);
-        for (name, _) in row.as_declared().filter(|(name, _)| fields.iter().all(|(kept, _)| kept != *name)) {
-            let what = format!("attribute {name} of type {}", ty.name);
-            self.refuse_field_in_use(&holders, ty.oid, name, &what)?;
+    /// Gives a composite type these fields, and tells what goes along.
+    fn write_fields(&self, ty: &TypeDef, fields: &[ChangedField], cascade: bool) -> Result<(), Failure> {
+        let stays = |id: &u16| fields.iter().any(|field| field.id == Some(*id));
+        let gone: Vec<u16> = ty.fields.iter().copied().filter(|id| !stays(id)).collect();
+        if cascade {
+            self.tell_along(&Catalog::along_with_fields(self.frame.catalog, ty.oid, &gone));
         }
         let catalog = &self.frame.services.instance.catalog;
-        catalog.alter_composite(&mut self.frame.txn.borrow_mut(), ty, fields, true)?;
+        Ok(catalog.alter_composite(&mut self.frame.txn.borrow_mut(), ty, fields, cascade)?)
+    }
+
+    /// Takes all but these fields away from a composite type, and from the values of columns.
+    pub(super) fn keep_fields(&self, ty: &TypeDef, kept: &[(Arc<str>, SqlType)]) -> Result<(), Failure> {
+        let SqlType::Row(row) = &ty.ty else { return Ok(()) };
+        let holders = self.holders_of(ty)?;
+        let is_kept = |name: &Arc<str>| kept.iter().any(|(kept, _)| kept == name);
+        let mut fields = fields_of(ty, row);
+        for field in fields.iter().filter(|field| !is_kept(&field.name)) {
+            let what = format!("attribute {} of type {}", field.name, ty.name);
+            self.refuse_field_in_use(&holders, ty.oid, &field.name, &what)?;
+        }
+        fields.retain(|field| is_kept(&field.name));
+        self.write_fields(ty, &fields, true)?;
         self.reshape_all(&holders)
     }
 
-    /// Refuses to take away a field that a view uses.
-    fn refuse_field_of_views(&self, ty: &TypeDef, field: &str) -> Result<(), Failure> {
+    /// Refuses to change a composite type whose rows are in the query of a view that does not know which fields there were: earlier
+    /// releases did not note them.
+    fn refuse_of_earlier_releases(&self, ty: &TypeDef) -> Result<(), Failure> {
         let catalog = self.frame.catalog;
         let binder = Binder::new(catalog, &self.frame.services.settings.time_zone, &[]);
-        let what = format!("column {field} of composite type {}", ty.name);
-        let mut lines = Vec::new();
-        for view in catalog.all_views() {
-            let uses = binder.fields_used_by(&view)?;
-            if uses.iter().any(|(of, name)| *of == ty.oid && **name == *field) {
-                let is_table = catalog.table_by_oid(view.oid).is_some();
-                let kind = if is_table { "materialized view" } else { "view" };
-                lines.push(format!("{kind} {} depends on {what}", view.name));
+        for view in catalog.all_views().filter(|view| !view.query.names(ty.oid)) {
+            let Ok(uses) = binder.fields_used_by(&view) else { continue };
+            if uses.iter().any(|(of, _)| *of == ty.oid) {
+                let text = format!("cannot alter type \"{}\" because view {} uses it", ty.name, view.name);
+                let error = SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
+                    .with_detail(
+                        "The view was made by an earlier release, which did not note the attributes.",
+                    )
+                    .with_hint("Give the view its query again with CREATE OR REPLACE VIEW.");
+                return Err(error.into());
             }
         }
-        match lines.is_empty() {
-            true => Ok(()),
-            false => Err(CatalogError::Needed { what, detail: lines.join("\n") }.into()),
-        }
+        Ok(())
     }
 
-    /// The tables with rows of their own that have columns of a composite type.
-    fn holders_of(&self, ty: &TypeDef) -> Vec<Arc<TableDef>> {
+    /// The tables with rows of their own that have columns of a composite type, or of what is made of it.
+    fn holders_of(&self, ty: &TypeDef) -> Result<Vec<Arc<TableDef>>, SqlError> {
         let catalog = self.frame.catalog;
-        let mut tables: Vec<Oid> =
-            TypeUses::of(catalog, ty).columns.into_iter().map(|(table, _)| table).collect();
-        tables.dedup();
-        let found = tables.into_iter().filter_map(|oid| catalog.table_by_oid(oid));
-        found.filter(|table| table.partitioned.is_none()).collect()
+        let ranges = |one: &&Arc<TypeDef>| matches!(one.ty, SqlType::Range(_)) && is_made_of(&one.ty, ty.oid);
+        if let Some(range) = catalog.types().find(ranges) {
+            let text =
+                format!("cannot alter type \"{}\" because type {} is a range of it", ty.name, range.name);
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
+        let holds = |table: &&Arc<TableDef>| {
+            table.partitioned.is_none()
+                && table.columns.iter().any(|column| is_made_of(column.declared(), ty.oid))
+        };
+        Ok(catalog.tables().filter(holds).cloned().collect())
     }
 
     fn change_field(
         &self,
         of: &str,
-        fields: &mut Vec<(Arc<str>, SqlType)>,
+        fields: &mut Vec<ChangedField>,
         change: &FieldChange,
     ) -> Result<(), SqlError> {
-        let place = |fields: &[(Arc<str>, SqlType)], name: &Name| {
-            fields.iter().position(|(field, _)| **field == *name.text)
-        };
+        let place =
+            |fields: &[ChangedField], name: &Name| fields.iter().position(|field| *field.name == *name.text);
         let missing = |name: &Name| {
             let text = format!("column \"{}\" of relation \"{of}\" does not exist", name.text);
             SqlError::new(sqlstate::UNDEFINED_COLUMN, text)
@@ -151,7 +161,9 @@ impl Schema<'_> {
         };
         match change {
             FieldChange::Add(name, _) if place(fields, name).is_some() => return Err(taken(name)),
-            FieldChange::Add(name, ty) => fields.push((text(name), self.field_type(name, ty)?)),
+            FieldChange::Add(name, ty) => {
+                fields.push(ChangedField { id: None, name: text(name), ty: self.field_type(name, ty)? });
+            }
             FieldChange::Drop { name, if_exists } => match place(fields, name) {
                 Some(at) => drop(fields.remove(at)),
                 None if *if_exists => {
@@ -163,14 +175,14 @@ impl Schema<'_> {
             },
             FieldChange::Retype(name, ty) => {
                 let at = place(fields, name).ok_or_else(|| missing(name))?;
-                fields[at].1 = self.field_type(name, ty)?;
+                fields[at].ty = self.field_type(name, ty)?;
             }
             FieldChange::Rename(from, to) => {
                 let at = place(fields, from).ok_or_else(|| missing(from))?;
                 if place(fields, to).is_some() {
                     return Err(taken(to));
                 }
-                fields[at].0 = text(to);
+                fields[at].name = text(to);
             }
         }
         Ok(())
@@ -183,6 +195,16 @@ impl Schema<'_> {
         refuse_pseudo(&name.text, &ty)?;
         Ok(ty)
     }
+}
+
+/// The fields that a composite type has.
+fn fields_of(ty: &TypeDef, row: &RowType) -> Vec<ChangedField> {
+    let field = |((name, ty), id): ((&Arc<str>, &SqlType), &u16)| ChangedField {
+        id: Some(*id),
+        name: Arc::clone(name),
+        ty: ty.clone(),
+    };
+    row.as_declared().zip(&ty.fields).map(field).collect()
 }
 
 /// Types of PostgreSQL that no value is of and that nothing here is declared with.

@@ -169,9 +169,9 @@ impl Schema<'_> {
         {
             self.needs(Object::Type(ty.oid), Rights::USAGE, "type", &ty.name)?;
             let mut columns = Vec::with_capacity(row.fields.len());
-            for ((name, ty), id) in row.as_declared().zip(1..) {
-                let column = ColumnDef::new(Arc::clone(name), id, ty.erased());
-                columns.push(ColumnDef { domain: ColumnDef::domain_of(ty), ..column });
+            for ((name, declared), id) in row.as_declared().zip(&ty.fields) {
+                let column = ColumnDef::new(Arc::clone(name), *id, declared.erased());
+                columns.push(ColumnDef { domain: ColumnDef::domain_of(declared), ..column });
             }
             let (schema, name) = (Arc::clone(&ty.schema), Arc::clone(&ty.name));
             return Ok(Arc::new(TableDef::new(ty.oid, schema, name, ObjectId(0), columns)));

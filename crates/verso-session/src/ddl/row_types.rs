@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ConstraintKind, Oid, TableDef, holders_of_rows, relations_in};
+use verso_catalog::{ConstraintKind, NOWHERE, Oid, TableDef, ViewDef, holders_of_rows, relations_in};
 
 use super::Schema;
 use crate::failure::Failure;
+use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Schema<'_> {
@@ -41,20 +42,30 @@ impl Schema<'_> {
             let text = format!("{text}, which is not followed: change that first");
             Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into())
         };
-        for view in self.frame.catalog.all_views() {
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+        // A view that knows which fields there were follows; those of earlier releases may not know it.
+        let knows = |view: &ViewDef| {
+            view.query.relations.iter().any(|known| known.relation == of && known.place == NOWHERE)
+        };
+        for view in self.frame.catalog.all_views().filter(|view| !knows(view)) {
             let over_rows = view.query.types.iter().any(|(_, ty)| ty.0 == of.0)
                 || holders.iter().any(|holder| view.query.names(holder.oid));
-            if over_rows && view.query.text.contains(field) {
+            let is_it = |(ty, name): &(Oid, Arc<str>)| *ty == of && **name == *field;
+            if over_rows
+                && verso_parser::names(&view.query.text, field)
+                && binder.fields_used_by(&view).is_ok_and(|used| used.iter().any(is_it))
+            {
                 return refuse(format!("view {}", view.name));
             }
         }
         for holder in holders {
             let check = holder.constraints.iter().find(|constraint| match &constraint.kind {
-                ConstraintKind::Check { expression, .. } => expression.contains(field),
+                ConstraintKind::Check { expression, .. } => verso_parser::names(expression, field),
                 _ => false,
             });
             let generated = holder.columns.iter().filter(|column| column.generated);
-            let uses = |text: &Option<Arc<str>>| text.as_ref().is_some_and(|text| text.contains(field));
+            let uses =
+                |text: &Option<Arc<str>>| text.as_ref().is_some_and(|text| verso_parser::names(text, field));
             if let Some(check) = check {
                 return refuse(format!("constraint {} of table {}", check.name, holder.name));
             }

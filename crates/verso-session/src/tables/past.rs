@@ -1,6 +1,6 @@
 //! Tables as they were: which state a moment means, and whether the table had the same columns in it.
 
-use verso_catalog::TableDef;
+use verso_catalog::{TableDef, Was};
 use verso_exec::error::{ExecError, Result};
 use verso_exec::exec::Moment;
 use verso_storage::{HeldView, StorageError};
@@ -31,13 +31,24 @@ impl EngineTables<'_> {
             return Err(ExecError::raised("22023", text));
         }
         let held = self.txn.borrow().past(number).map_err(|error| self.too_old(error))?;
-        if !self.catalog.was(table, number)? {
-            let text = format!("the definition of table \"{}\" has changed since then", table.name);
-            return Err(TypeError::new("0A000", text)
-                .with_detail("Rows are read only as of states in which the table had the same columns.")
-                .into());
+        match self.catalog.was(table, number)? {
+            Was::Same => Ok(held),
+            Was::Rewritten(name) => {
+                let text = format!("The rows of table \"{name}\" have been written anew since then.");
+                Err(TypeError::new("72000", "snapshot too old")
+                    .with_detail(text)
+                    .with_hint("Statements such as VACUUM FULL, CLUSTER and TRUNCATE leave no old versions.")
+                    .into())
+            }
+            Was::Other => {
+                let text = format!("the definition of table \"{}\" has changed since then", table.name);
+                Err(TypeError::new("0A000", text)
+                    .with_detail(
+                        "Rows are read only as of states in which the table had the same columns and partitions.",
+                    )
+                    .into())
+            }
         }
-        Ok(held)
     }
 
     /// What is said of a state that is gone.
