@@ -314,6 +314,60 @@ fn memory_that_is_refused_anywhere_ends_the_statement_only() {
     assert_eq!(world.instance.held_bytes(), 0);
 }
 
+/// An UPDATE whose entries split pages of indexes of several kinds, each request for memory refused once: it is undone whole, and what
+/// the indexes find is what the table has.
+#[test]
+fn memory_that_is_refused_while_pages_of_indexes_split_leaves_nothing() {
+    let world = World::new();
+    let mut client = world.connect();
+    let memory = world.instance.memory();
+    client.run(
+        "CREATE TABLE t (id int PRIMARY KEY, k int, w text, b text[]);
+         CREATE UNIQUE INDEX ON t (k, id); CREATE INDEX ON t (w); CREATE INDEX ON t (lower(w), k) WHERE k > 3;
+         CREATE INDEX ON t USING gin (b);
+         INSERT INTO t SELECT n, n, repeat('w', n % 40) || n, ARRAY[n::text, (n % 7)::text] FROM generate_series(1, 900) AS n",
+    );
+    // Rows found for a change are held in memory.
+    client.run("SET work_mem = '2MB'");
+    let change =
+        "UPDATE t SET k = t.k * 7919 % 10007 + 20000, w = md5(o.id::text) || repeat('x', 30 + t.id % 60),
+                         b = ARRAY[md5(t.id::text), o.w, t.id::text] FROM t AS o WHERE o.id = t.id";
+    let questions = [
+        "SELECT count(*), sum(hashtext(t::text)) FROM t",
+        "SELECT count(*), sum(k) FROM t WHERE k > -1",
+        "SELECT count(*), min(w), max(w) FROM t WHERE w >= ''",
+        "SELECT count(*), sum(id) FROM t WHERE lower(w) > 'a' AND k > 3",
+        "SELECT count(*), sum(id) FROM t WHERE b @> ARRAY['3']",
+    ];
+    let contents = |client: &mut Client| {
+        client.run("SET enable_seqscan = off");
+        questions.iter().map(|question| client.run(question)).collect::<Vec<_>>()
+    };
+    let before = contents(&mut client);
+    let mut refused = 0;
+    for request in 1..4000 {
+        client.run("BEGIN; SAVEPOINT s");
+        memory.refuse_at(request);
+        let result = client.try_run(change);
+        let was_refused = memory.has_refused();
+        memory.refuse_at(0);
+        if let Err(error) = result {
+            assert_eq!(error.sqlstate, "53200", "{request}: {error:?}");
+            client.run("ROLLBACK TO s");
+            assert_eq!(contents(&mut client), before, "{request}");
+        }
+        client.run("ROLLBACK");
+        if !was_refused {
+            break;
+        }
+        refused += 1;
+    }
+    assert!(refused > 0, "it asks for no memory");
+    assert_eq!(contents(&mut client), before);
+    let report = world.instance.engine.check(&mut |_| ()).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+}
+
 #[test]
 fn the_parts_of_a_text_are_charged_as_they_are_made_and_bounded() {
     let world = World::new();

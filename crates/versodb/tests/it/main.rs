@@ -30,6 +30,7 @@ mod shop;
 mod simulated;
 mod slt;
 mod specs;
+mod splits;
 mod statements;
 mod unlogged;
 mod wide;
