@@ -49,12 +49,19 @@ pub(super) struct Store {
     producer: Option<Box<dyn Operator>>,
     is_open: bool,
     is_done: bool,
+    /// An error has ended them: who opens the plan again computes them anew.
+    is_failed: bool,
 }
 
 impl Store {
     fn new(producer: Box<dyn Operator>) -> Arc<Mutex<Store>> {
-        let store =
-            Store { rows: Spool::default(), producer: Some(producer), is_open: false, is_done: false };
+        let store = Store {
+            rows: Spool::default(),
+            producer: Some(producer),
+            is_open: false,
+            is_done: false,
+            is_failed: false,
+        };
         Arc::new(Mutex::new(store))
     }
 
@@ -91,11 +98,13 @@ impl Store {
         match more {
             Ok(true) => {
                 store.producer = Some(producer);
-                store.rows.push(cx.services.memory, "WITH", batch)?;
-                Ok(true)
+                let pushed = store.rows.push(cx.services.memory, "WITH", batch);
+                store.is_failed = pushed.is_err();
+                pushed.map(|()| true)
             }
             ended => {
                 store.is_done = ended.is_ok();
+                store.is_failed = ended.is_err();
                 drop(store);
                 producer.close();
                 ended
@@ -135,7 +144,8 @@ impl Operator for SharedOperator {
         }
         let known = {
             let shared = state.shared.borrow();
-            let kept = shared.get(&address).filter(|kept| kept.outer == outer);
+            let is_it = |kept: &&SharedRows| kept.outer == outer && !kept.store.lock().is_failed;
+            let kept = shared.get(&address).filter(is_it);
             kept.map(|kept| Arc::clone(&kept.store))
         };
         let store = match known {
