@@ -260,12 +260,16 @@ impl Binder<'_> {
     /// The names of the columns of an item of FROM, where an expression is its row: an alias gives them others than those of its type.
     fn names_of_item(&self, row: &Expr, scope: &Scope) -> Option<Vec<Arc<str>>> {
         let ExprKind::Column(parts) = &row.kind else { return None };
-        let [name] = parts.as_slice() else { return None };
+        let (name, is_starred) = match parts.as_slice() {
+            [name] => (name, false),
+            [name, star] if star.text == "*" => (name, true),
+            _ => return None,
+        };
         let item = scope.table(&name.text).filter(|item| !item.scalar)?;
         let means_other = scope.visible.iter().any(|(column, _)| **column == *name.text)
             || self.variables.iter().any(|variable| *variable.name == *name.text)
             || self.records.iter().any(|record| *record.name == *name.text);
-        (!means_other).then(|| scope.starred(item).into_iter().map(|(name, _)| name).collect())
+        (is_starred || !means_other).then(|| scope.starred(item).into_iter().map(|(name, _)| name).collect())
     }
 
     /// `(row).field`.
