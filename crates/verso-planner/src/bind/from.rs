@@ -606,7 +606,7 @@ impl Binder<'_> {
         for (n, (name, at)) in names.iter().enumerate() {
             if names[..n].iter().any(|(known, _)| known == name) {
                 let text = format!("column name \"{name}\" appears more than once in USING clause");
-                return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).at(*at));
+                return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text));
             }
             let side = |scope: &Scope, word: &str| -> Result<TypedExpr, SqlError> {
                 let mut fits = scope.visible.iter().filter(|(column, _)| **column == **name);
@@ -619,12 +619,12 @@ impl Binder<'_> {
                         let text = format!(
                             "column \"{name}\" specified in USING clause does not exist in {word} table"
                         );
-                        Err(SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(*at))
+                        Err(SqlError::new(sqlstate::UNDEFINED_COLUMN, text))
                     }
                     (Some(_), Some(_)) => {
                         let text =
                             format!("common column name \"{name}\" appears more than once in {word} table");
-                        Err(SqlError::new(sqlstate::AMBIGUOUS_COLUMN, text).at(*at))
+                        Err(SqlError::new(sqlstate::AMBIGUOUS_COLUMN, text))
                     }
                 }
             };

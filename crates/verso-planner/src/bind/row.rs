@@ -257,19 +257,33 @@ impl Binder<'_> {
         Ok(fields)
     }
 
-    /// The names of the columns of an item of FROM, where an expression is its row: an alias gives them others than those of its type.
-    fn names_of_item(&self, row: &Expr, scope: &Scope) -> Option<Vec<Arc<str>>> {
+    /// The item of FROM whose row an expression is, and the names of its columns: an alias gives them others than those of its type.
+    fn names_of_item<'e>(&self, row: &'e Expr, scope: &Scope) -> Option<(&'e Name, Vec<Arc<str>>)> {
         let ExprKind::Column(parts) = &row.kind else { return None };
-        let (name, is_starred) = match parts.as_slice() {
+        let (name, whole) = match parts.as_slice() {
             [name] => (name, false),
             [name, star] if star.text == "*" => (name, true),
             _ => return None,
         };
-        let item = scope.table(&name.text).filter(|item| !item.scalar)?;
-        let means_other = scope.visible.iter().any(|(column, _)| **column == *name.text)
-            || self.variables.iter().any(|variable| *variable.name == *name.text)
-            || self.records.iter().any(|record| *record.name == *name.text);
-        (is_starred || !means_other).then(|| scope.starred(item).into_iter().map(|(name, _)| name).collect())
+        let is_variable = || {
+            self.variables.iter().any(|variable| *variable.name == *name.text)
+                || self.records.iter().any(|record| *record.name == *name.text)
+        };
+        let is_column = || scope.visible.iter().any(|(column, _)| **column == *name.text);
+        if !whole && (is_column() || is_variable()) {
+            return None;
+        }
+        match scope.table(&name.text) {
+            Some(item) if item.scalar => None,
+            Some(item) => Some((name, scope.starred(item).into_iter().map(|(name, _)| name).collect())),
+            None => {
+                let outer = self.outer?;
+                let is_row =
+                    whole || matches!(outer.source(std::slice::from_ref(name)), Some(Source::Row(_)));
+                let names = outer.names_of(&name.text).filter(|_| is_row)?;
+                Some((name, names.0))
+            }
+        }
     }
 
     /// `(row).field`.
@@ -281,17 +295,24 @@ impl Binder<'_> {
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(arg.at.start));
         }
         let of = bound.ty.composite().map(|of| of.shown());
+        let of_item = self.names_of_item(arg, cx.scope);
         let missing = || {
-            let text = match &of {
-                Some(of) => format!("column \"{}\" not found in data type {of}", name.text),
-                None => format!("could not identify column \"{}\" in record data type", name.text),
+            let (text, at) = match (&of_item, &of) {
+                (Some((item, _)), _) => {
+                    (format!("column {}.{} does not exist", item.text, name.text), item.at.start)
+                }
+                (None, Some(of)) => {
+                    (format!("column \"{}\" not found in data type {of}", name.text), arg.point)
+                }
+                (None, None) => {
+                    let text = format!("could not identify column \"{}\" in record data type", name.text);
+                    (text, arg.point)
+                }
             };
-            let at = if of.is_some() { name.at.start } else { arg.at.start };
             SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(at)
         };
-        let of_item = self.names_of_item(arg, cx.scope);
         let place = match (&bound.ty, &bound.kind) {
-            (SqlType::Row(_), _) if let Some(names) = &of_item => {
+            (SqlType::Row(_), _) if let Some((_, names)) = &of_item => {
                 names.iter().position(|column| **column == *name.text)
             }
             // A RECORD of PL/pgSQL that EXECUTE is given: its fields are nobody's who reads the text.
@@ -358,14 +379,15 @@ impl Binder<'_> {
     ) -> Result<TypedExpr, SqlError> {
         let name = &call.name.name;
         if let [arg] = call.args.as_slice()
-            && let Some(names) = self.names_of_item(arg, cx.scope)
+            && let Some((_, names)) = self.names_of_item(arg, cx.scope)
             && !names.contains(&Arc::from(&*name.text))
         {
             return Err(missing);
         }
         if let ([arg], None) = (call.args.as_slice(), &call.name.schema)
             && let SqlType::Row(row) = self.expr(arg, cx)?.ty
-            && row.fields.iter().any(|(field, _)| **field == *name.text)
+            && (self.names_of_item(arg, cx.scope).is_some()
+                || row.fields.iter().any(|(field, _)| **field == *name.text))
         {
             return self.field(arg, name, cx);
         }
