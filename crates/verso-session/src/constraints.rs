@@ -13,6 +13,7 @@ use verso_storage::StorageError;
 use verso_types::Value;
 
 use crate::client::{CommandTag, tag};
+use crate::ddl::schema_absent;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::tables::explain_unique;
@@ -45,6 +46,9 @@ pub(crate) fn set_constraints(frame: &Frame<'_>, set: &SetConstraints) -> Result
     }
     let path = frame.catalog.search_path().searched();
     for name in &set.names {
+        if let Some(error) = schema_absent(frame.catalog, name) {
+            return Err(error.into());
+        }
         let found: Vec<Arc<ConstraintDef>> = frame
             .catalog
             .tables()

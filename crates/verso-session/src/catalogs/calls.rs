@@ -138,7 +138,9 @@ impl Call<'_> {
                     _ => deparse::Style { pretty: args.flag(1), wrap: 0 },
                 };
                 let oid = match args.0.first() {
-                    Some(Value::Text(name)) => relation_named(name)?,
+                    Some(Value::Text(name)) => {
+                        Oid(u32::try_from(names::relation_number(catalog, name)?).unwrap_or_default())
+                    }
                     _ => args.oid(0),
                 };
                 text(definitions::view_text(self.views, catalog, oid, style))
@@ -286,7 +288,7 @@ impl Call<'_> {
             "row_security_active" => {
                 let table = match args.0.first() {
                     Some(Value::Text(name)) => {
-                        let number = references::parse_reference(SystemType::Regclass, name)?;
+                        let number = names::relation_number(catalog, name)?;
                         Oid(u32::try_from(number).unwrap_or_default())
                     }
                     _ => args.oid(0),
@@ -452,7 +454,7 @@ impl Call<'_> {
 
     /// The table that a text names.
     fn table(&self, name: &str) -> Result<Arc<TableDef>> {
-        let oid = references::parse_reference(SystemType::Regclass, name)?;
+        let oid = names::relation_number(self.catalog, name)?;
         let oid = Oid(u32::try_from(oid).unwrap_or_default());
         self.catalog.table_by_oid(oid).ok_or_else(|| {
             let shown = definitions::shown(self.catalog, oid);
@@ -462,7 +464,7 @@ impl Call<'_> {
 
     fn serial_sequence(&self) -> Result<Value> {
         let name = self.args.text(1);
-        let oid = references::parse_reference(SystemType::Regclass, self.args.text(0))?;
+        let oid = names::relation_number(self.catalog, self.args.text(0))?;
         let oid = Oid(u32::try_from(oid).unwrap_or_default());
         let missing = |relation: &str| {
             let message = format!("column \"{name}\" of relation \"{relation}\" does not exist");
@@ -679,7 +681,6 @@ impl Call<'_> {
     }
 }
 
-/// The relation of this name.
 /// Whether a type takes no modifier, and is no number or boolean, of which PostgreSQL shows none in any case.
 fn has_no_modifiers(ty: &SqlType) -> bool {
     use SqlType as T;
@@ -687,12 +688,6 @@ fn has_no_modifiers(ty: &SqlType) -> bool {
         ty,
         T::Text | T::Name | T::Bytea | T::Date | T::Uuid | T::Json | T::Jsonb | T::Oid | T::System(_)
     )
-}
-
-fn relation_named(name: &str) -> Result<Oid> {
-    let found = references::find_reference(SystemType::Regclass, name)?;
-    let found = found.and_then(|oid| u32::try_from(oid).ok()).map(Oid);
-    found.ok_or_else(|| ExecError::raised("42P01", format!("relation \"{name}\" does not exist")))
 }
 
 /// An expression without the parentheses around the whole of it.

@@ -7,11 +7,12 @@ use verso_catalog::{
     CatalogSnapshot, INFORMATION_SCHEMA, Object, Oid, RelationId, Rights, SystemRelation, TypeDef,
 };
 use verso_exec::functions::quote_ident;
-use verso_types::names::ObjectNames;
+use verso_types::names::{self as references, ObjectNames};
 use verso_types::{SqlType, SystemType, TypeError, Value};
 
 use super::fixed;
 use super::relations::INFORMATION_SCHEMA_OID;
+use crate::ddl::is_schema;
 use crate::instance::Instance;
 
 /// The names of a version of the catalog.
@@ -113,6 +114,20 @@ pub(super) fn relation(catalog: &CatalogSnapshot, schema: Option<&str>, name: &s
         return Some(system.get().oid.0);
     }
     catalog.relation(schema, name).map(|relation| relation.oid().0)
+}
+
+/// The number of the relation that a text names, for functions to which PostgreSQL hands the text: of a schema that is not there
+/// they say so.
+pub(super) fn relation_number(catalog: &CatalogSnapshot, text: &str) -> Result<i64, TypeError> {
+    match (references::find_reference(SystemType::Regclass, text)?, path(text)) {
+        (Some(number), _) => Ok(number),
+        (None, Ok((Some(schema), _))) if !is_schema(catalog, &schema) => Err(absent(&schema)),
+        (None, _) => references::parse_reference(SystemType::Regclass, text),
+    }
+}
+
+fn absent(schema: &str) -> TypeError {
+    TypeError::new("3F000", format!("schema \"{schema}\" does not exist"))
 }
 
 /// The type of a name as SQL spells it.
@@ -345,6 +360,10 @@ impl ObjectNames for SessionNames {
             SystemType::Regtype => {
                 if let Ok(SqlType::Named(named)) = verso_parser::parse_type(text).map(|ty| element_of(&ty)) {
                     self.check_usage(named.schema.as_deref())?;
+                    if let Some(schema) = named.schema.as_deref().filter(|one| !is_schema(&self.catalog, one))
+                    {
+                        return Err(absent(schema));
+                    }
                 }
                 let known = type_named(&self.catalog, text).map(|ty| ty.pg_oid());
                 // What no value is of: `trigger`, `anyelement`, `event_trigger`.

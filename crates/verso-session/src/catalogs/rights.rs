@@ -434,9 +434,7 @@ pub(super) fn has_right(
     let member = &views.services.instance.member;
     let number = match object {
         Value::Text(name) => match kind {
-            "table" | "any_column" | "column" | "sequence" => {
-                references::parse_reference(SystemType::Regclass, name)?
-            }
+            "table" | "any_column" | "column" | "sequence" => super::names::relation_number(catalog, name)?,
             // a name as it is, not as a statement has it
             "schema" => references::parse_reference(
                 SystemType::Regnamespace,

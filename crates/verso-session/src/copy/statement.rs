@@ -31,6 +31,7 @@ use crate::copy::layout::Layout;
 use crate::copy::parquet;
 use crate::copy::reader::{Progress, Reader};
 use crate::copy::writer::Writer;
+use crate::ddl::schema_absent;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use verso_parser::syntax::{Copy, CopyFormat, CopyOptions, CopyPlace, CopyWhat};
@@ -87,6 +88,11 @@ impl Transfer<'_> {
         if copy.options.nolog && !copy.from {
             let text = "COPY NOLOG cannot be used with COPY TO";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
+        }
+        if let CopyWhat::Table { name, .. } = &copy.what
+            && let Some(error) = schema_absent(self.frame.catalog, name)
+        {
+            return Err(error.into());
         }
         let rows = match &copy.what {
             CopyWhat::Table { .. } if copy.options.nolog => self.load(binder, copy, results)?,

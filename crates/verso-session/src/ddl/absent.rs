@@ -33,11 +33,7 @@ impl Schema<'_> {
 
     /// The schema of a name, if there is none, as an error.
     pub(super) fn schema_absent(&self, name: &QualifiedName) -> Option<SqlError> {
-        let schema = name.schema.as_ref()?;
-        match self.frame.catalog.schema(&schema.text) {
-            Some(_) => None,
-            None => Some(CatalogError::missing(ObjectKind::Schema, schema.text.as_str()).into()),
-        }
+        super::schema_absent(self.frame.catalog, name)
     }
 
     /// The error that says that an object is not there. What IF EXISTS does not pass over comes as an error.

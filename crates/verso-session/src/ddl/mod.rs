@@ -17,6 +17,7 @@
 //! | [`policy`] | policies |
 //! | [`trigger`] | CREATE, ALTER, DROP TRIGGER |
 //! | [`drop`], [`absent`] | DROP |
+//! | [`named_schemas`] | schemas that they name and that are not there |
 //! | [`view`] | views |
 //! | [`temporary`] | temporary tables |
 //! | [`types`] | CREATE, ALTER, DROP TYPE |
@@ -51,6 +52,7 @@ mod lock_modes;
 mod lock_table;
 mod materialized;
 mod memberships;
+mod named_schemas;
 mod online;
 mod operators;
 mod owned;
@@ -78,6 +80,7 @@ pub(crate) mod upkeep;
 mod view;
 
 pub(crate) use function::in_literal;
+pub(crate) use named_schemas::{is_schema, schema_absent};
 pub(crate) use temporary::at_commit;
 
 use std::sync::Arc;
@@ -103,6 +106,7 @@ pub(crate) fn define(
     binder: &Binder<'_>,
     statement: &Statement,
 ) -> Result<CommandTag, Failure> {
+    named_schemas::refuse_absent(frame.catalog, statement)?;
     let pending = in_use::pending(frame)?;
     in_use::refuse_used(frame, statement, &pending)?;
     // What the sorting of an index holds.
@@ -130,6 +134,9 @@ pub(crate) fn define(
     frame.txn.borrow_mut().set_gauge(Some(Box::new(gauge)));
     let concerned = reservable::Concerned::of(frame.catalog, statement);
     let result = Schema { frame }.define_somewhere(binder, statement);
+    let placed =
+        |failure: Failure| Failure { error: named_schemas::placed(statement, failure.error), ..failure };
+    let result = result.map_err(placed);
     let result = result.and_then(|tag| in_use::refuse_dropped(frame, &pending).map(|()| tag));
     temporary::note_touched(frame);
     let result = result.and_then(|tag| concerned.check(frame).map(|()| tag));

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ArgMode, FunctionArg, FunctionDef, FunctionReturn, Oid, Relation};
+use verso_catalog::{
+    ArgMode, CatalogError, FunctionArg, FunctionDef, FunctionReturn, ObjectKind, Oid, Relation,
+};
 use verso_types::{RowType, SqlType};
 
-use super::Schema;
+use super::{Schema, is_schema};
 use verso_parser::syntax::{self, CreateFunction, Name, Returns, RoutineType};
 use verso_planner::bind::{Binder, follows_from, is_polymorphic, needed_for};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -207,6 +209,9 @@ impl Schema<'_> {
         };
         let relation = self.frame.catalog.relation(schema, &table.text);
         let relation = relation.ok_or_else(|| {
+            if let Some(schema) = schema.filter(|schema| !is_schema(self.frame.catalog, schema)) {
+                return CatalogError::missing(ObjectKind::Schema, schema).into();
+            }
             let text = format!("relation \"{}\" does not exist", table.text);
             SqlError::new(sqlstate::UNDEFINED_TABLE, text).at(table.at.start)
         })?;

@@ -14,6 +14,7 @@ use super::Session;
 use crate::client::StatementSink;
 use crate::client::tag;
 use crate::client::{CommandTag, Notice};
+use crate::ddl::schema_absent;
 use crate::ddl::upkeep::{passed_over, system_relation};
 use crate::instance::{Instance, SweepRecord, archive_folder};
 use crate::plans::Job;
@@ -75,8 +76,9 @@ impl Session {
                 let catalog = self.with_catalog(|_, catalog, _| Ok(Arc::clone(catalog)))?;
                 let found = catalog.table(name.schema_text(), &name.name.text);
                 let missing = || {
-                    SqlError::new(sqlstate::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
-                        .at(name.at().start)
+                    let text = format!("relation \"{name}\" does not exist");
+                    let plain = SqlError::new(sqlstate::UNDEFINED_TABLE, text).at(name.at().start);
+                    schema_absent(&catalog, name).unwrap_or(plain)
                 };
                 Some(found.ok_or_else(missing)?.heap)
             }
