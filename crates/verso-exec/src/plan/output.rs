@@ -96,14 +96,14 @@ impl OutputColumn {
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>, ty: SqlType) -> Self {
         let (ty, derived) = ty.split_collation();
-        Self { name: name.into(), ty, collation: derived.collation().cloned(), origin: None, of: None }
+        Self { name: name.into(), ty, collation: derived.kept(), origin: None, of: None }
     }
 
     /// The type with its collation.
     #[must_use]
     pub fn seen(&self) -> SqlType {
         match &self.collation {
-            Some(collation) => self.ty.clone().collated(&Derivation::Implicit(Arc::clone(collation))),
+            Some(collation) => self.ty.clone().collated(&Derivation::of_kept(collation)),
             None => self.ty.clone(),
         }
     }
@@ -123,7 +123,7 @@ impl OutputColumn {
             ExprKind::Column(index) => origins.get(index).copied().flatten(),
             _ => None,
         };
-        Self { name, ty: expr.ty.clone(), collation: expr.collation.collation().cloned(), origin, of: None }
+        Self { name, ty: expr.ty.clone(), collation: expr.collation.kept(), origin, of: None }
     }
 }
 
@@ -323,6 +323,14 @@ fn record_type(expr: &TypedExpr) -> SqlType {
 fn grouped(input: &Plan, group_by: &[TypedExpr], aggregates: &[AggregateCall]) -> Vec<OutputColumn> {
     let origins = input.origins();
     let keys = group_by.iter().map(|key| OutputColumn::of_expr(key, "?column?".into(), &origins));
-    let calls = aggregates.iter().map(|call| OutputColumn::new(Arc::clone(&call.name), call.ty.clone()));
+    let call = |call: &AggregateCall| {
+        let mut column = OutputColumn::new(Arc::clone(&call.name), call.ty.clone());
+        if column.collation.is_none() && column.ty.is_collatable() {
+            let derived = call.args.iter().fold(Derivation::Default, |all, arg| all.and(&arg.collation));
+            column.collation = derived.kept();
+        }
+        column
+    };
+    let calls = aggregates.iter().map(call);
     keys.chain(calls).collect()
 }

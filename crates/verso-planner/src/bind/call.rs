@@ -770,7 +770,7 @@ fn set_column(
         cx.sets_of_windows.push(number);
     }
     let mut expr = TypedExpr::column(SET_BASE + number, ty);
-    expr.collation = column.collation.clone().map_or(Derivation::Default, Derivation::Implicit);
+    expr.collation = column.collation.as_ref().map_or(Derivation::Default, Derivation::of_kept);
     if known.is_none() {
         cx.sets.push(SetColumns { call, columns: vec![column] });
     }

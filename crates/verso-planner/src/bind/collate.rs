@@ -34,13 +34,15 @@ pub(super) fn derived_from<'e>(exprs: impl IntoIterator<Item = &'e TypedExpr>) -
 
 /// A column of values made of these, with their collation.
 pub(super) fn made_of(mut column: OutputColumn, args: &[TypedExpr]) -> OutputColumn {
-    let collation = derived_from(args).collation().cloned();
+    let collation = derived_from(args).kept();
     column.collation = collation.filter(|_| column.ty.is_collatable());
     column
 }
 
 /// What is compared, in errors.
 const COMPARISON: &str = "string comparison";
+/// The same where texts are only told apart.
+const HASHING: &str = "string hashing";
 
 impl Binder<'_> {
     /// The collation of a name.
@@ -101,11 +103,14 @@ impl Binder<'_> {
         point: u32,
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
-        let bound = self.expr(arg, cx)?;
-        let mut bound = self.settle(bound, arg.at.start)?;
+        // A literal without a type has none behind COLLATE either.
+        let mut bound = match self.expr(arg, cx)? {
+            bound if bound.ty == SqlType::Unknown && matches!(bound.kind, K::Literal(_)) => bound,
+            bound => self.settle(bound, arg.at.start)?,
+        };
         let found = self.collation_named(collation.schema_text(), &collation.name.text, point)?;
         self.notes().for_each(|notes| notes.name(collation.at().start, found.oid()));
-        if !(bound.ty.is_collatable() || bound.ty == SqlType::Name) {
+        if !(bound.ty.is_collatable() || matches!(bound.ty, SqlType::Name | SqlType::Unknown)) {
             return Err(not_collatable(&bound.ty).at(point));
         }
         bound.collation = Derivation::Explicit(Arc::clone(&found.collation));
@@ -114,6 +119,9 @@ impl Binder<'_> {
 
     /// `COLLATION FOR (a)`: the name of its collation.
     pub(super) fn collation_for(&self, arg: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
+        if arg.ty == SqlType::Unknown && arg.collation.is_default() {
+            return Ok(TypedExpr::null(SqlType::Text));
+        }
         let arg = self.settle(arg, at)?;
         if !(arg.ty.is_collatable() || arg.ty == SqlType::Name) {
             return Err(not_collatable(&arg.ty));
@@ -128,7 +136,7 @@ impl Binder<'_> {
                     false => Value::text(&format!("{}.{name}", quote_ident(&collation.schema))),
                 }
             }
-            (None, Derivation::Open(_)) => Value::Null,
+            (None, Derivation::Open(_) | Derivation::Without) => Value::Null,
             (None, _) if arg.ty == SqlType::Name => Value::text("\"C\""),
             (None, _) => Value::text("\"default\""),
         };
@@ -142,7 +150,12 @@ impl Binder<'_> {
         if left.collation.is_default() && right.collation.is_default() {
             return Ok(call);
         }
-        let derived = left.collation.and(&right.collation);
+        // Any value that can have a collation has one, but for a column of which none follows.
+        let derived = match (&left.collation, &right.collation) {
+            (Derivation::Without, Derivation::Default) if right.ty.is_collatable() => return Ok(call),
+            (Derivation::Default, Derivation::Without) if left.ty.is_collatable() => return Ok(call),
+            (left, right) => left.and(right),
+        };
         let base = op.strip_suffix(" ANY").or_else(|| op.strip_suffix(" ALL")).unwrap_or(op);
         let collation = match base {
             "=" | "<>" | "<" | "<=" | ">" | ">=" => needed(&derived, COMPARISON, point)?,
@@ -223,6 +236,9 @@ pub(super) fn searching(
         "starts_with" => refuse_nondeterministic(&derived, "substring searches", COMPARISON, 0)?,
         "substring" if args.get(1).is_some_and(|arg| arg.ty.is_text()) => regular(&derived)?,
         name if name.starts_with("regexp_") => regular(&derived)?,
+        name @ ("lower" | "upper" | "initcap" | "casefold") => {
+            needed(&derived, &format!("{name}() function"), 0)?;
+        }
         // They compare elements only.
         "array_position" | "array_positions" => {
             if let Some(collation) =
@@ -307,22 +323,37 @@ pub(super) fn refuse_mismatch(derived: &Derivation, at: u32) -> Result<(), SqlEr
 /// 42P21, 42P22 (L4).
 fn needed(derived: &Derivation, what: &str, at: u32) -> Result<Option<Arc<Collation>>, SqlError> {
     refuse_mismatch(derived, at)?;
-    if matches!(derived, Derivation::Open(_)) {
-        let text = format!("could not determine which collation to use for {what}");
-        let error = SqlError::new(INDETERMINATE, text);
-        return Err(error.with_hint("Use the COLLATE clause to set the collation explicitly."));
+    if matches!(derived, Derivation::Open(_) | Derivation::Without) {
+        return Err(undetermined(what));
     }
     Ok(derived.collation().filter(|collation| collation.collator.is_some()).cloned())
 }
 
+/// 42P22, for what no collation follows.
+fn undetermined(what: &str) -> SqlError {
+    let text = format!("could not determine which collation to use for {what}");
+    SqlError::new(INDETERMINATE, text).with_hint("Use the COLLATE clause to set the collation explicitly.")
+}
+
+/// Refuses a column that is made and for whose texts no collation follows.
+///
+/// # Errors
+/// 42P22.
+pub fn refuse_undetermined(ty: &SqlType, what: &str) -> Result<(), SqlError> {
+    match ty.collation() {
+        Some(collation) if collation.oid == Collation::OPEN => Err(undetermined(what)),
+        _ => Ok(()),
+    }
+}
+
 /// The same where rows are ordered or told apart: two columns that say different things are a mismatch there.
-fn sorted_by(derived: &Derivation, at: u32) -> Result<Option<Arc<Collation>>, SqlError> {
+fn sorted_by(derived: &Derivation, what: &str, at: u32) -> Result<Option<Arc<Collation>>, SqlError> {
     if let Derivation::Open(two) = derived {
         let text = format!("collation mismatch between implicit collations \"{}\" and \"{}\"", two.0, two.1);
         let hint = "You can choose the collation by applying the COLLATE clause to one or both expressions.";
         return Err(SqlError::new(MISMATCH, text).with_hint(hint).at(at));
     }
-    needed(derived, COMPARISON, at)
+    needed(derived, what, at)
 }
 
 fn refuse_nondeterministic(derived: &Derivation, of: &str, what: &str, at: u32) -> Result<(), SqlError> {
@@ -379,7 +410,7 @@ pub(super) fn ordered(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
     if expr.collation.is_default() {
         return Ok(expr);
     }
-    match sorted_by(&expr.collation, at)? {
+    match sorted_by(&expr.collation, COMPARISON, at)? {
         Some(collation) => keyed(expr, &collation),
         None => Ok(expr),
     }
@@ -387,7 +418,7 @@ pub(super) fn ordered(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
 
 /// The same for several at once under the collation that follows from all of them.
 pub(super) fn ordered_together(exprs: Vec<TypedExpr>, at: u32) -> Result<Vec<TypedExpr>, SqlError> {
-    match sorted_by(&derived_from(&exprs), at)? {
+    match sorted_by(&derived_from(&exprs), COMPARISON, at)? {
         Some(collation) => exprs.into_iter().map(|expr| keyed(expr, &collation)).collect(),
         None => Ok(exprs),
     }
@@ -399,7 +430,7 @@ pub(super) fn distinguished(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlEr
     if expr.collation.is_default() {
         return Ok(expr);
     }
-    match sorted_by(&expr.collation, at)? {
+    match sorted_by(&expr.collation, HASHING, at)? {
         Some(collation) if !collation.is_deterministic() => keyed(expr, &collation),
         _ => Ok(expr),
     }
@@ -448,6 +479,10 @@ pub(super) fn text_of_key(key: TypedExpr, ty: &SqlType, derived: &Derivation) ->
 
 /// Distinct rows of a plan, as its collations tell them apart.
 pub(super) fn distinct(plan: Plan) -> Result<Plan, SqlError> {
+    if let Plan::Project { exprs, .. } = &plan {
+        let open = exprs.iter().map(|expr| &expr.collation).find(|one| matches!(one, Derivation::Open(_)));
+        open.map_or(Ok(None), |derived| sorted_by(derived, HASHING, 0))?;
+    }
     let output = plan.output();
     let column = |(n, column): (usize, &OutputColumn)| TypedExpr::column(n, column.seen());
     let columns = output.iter().enumerate().map(column);

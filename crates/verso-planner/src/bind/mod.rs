@@ -134,6 +134,7 @@ use crate::rewrite::{Planning, Rules};
 use verso_parser::syntax;
 
 pub(crate) use coerce::exactly;
+pub use collate::refuse_undetermined;
 pub(crate) use collate::unkeyed;
 pub(crate) use dml::EXCLUDED;
 pub(crate) use from::place_of;

@@ -120,7 +120,9 @@ fn sorted(
     let unchanged = exprs.len() == output.len()
         && width == exprs.len()
         && exprs.iter().enumerate().all(|(n, expr)| matches!(expr.kind, K::Column(column) if column == n))
-        && output.iter().zip(&names).all(|(column, name)| column.name == *name);
+        && output.iter().zip(&names).all(|(column, name)| column.name == *name)
+        // COLLATE is all that `a COLLATE c` changes.
+        && output.iter().zip(&exprs).all(|(column, expr)| column.collation == expr.collation.kept());
     let mut plan = input;
     if !unchanged {
         plan = Plan::Project { input: Box::new(plan), exprs, names };

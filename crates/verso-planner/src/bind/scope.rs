@@ -259,7 +259,7 @@ impl Correlation<'_> {
 pub(super) fn value_type(ty: &SqlType) -> SqlType {
     match ty {
         SqlType::Collated(collated) => {
-            let collation = Derivation::Implicit(Arc::clone(&collated.collation));
+            let collation = Derivation::of_kept(&collated.collation);
             collated.base.erased().collated(&collation)
         }
         other => other.erased(),

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use verso_exec::plan::{Plan, SetOperation, TypedExpr};
+use verso_exec::plan::{OutputColumn, Plan, SetOperation, TypedExpr};
 
-use verso_types::{CastKind, Derivation, SqlType};
+use verso_types::{CastKind, Collation, Derivation, SqlType};
 
 use super::Binder;
 use super::coerce::exactly;
@@ -116,7 +116,13 @@ impl Binder<'_> {
         let mut exprs = Vec::with_capacity(ours.len());
         for (n, (a, b)) in ours.iter().zip(&theirs).enumerate() {
             let mut column = TypedExpr::column(n, a.ty.clone());
-            column.collation = match (&a.collation, &b.collation) {
+            // One of which none follows gives way to any other.
+            let known = |column: &OutputColumn| {
+                column.collation.clone().filter(|collation| collation.oid != Collation::OPEN)
+            };
+            let without = |column: &OutputColumn| column.collation.is_some() && known(column).is_none();
+            column.collation = match (&known(a), &known(b)) {
+                (None, None) if without(a) && without(b) => Derivation::Without,
                 // COLLATE of one of them counts; of both, it is one too many
                 (Some(one), Some(two))
                     if one.oid != two.oid && (explicit(&first, n) || explicit(second, n)) =>
@@ -143,11 +149,7 @@ impl Binder<'_> {
             };
             exprs.push(column);
         }
-        if exprs
-            .iter()
-            .zip(&ours)
-            .all(|(expr, column)| expr.collation.collation() == column.collation.as_ref())
-        {
+        if exprs.iter().zip(&ours).all(|(expr, column)| expr.collation.kept() == column.collation) {
             return Ok(first);
         }
         let names = ours.into_iter().map(|column| column.name).collect();

@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use verso_exec::functions::{ArgType, BuiltinFunction, operator_candidates};
-use verso_exec::plan::{ExprKind as K, JoinKind, Plan, SetCall, SortKey, TypedExpr};
+use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SortKey, TypedExpr};
 use verso_types::{KeyType, SqlType};
 
 use super::order::{self, First, Tree};
@@ -120,7 +120,10 @@ impl Rewriter<'_> {
         let plan = keep(part.plan, volatile);
         let same = exprs.len() == part.columns.len()
             && exprs.iter().enumerate().all(|(n, expr)| matches!(expr.kind, K::Column(at) if at == n));
-        if same && plan.output().iter().zip(&output).all(|(ours, theirs)| ours.name == theirs.name) {
+        let alike = |ours: &OutputColumn, theirs: &OutputColumn| {
+            ours.name == theirs.name && ours.collation == theirs.collation
+        };
+        if same && plan.output().iter().zip(&output).all(|(ours, theirs)| alike(ours, theirs)) {
             return Ok(plan);
         }
         let names = output.iter().map(|column| Arc::clone(&column.name)).collect();

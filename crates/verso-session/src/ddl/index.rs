@@ -11,6 +11,7 @@ use verso_exec::functions::quote_ident;
 use verso_exec::plan::ExprKind;
 use verso_types::SqlType;
 
+use super::composite::is_system_name;
 use super::upkeep::system_relation;
 use super::{Schema, options, text};
 use crate::catalogs::class_takes;
@@ -19,7 +20,7 @@ use crate::failure::Failure;
 use verso_parser::syntax::{
     AlterIndex, CreateIndex, IndexChange, IndexKey, Name, QualifiedName, Reindex, ReindexTarget,
 };
-use verso_planner::bind::{Binder, index_name};
+use verso_planner::bind::{Binder, index_name, refuse_undetermined};
 use verso_planner::errors::{SqlError, sqlstate};
 use verso_storage::TableLockMode;
 
@@ -291,6 +292,10 @@ impl Schema<'_> {
                 column.map_or(SqlType::Void, |column| column.declared().clone())
             };
             let (name, place, ty) = match &part.key {
+                IndexKey::Column(name) if is_system_name(&name.text) => {
+                    let text = "index creation on system columns is not supported";
+                    return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
+                }
                 IndexKey::Column(name) => (text(name), None, seen(&name.text)),
                 IndexKey::Expression(expr, kept) => {
                     let bind = |binder: &Binder<'_>| binder.index_expression(expr, table);
@@ -320,6 +325,9 @@ impl Schema<'_> {
                 let text =
                     format!("collations are not supported by type {}", ty.without_modifiers().pg_name());
                 return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).into());
+            }
+            if explicit.is_none() {
+                refuse_undetermined(&ty, "index expression")?;
             }
             let collation = explicit.or_else(|| ty.collation());
             // Texts in arrays are in the order of their bytes.

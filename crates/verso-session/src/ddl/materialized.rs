@@ -12,7 +12,8 @@ use verso_catalog::{
 use verso_exec::plan::{Insert, Statement as Bound, TypedExpr};
 use verso_types::SqlType;
 
-use super::composite::refuse_pseudo;
+use super::composite::{refuse_pseudo, refuse_system_name};
+use super::table_as::refuse_open;
 use super::{Schema, options, text};
 use crate::client::CommandTag;
 use crate::client::tag;
@@ -61,6 +62,8 @@ impl Schema<'_> {
             }
             let ty = if ty == SqlType::Unknown { SqlType::Text } else { ty };
             refuse_pseudo(&name, &ty)?;
+            refuse_system_name(&name)?;
+            refuse_open(&name, &ty)?;
             new.columns.push(NewColumn::new(name, ty));
         }
         new.materialized = Some(query);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{NewColumn, NewTable, Object};
 use verso_exec::plan::{Insert, Statement as Bound, TypedExpr};
-use verso_types::Value;
+use verso_types::{Collation, SqlType, Value};
 
 use super::composite::{refuse_pseudo, refuse_system_name};
 use super::{Schema, options};
@@ -73,8 +73,10 @@ impl Schema<'_> {
             }
             refuse_pseudo(&name, &column.ty)?;
             refuse_system_name(&name)?;
+            let ty = column.seen();
+            refuse_open(&name, &ty)?;
             let domain = domains.get(n).cloned().flatten();
-            new.columns.push(NewColumn::new(name, domain.unwrap_or_else(|| column.seen())));
+            new.columns.push(NewColumn::new(name, domain.unwrap_or(ty)));
         }
         let catalog = &self.frame.services.instance.catalog;
         let made = catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, false)?;
@@ -107,4 +109,15 @@ impl Schema<'_> {
         })?;
         Ok(CommandTag::counted("SELECT", rows))
     }
+}
+
+/// Refuses a column of a table for whose texts no collation follows.
+pub(super) fn refuse_open(name: &str, ty: &SqlType) -> Result<(), SqlError> {
+    if ty.collation().is_none_or(|collation| collation.oid != Collation::OPEN) {
+        return Ok(());
+    }
+    let shown = ty.uncollated().without_modifiers().pg_name();
+    let text = format!("no collation was derived for column \"{name}\" with collatable type {shown}");
+    let hint = "Use the COLLATE clause to set the collation explicitly.";
+    Err(SqlError::new("42P22", text).with_hint(hint))
 }

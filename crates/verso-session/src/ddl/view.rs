@@ -15,7 +15,7 @@ use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
 use verso_parser::syntax::{CreateView, Expr, Name, QualifiedName, Statement, ViewStatement};
-use verso_planner::bind::Binder;
+use verso_planner::bind::{Binder, refuse_undetermined};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Schema<'_> {
@@ -169,6 +169,7 @@ impl Schema<'_> {
             }
             let ty = if ty == SqlType::Unknown { SqlType::Text } else { ty };
             refuse_pseudo(&name, &ty)?;
+            refuse_undetermined(&ty, &format!("view column \"{name}\""))?;
             let id = u16::try_from(n + 1).map_err(|_| CatalogError::TooManyColumns { limit: 1600 })?;
             columns.push(ColumnDef::new(name, id, ty));
         }

@@ -19,6 +19,8 @@ pub enum Derivation {
     Implicit(Arc<Collation>),
     /// Of columns with different ones: two of them.
     Open(Arc<(Arc<Collation>, Arc<Collation>)>),
+    /// Of a column of a query of which none follows: it gives way to any other.
+    Without,
     /// That of COLLATE.
     Explicit(Arc<Collation>),
     /// Of two COLLATE that say different things.
@@ -29,9 +31,10 @@ impl Derivation {
     /// The derivation of what has parts of these.
     #[must_use]
     pub fn and(&self, other: &Derivation) -> Derivation {
-        use Derivation::{Default, Explicit, Implicit, Mismatch, Open};
+        use Derivation::{Default, Explicit, Implicit, Mismatch, Open, Without};
         match (self, other) {
-            (Default, one) | (one, Default) => one.clone(),
+            (Default | Without, one) | (one, Default) => one.clone(),
+            (_, Without) => self.clone(),
             (Mismatch(_), _) => self.clone(),
             (_, Mismatch(_)) => other.clone(),
             (Explicit(one), Explicit(two)) if one.oid != two.oid => {
@@ -59,7 +62,31 @@ impl Derivation {
     pub fn of_column(&self) -> Derivation {
         match self {
             Derivation::Explicit(collation) => Derivation::Implicit(Arc::clone(collation)),
+            Derivation::Open(_) => Derivation::Without,
             other => other.clone(),
+        }
+    }
+
+    /// What the column of an expression keeps of it; nothing of the database's. That none follows is a collation, too, which
+    /// no column of a table has ([`Collation::OPEN`]).
+    pub fn kept(&self) -> Option<Arc<Collation>> {
+        match self {
+            Derivation::Open(_) | Derivation::Without => Some(Arc::new(Collation {
+                oid: Collation::OPEN,
+                schema: "".into(),
+                name: "(null)".into(), // as PostgreSQL shows it
+                collator: None,
+            })),
+            other => other.collation().cloned(),
+        }
+    }
+
+    /// That of a column which keeps a collation.
+    #[must_use]
+    pub fn of_kept(collation: &Arc<Collation>) -> Derivation {
+        match collation.oid {
+            Collation::OPEN => Derivation::Without,
+            _ => Derivation::Implicit(Arc::clone(collation)),
         }
     }
 

@@ -49,6 +49,9 @@ impl Collation {
     /// `pg_collation.oid` of `default`.
     pub const DEFAULT: u32 = 100;
 
+    /// Stands for the collation of a column of a query of which none follows ([`Derivation::kept`]).
+    pub const OPEN: u32 = u32::MAX;
+
     /// Whether only texts of the same bytes are equal.
     pub fn is_deterministic(&self) -> bool {
         self.collator.is_none_or(|collator| collator.is_deterministic())

@@ -30,7 +30,7 @@ impl SqlType {
     #[must_use]
     pub fn seen(&self) -> SqlType {
         match self.collation() {
-            Some(collation) => self.erased().collated(&Derivation::Implicit(collation)),
+            Some(collation) => self.erased().collated(&Derivation::of_kept(&collation)),
             None => self.erased(),
         }
     }
@@ -46,9 +46,7 @@ impl SqlType {
     /// The type alone, and the collation of a column that was declared with it.
     pub fn split_collation(self) -> (SqlType, Derivation) {
         match self {
-            SqlType::Collated(collated) => {
-                (collated.base.clone(), Derivation::Implicit(Arc::clone(&collated.collation)))
-            }
+            SqlType::Collated(collated) => (collated.base.clone(), Derivation::of_kept(&collated.collation)),
             other => (other, Derivation::Default),
         }
     }
@@ -56,9 +54,8 @@ impl SqlType {
     /// The type of a column of it whose values have this collation.
     #[must_use]
     pub fn collated(self, derivation: &Derivation) -> SqlType {
-        match derivation.collation() {
+        match derivation.kept() {
             Some(collation) if self.is_collatable() && !matches!(self, SqlType::Collated(_)) => {
-                let collation = Arc::clone(collation);
                 SqlType::Collated(Arc::new(CollatedType { base: self, collation }))
             }
             _ => self,
