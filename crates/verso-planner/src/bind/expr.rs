@@ -386,6 +386,12 @@ impl Binder<'_> {
                 Ok(TypedExpr::new(K::Parameter(slot), ty))
             }
             Meaning::Column(column) => {
+                // What a row has beside its columns is found last.
+                if let (Some(trace), Some(first)) = (self.traced, parts.first())
+                    && let Some(source @ Source::Number(..)) = source_of(cx.scope, &column)
+                {
+                    trace.number(first.at.start, source);
+                }
                 if let [first, .., last] = parts
                     && cx.clause.is_of_one_row()
                 {

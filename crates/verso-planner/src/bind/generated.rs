@@ -17,10 +17,14 @@ use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::{Scope, is_hidden};
 use super::steady::is_immutable;
+use super::table_number::{is_misplaced, misplaced, settle_own_number, with_own_number};
 use super::virtual_columns::expand;
 use super::walk::columns_of;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, Name};
+
+/// What indexes are not made of.
+const OF_SYSTEM: &str = "index creation on system columns is not supported";
 
 /// A column that an expression may name: its name, its type, whether it is generated itself.
 pub type ColumnInScope = (Arc<str>, SqlType, bool);
@@ -51,9 +55,15 @@ impl Binder<'_> {
         of: (&str, &SqlType),
     ) -> Result<(TypedExpr, bool), SqlError> {
         let named = columns.iter().map(|(name, ty, _)| (Arc::clone(name), ty.clone())).collect();
-        let scope = Scope::of(Some(table.into()), None, named);
-        let bound = self.expr(expr, &mut Context::new(&scope, Clause::Generated))?;
+        let scope = with_own_number(Scope::of(Some(table.into()), None, named));
+        let mut bound = self.expr(expr, &mut Context::new(&scope, Clause::Generated)).map_err(|error| {
+            misplaced(error, |name| {
+                let text = format!("cannot use system column \"{name}\" in column generation expression");
+                SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text)
+            })
+        })?;
         let immutable = is_immutable(&bound);
+        settle_own_number(&mut bound, columns.len(), self.own_table);
         Ok((self.generated_value(bound, expr, columns, of)?, immutable))
     }
 
@@ -114,7 +124,13 @@ impl Binder<'_> {
     ) -> Result<TypedExpr, SqlError> {
         let named = columns.iter().map(|(name, ty, _)| (Arc::clone(name), ty.clone())).collect();
         let scope = Scope::of(Some(table.into()), None, named);
-        let bound = self.expr(expr, &mut Context::new(&scope, Clause::PartitionKey))?;
+        let bound = self.expr(expr, &mut Context::new(&scope, Clause::PartitionKey));
+        let bound = bound.map_err(|error| match is_misplaced(&error) {
+            true => {
+                SqlError::new("42P17", "partition key expressions cannot contain system column references")
+            }
+            false => error,
+        })?;
         let bound = self.settle(bound, expr.at.start)?;
         let used = columns_of(&bound);
         if let Some(generated) = used.iter().find(|at| columns[**at].2) {
@@ -191,7 +207,11 @@ impl Binder<'_> {
     ) -> Result<TypedExpr, SqlError> {
         let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen()));
         let scope = Scope::of(Some(name), None, columns.collect());
-        let bound = self.expr(expr, &mut Context::new(&scope, clause))?;
+        let bound = self.expr(expr, &mut Context::new(&scope, clause));
+        let bound = bound.map_err(|error| match is_misplaced(&error) {
+            true => SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, OF_SYSTEM),
+            false => error,
+        })?;
         match columns_of(&bound).into_iter().any(|at| table.columns[at].is_virtual) {
             true => Err(SqlError::new("0A000", "indexes on virtual generated columns are not supported")),
             false => Ok(bound),
@@ -216,7 +236,8 @@ impl Binder<'_> {
         let text = column.default.as_deref().unwrap_or("NULL");
         // The text was checked when the column was made; positions in it mean nothing to the statement.
         let bound = verso_parser::parse_expression(text).map_err(SqlError::from).and_then(|expr| {
-            self.in_kept_text().kept_generation(&expr, &table.name, &columns, (&column.name, &column.ty))
+            let binder = self.in_kept_text().of_table(table.oid);
+            binder.kept_generation(&expr, &table.name, &columns, (&column.name, &column.ty))
         });
         bound.map_err(|error| SqlError { position: None, ..error })
     }

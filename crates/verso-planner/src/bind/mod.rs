@@ -127,7 +127,7 @@ use verso_catalog::{CatalogSnapshot, ColumnDef, Oid, StoredQuery, TableDef, View
 use verso_exec::plan::{Statement, TypedExpr};
 use verso_types::{CastKind, SqlType, TimeStyle, Value};
 
-use crate::errors::SqlError;
+use crate::errors::{SqlError, sqlstate};
 use crate::estimate::Estimate;
 use crate::hints::Hints;
 use crate::rewrite::{Planning, Rules};
@@ -217,6 +217,8 @@ pub struct Binder<'c> {
     views: Rc<RefCell<BTreeSet<Oid>>>,
     /// What rows of tables come with beside their columns.
     numbered: table_number::RowNumbers,
+    /// The table over whose rows an expression is bound that it keeps: 0 of one that is not made yet.
+    own_table: Oid,
     /// The plan outlives the settings: what heeds them is computed when it runs, but for literals, whose values stay.
     lasts: bool,
     /// FLASHBACK: columns that are always generated get the values that they had.
@@ -255,6 +257,7 @@ impl<'c> Binder<'c> {
             hints: Rc::default(),
             views: Rc::default(),
             numbered: table_number::RowNumbers::default(),
+            own_table: Oid(0),
             lasts: false,
             flashes_back: false,
             unread: false,
@@ -320,17 +323,15 @@ impl<'c> Binder<'c> {
         Binder { inference: Some(inference), ..Binder::new(catalog, time_zone, &[]) }
     }
 
+    /// For expressions that a table keeps of its rows, which may ask for its number.
+    #[must_use]
+    pub fn of_table(self, table: Oid) -> Binder<'c> {
+        Binder { own_table: table, ..self }
+    }
+
     /// Binds a query or a change of rows and chooses its access paths.
     pub fn statement(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
-        let mut bound = self.unplanned(statement);
-        // Few statements ask for it.
-        let mut numbered = self.numbered;
-        while let Err(error) = &bound
-            && let Some(number) = table_number::missing(error).filter(|number| !numbered.has(*number))
-        {
-            numbered = numbered.with(number);
-            bound = Binder { numbered, ..self.clone() }.unplanned(statement);
-        }
+        let bound = self.as_numbered(&|binder| binder.unplanned(statement));
         let mut bound = bound.map_err(|error| table_number::refused(error, statement))?;
         crate::plan::choose(&mut bound, self.planning())?;
         Ok(bound)
@@ -380,9 +381,17 @@ impl<'c> Binder<'c> {
         columns: &[(Arc<str>, SqlType)],
     ) -> Result<TypedExpr, SqlError> {
         let scope = scope::Scope::of(Some(table.into()), None, columns.to_vec());
+        let scope = table_number::with_own_number(scope);
         let mut cx = context::Context::new(&scope, context::Clause::Check);
-        let bound = self.expr(expr, &mut cx)?;
-        self.boolean(bound, expr.at.start, "CHECK")
+        let bound = self.expr(expr, &mut cx).map_err(|error| {
+            table_number::misplaced(error, |name| {
+                let text = format!("system column \"{name}\" reference in check constraint is invalid");
+                SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text)
+            })
+        })?;
+        let mut bound = self.boolean(bound, expr.at.start, "CHECK")?;
+        table_number::settle_own_number(&mut bound, columns.len(), self.own_table);
+        Ok(bound)
     }
 
     /// Binds the condition that a table's CHECK constraint has in the catalog, over all columns of its stored rows.
@@ -393,7 +402,7 @@ impl<'c> Binder<'c> {
             return Binder { catalog: &plain, ..self.clone() }.stored_condition(text, table);
         }
         // The text was checked when the constraint was made; positions in it mean nothing to the statement.
-        let binder = self.in_kept_text();
+        let binder = self.in_kept_text().of_table(table.oid);
         let bound = verso_parser::parse_expression(text)
             .map_err(SqlError::from)
             .and_then(|expr| binder.condition(&expr, &table.name, &columns))

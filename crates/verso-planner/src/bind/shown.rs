@@ -23,6 +23,7 @@ use super::context::{AGGREGATE_BASE, Clause, Context, SET_BASE, WINDOW_BASE};
 use super::dml::{insert_columns, table_scope};
 use super::rights::Need;
 use super::scope::Scope;
+use super::table_number::missing;
 use super::view::parsed;
 use super::walk::{columns_of, map_columns};
 use crate::errors::{SqlError, sqlstate};
@@ -471,7 +472,11 @@ impl Binder<'_> {
         let mut scope = inside.shown_scope(&source, item, name);
         source.note(&mut scope);
         let mut columns = Vec::new();
-        for expr in inside.shown_columns(select, &scope).map_err(unplaced)? {
+        let unshown = |error: SqlError| match missing(&error) {
+            Some(_) => refused(view, change, SYSTEM_COLUMNS),
+            None => unplaced(error),
+        };
+        for expr in inside.shown_columns(select, &scope).map_err(unshown)? {
             if let Some(why) = columns_of(&expr).into_iter().find_map(not_of_row) {
                 return Err(refused(view, change, why));
             }
@@ -593,6 +598,7 @@ impl Binder<'_> {
     }
 }
 
+const SYSTEM_COLUMNS: &str = "Views that return system columns";
 const NOT_ONE_TABLE: &str = "Views that do not select from a single table or view";
 
 /// A view's query, if it shows rows of one table or view; else which views do not (U1).

@@ -20,6 +20,7 @@ use super::Binder;
 use super::context::{Clause, Context};
 use super::literals::{Literals, settled};
 use super::scope::Scope;
+use super::table_number::with_own_number;
 use super::trace::Trace;
 use super::trigger::record_names;
 use crate::errors::SqlError;
@@ -221,7 +222,9 @@ impl Binder<'_> {
             table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
         let names = trigger.map(record_names);
         let scope = match &names {
-            None => Scope::of(Some(Arc::clone(&table.name)), None, columns).of_relation(table.oid),
+            None => with_own_number(
+                Scope::of(Some(Arc::clone(&table.name)), None, columns).of_relation(table.oid),
+            ),
             Some((old, new)) => {
                 let mut scope = Scope::of(Some(Arc::clone(old)), None, columns).with_second(new);
                 scope.tables.iter_mut().zip(1..).for_each(|(item, place)| item.place = place);

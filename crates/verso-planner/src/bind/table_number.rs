@@ -13,11 +13,12 @@
 
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
+use verso_catalog::{Oid, TableDef};
 use verso_exec::functions::operator_candidates;
 use verso_exec::plan::{ExprKind, OutputColumn, PLACE, Plan, RECORD_COLUMN, TypedExpr};
 use verso_types::{SqlType, SystemType, Value};
 
+use super::Binder;
 use super::returning::Returned;
 use super::scope::Scope;
 use crate::errors::{SqlError, sqlstate};
@@ -177,6 +178,62 @@ impl RowNumbers {
         let written = RowNumber::Xmin.of_written().unwrap_or_else(|| fresh.clone());
         let kind = ExprKind::Case { branches: vec![(absent, fresh)], otherwise: Some(Box::new(written)) };
         Some(TypedExpr::new(kind, number.ty()))
+    }
+}
+
+impl Binder<'_> {
+    /// Binds a text without them, as few texts ask for them, and once more with each that it turns out to name.
+    pub(super) fn as_numbered<T>(
+        &self,
+        bind: &dyn Fn(&Binder<'_>) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        let mut bound = bind(self);
+        let mut numbered = self.numbered;
+        while let Err(error) = &bound
+            && let Some(number) = missing(error).filter(|number| !numbered.has(*number))
+        {
+            numbered = numbered.with(number);
+            bound = bind(&Binder { numbered, ..self.clone() });
+        }
+        bound
+    }
+}
+
+/// Adds the number of the one table of a scope behind its columns: what is kept of a table's rows may ask for that, and for
+/// nothing else that rows have beside their columns.
+pub(super) fn with_own_number(mut scope: Scope) -> Scope {
+    scope.columns.push((RowNumber::Table.column().into(), SqlType::Oid));
+    scope
+}
+
+/// Puts the number of a table in the place of the column that [`with_own_number`] has added behind its `own` ones.
+pub(super) fn settle_own_number(expr: &mut TypedExpr, own: usize, table: Oid) {
+    match expr.kind {
+        ExprKind::Column(at) if at == own => {
+            *expr = TypedExpr::literal(Value::Int8(table.0.into()), SqlType::Oid);
+        }
+        _ => expr.for_each_child_mut(&mut |part| settle_own_number(part, own, table)),
+    }
+}
+
+/// What rows have beside their columns, where an error says that there is no such column.
+fn unfound(error: &SqlError) -> Option<&'static str> {
+    let uncounted =
+        |name: &&str| error.message.strip_prefix("the system column ").is_some_and(|it| it.starts_with(name));
+    let known = missing(error).map(RowNumber::name);
+    known.or_else(|| ["cmin", "cmax"].into_iter().find(uncounted)).filter(|name| *name != "_xid")
+}
+
+/// Whether an error says that there is no column of the name of something that rows have beside their columns.
+pub(super) fn is_misplaced(error: &SqlError) -> bool {
+    unfound(error).is_some()
+}
+
+/// Such an error in the words of its clause, which `say` finds for the name.
+pub(super) fn misplaced(error: SqlError, say: impl Fn(&str) -> SqlError) -> SqlError {
+    match unfound(&error) {
+        Some(name) => SqlError { position: error.position, ..say(name) },
+        None => error,
     }
 }
 

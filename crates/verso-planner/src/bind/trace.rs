@@ -12,6 +12,7 @@ use verso_parser::syntax::Span;
 use verso_types::SqlType;
 
 use super::scope::Scope;
+use super::table_number::RowNumber;
 use super::walk::same;
 
 /// What a name of a column means.
@@ -19,6 +20,8 @@ use super::walk::same;
 pub(crate) enum Source {
     /// The column with that number of the FROM item that begins there.
     Column(u32, usize),
+    /// What the rows of the FROM item that begins there have beside its columns, by name.
+    Number(u32, &'static str),
     /// What USING of a FULL JOIN has made of two columns.
     Merged(Arc<str>),
     /// A whole row of the FROM item that begins there.
@@ -82,6 +85,11 @@ impl Trace {
         if !matches!(columns.get(&place), Some(Source::Row(_))) {
             columns.insert(place, source);
         }
+    }
+
+    /// A name means what rows have beside their columns, whatever it was taken for before that was known.
+    pub(super) fn number(&self, place: u32, source: Source) {
+        self.columns.borrow_mut().insert(place, source);
     }
 
     /// An operator or function takes its arguments as these types.
@@ -198,6 +206,14 @@ pub(super) fn source_of(scope: &Scope, expr: &TypedExpr) -> Option<Source> {
         && let Some(item) = scope.tables.iter().find(|item| item.columns.contains(&index))
     {
         return Some(Source::Column(item.place, index - item.columns.start));
+    }
+    // Such numbers stand behind the columns of their item.
+    if let ExprKind::Column(index) = expr.kind
+        && let Some(number) = scope.columns.get(index).and_then(|(name, _)| RowNumber::of_column(name))
+    {
+        let before = scope.tables.iter().filter(|item| item.merged.is_empty() && item.columns.end <= index);
+        let item = before.max_by_key(|item| item.columns.end)?;
+        return Some(Source::Number(item.place, number.name()));
     }
     // a column of a join that has a name of its own
     scope.tables.iter().filter(|item| item.place > 0).find_map(|item| {

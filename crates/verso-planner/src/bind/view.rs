@@ -24,6 +24,7 @@ use super::plpgsql::bind_noting;
 use super::rights::Need as Columns;
 use super::scope::later;
 use super::stored::Notes;
+use super::table_number::RowNumbers;
 use super::trace::Trace;
 use crate::errors::SqlError;
 use crate::rewrite::{Planning, Rules};
@@ -184,10 +185,13 @@ impl Binder<'_> {
     /// # Errors
     /// Those of binding the query.
     pub fn view_query(&self, text: &str) -> Result<(StoredQuery, ViewColumns), SqlError> {
-        let noting = Noting::default();
         let query = parsed(text)?;
-        let plan =
-            Binder { noting: Some(&noting), acting: None, unread: true, ..self.clone() }.query(&query)?;
+        let (noting, plan) = self.as_numbered(&|binder| {
+            let noting = Noting::default();
+            let noted =
+                Binder { noting: Some(&noting), acting: None, unread: true, ..binder.clone() }.query(&query);
+            noted.map(|plan| (noting, plan))
+        })?;
         let columns =
             plan.output().into_iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
         Ok((noting.into_query(self.catalog, text, &used_columns(plan)?), columns))
@@ -385,7 +389,7 @@ impl Binder<'_> {
         let query = parsed(&view.query.text)?;
         let inside = self.within(view)?;
         // Positions in the view's text mean nothing to the statement.
-        let bound = inside.query_locked(&query, &[], locking);
+        let bound = inside.as_numbered(&|inside| inside.query_locked(&query, &[], locking.clone()));
         let (plan, marks) = bound.map_err(|error| SqlError { position: None, ..error })?;
         Ok(match view.options.is_on("security_barrier") {
             true => (Plan::Barrier { input: Box::new(plan) }, marks),
@@ -396,7 +400,7 @@ impl Binder<'_> {
     /// The rows that a view's query has now, planned.
     pub fn rows_of(&self, view: &ViewDef) -> Result<Plan, SqlError> {
         let query = parsed(&view.query.text)?;
-        let bound = self.within(view)?.query(&query);
+        let bound = self.within(view)?.as_numbered(&|inside| inside.query(&query));
         let plan = bound.map_err(|error| SqlError { position: None, ..error })?;
         let mut statement = Statement::Query(plan);
         crate::plan::choose(&mut statement, self.planning())?;
@@ -409,7 +413,8 @@ impl Binder<'_> {
     /// Binds the query of a view again and notes what its text means.
     pub(crate) fn traced_view(&self, view: &ViewDef, trace: &Trace) -> Result<Query, SqlError> {
         let query = parsed(&view.query.text)?;
-        Binder { traced: Some(trace), acting: None, unread: true, ..self.within(view)? }.query(&query)?;
+        let inside = Binder { traced: Some(trace), acting: None, unread: true, ..self.within(view)? };
+        inside.as_numbered(&|inside| inside.query(&query))?;
         Ok(query)
     }
 
@@ -420,7 +425,8 @@ impl Binder<'_> {
     pub fn keys_of(&self, view: &ViewDef) -> Result<BTreeSet<Oid>, SqlError> {
         let noting = Noting::default();
         let query = parsed(&view.query.text)?;
-        Binder { noting: Some(&noting), acting: None, ..self.within(view)? }.query(&query)?;
+        let inside = Binder { noting: Some(&noting), acting: None, ..self.within(view)? };
+        inside.as_numbered(&|inside| inside.query(&query))?;
         Ok(noting.keys.into_inner())
     }
 
@@ -431,7 +437,8 @@ impl Binder<'_> {
     pub fn fields_used_by(&self, view: &ViewDef) -> Result<BTreeSet<(Oid, Arc<str>)>, SqlError> {
         let noting = Noting::default();
         let query = parsed(&view.query.text)?;
-        Binder { noting: Some(&noting), acting: None, ..self.within(view)? }.query(&query)?;
+        let inside = Binder { noting: Some(&noting), acting: None, ..self.within(view)? };
+        inside.as_numbered(&|inside| inside.query(&query))?;
         for (need, row) in noting.rows.borrow().iter() {
             need.used().into_iter().for_each(|at| noting.field(row, usize::from(at)));
         }
@@ -461,6 +468,7 @@ impl Binder<'_> {
             noting: None,
             traced: None,
             stored: Some(&view.query),
+            numbered: RowNumbers::default(),
             expanding,
             acting: self.acting_within(view),
             ..self.clone()

@@ -141,7 +141,16 @@ impl Binder<'_> {
     ///
     /// # Errors
     /// 0A000, as PostgreSQL has it.
-    pub fn check_virtual(&self, column: &str, ty: &SqlType, value: &TypedExpr) -> Result<(), SqlError> {
+    pub fn check_virtual(
+        &self,
+        column: &str,
+        ty: &SqlType,
+        (value, text): (&TypedExpr, &str),
+    ) -> Result<(), SqlError> {
+        // Rows of partitions are read as rows of the whole, whose column it is.
+        if verso_parser::names(text, "tableoid") {
+            return Err(SqlError::unsupported("tableoid in a virtual generated column"));
+        }
         let refuse = |text: String| SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text);
         let later = |what: &str| {
             format!("Virtual generated columns that make use of user-defined {what} are not yet supported.")

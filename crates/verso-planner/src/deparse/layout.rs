@@ -418,6 +418,7 @@ impl Printer {
         let Node::Var { source, .. } = node else { return None };
         match source {
             Source::Merged(name) => Some(name.to_string()),
+            Source::Number(_, name) => Some((*name).to_string()),
             Source::Row(_) | Source::Variable(_) | Source::Fields(..) => None,
             Source::Column(place, number) => self.named(*place)?.columns.get(*number).cloned(),
         }

@@ -599,7 +599,7 @@ impl Node {
 
     /// Whether it is a column or a row of an item of FROM.
     pub(super) fn is_var(&self) -> bool {
-        matches!(self, Node::Var { source: Source::Column(..) | Source::Merged(_), .. })
+        matches!(self, Node::Var { source: Source::Column(..) | Source::Number(..) | Source::Merged(_), .. })
     }
 }
 

@@ -280,9 +280,13 @@ impl Printer {
                 let item = self.named(*place)?;
                 Some(format!("{}.*", quote_ident(item.name.as_deref()?)))
             }
-            Source::Column(place, number) => {
+            Source::Column(place, _) | Source::Number(place, _) => {
                 let item = self.named(*place)?;
-                let column = quote_ident(item.columns.get(*number)?);
+                let column = match source {
+                    Source::Column(_, number) => quote_ident(item.columns.get(*number)?),
+                    Source::Number(_, name) => quote_ident(name),
+                    _ => return None,
+                };
                 let qualified = forced || self.levels.last().is_some_and(|level| level.qualified);
                 Some(match (&item.name, qualified) {
                     (Some(name), true) => format!("{}.{column}", quote_ident(name)),

@@ -440,10 +440,10 @@ impl Schema<'_> {
                 let scope = columns_in_scope(&table);
                 let bind =
                     |binder: &Binder<'_>| binder.generation(expr, &table.name, &scope, (&column.text, &ty));
-                let (kept, value) = binder.kept_text(expr, kept, bind)?;
+                let (kept, value) = of_table(binder.clone(), &table, kept)?.kept_text(expr, kept, bind)?;
                 let computed = at.map(|at| &table.columns[at]).filter(|column| column.is_virtual);
                 if let Some(column) = computed {
-                    binder.check_virtual(&column.name, column.declared(), &value)?;
+                    binder.check_virtual(&column.name, column.declared(), (&value, &kept))?;
                 }
                 let value = computed.is_none().then_some(value);
                 let change = TableChange::Expression { column: text(column), expression: Some(kept.into()) };
@@ -645,12 +645,12 @@ impl Schema<'_> {
             let ty = new.ty.erased();
             let of = (&*column.name.text, &ty);
             let bind = |binder: &Binder<'_>| binder.generation(expr, &table.name, &scope, of);
-            let (text, bound) = binder.kept_text(expr, text, bind)?;
-            new.default = Some(text.into());
+            let (text, bound) = of_table(binder.clone(), table, text)?.kept_text(expr, text, bind)?;
             match new.is_virtual {
-                true => binder.check_virtual(&column.name.text, &new.ty, &bound)?,
+                true => binder.check_virtual(&column.name.text, &new.ty, (&bound, &text))?,
                 false => value = Some(bound),
             }
+            new.default = Some(text.into());
         }
         let default = column.default.as_ref();
         let default = default
@@ -1065,7 +1065,8 @@ impl Schema<'_> {
             let other = ColumnDef { ty: ty.erased(), ..generated.clone() };
             let value = binder.stored_generation(&other, table)?;
             if generated.is_virtual {
-                binder.check_virtual(&column.text, ty, &value)?;
+                let text = generated.default.as_deref().unwrap_or_default();
+                binder.check_virtual(&column.text, ty, (&value, text))?;
             }
             let value = (!generated.is_virtual).then_some(value);
             return self.rewrite(name, &change()?, |_| Ok(value)).map(drop);
@@ -1334,4 +1335,15 @@ fn replica_identity(
         return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text));
     }
     Ok((ReplicaIdentity::Index, Some(index.oid)))
+}
+
+/// What binds an expression of a table's generated column, which may ask for the table's number. Rows of partitions would be given
+/// that of the whole.
+fn of_table<'b>(binder: Binder<'b>, table: &TableDef, text: &str) -> Result<Binder<'b>, SqlError> {
+    if table.partitioned.is_some() && verso_parser::names(text, "tableoid") {
+        return Err(SqlError::unsupported(
+            "ALTER TABLE of a partitioned table's column that is made of tableoid",
+        ));
+    }
+    Ok(binder.of_table(table.oid))
 }

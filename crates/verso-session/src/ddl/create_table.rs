@@ -8,7 +8,7 @@ use verso_catalog::{
 use verso_types::SqlType;
 
 use super::alter_table::{ColumnWords, kept_as};
-use super::composite::{pseudo_named, refuse_pseudo, refuse_system_name};
+use super::composite::{is_system_name, pseudo_named, refuse_pseudo, refuse_system_name};
 use super::like::{copy_columns, copy_constraints, plain_indexes, statistics_like, words_of_columns};
 use super::partition::{divided_by, refuse_parameters, same_kind};
 use super::sequence::bounds;
@@ -22,6 +22,26 @@ use verso_parser::syntax::{
 };
 use verso_planner::bind::{Binder, columns_of};
 use verso_planner::errors::{SqlError, sqlstate};
+
+/// Refuses keys of what rows have beside their columns.
+fn refuse_of_system(clause: &ConstraintClause) -> Result<(), SqlError> {
+    let named = |columns: &[Name]| columns.iter().find(|column| is_system_name(&column.text)).cloned();
+    let text = match clause {
+        ConstraintClause::Unique { columns, primary: true, .. } if let Some(column) = named(columns) => {
+            format!("cannot add not-null constraint on system column \"{}\"", column.text)
+        }
+        ConstraintClause::Unique { columns, .. } if named(columns).is_some() => {
+            "index creation on system columns is not supported".to_string()
+        }
+        ConstraintClause::Foreign { columns, referenced, .. }
+            if named(columns).or_else(|| named(referenced)).is_some() =>
+        {
+            "system columns cannot be used in foreign keys".to_string()
+        }
+        _ => return Ok(()),
+    };
+    Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
+}
 
 impl Schema<'_> {
     /// CREATE TABLE.
@@ -232,7 +252,7 @@ impl Schema<'_> {
             let bind = |binder: &Binder<'_>| binder.generation(expr, &new.name, &scope, (&name.text, &ty));
             let (text, value) = binder.kept_text(expr, text, bind)?;
             if column.is_virtual {
-                binder.check_virtual(&name.text, &column.ty, &value)?;
+                binder.check_virtual(&name.text, &column.ty, (&value, &text))?;
             }
             column.default = Some(text.into());
         }
@@ -294,6 +314,7 @@ impl Schema<'_> {
         columns: &[(Arc<str>, SqlType)],
         constraint: &ConstraintDefinition,
     ) -> Result<NewConstraint, Failure> {
+        refuse_of_system(&constraint.clause)?;
         let kind = match &constraint.clause {
             ConstraintClause::Check(expr, text) => {
                 let bind = |binder: &Binder<'_>| binder.condition(expr, own.1, columns);
