@@ -165,12 +165,16 @@ SELECT pg_catalog.current_database() AS domain_catalog, n.nspname AS domain_sche
             THEN pg_catalog.upper(pg_catalog.substr(pg_catalog.format_type(b.id, b.mod), 10))
             END AS interval_type,
        t.typdefault AS domain_default, pg_catalog.current_database() AS udt_catalog, bn.nspname AS udt_schema,
-       bt.typname AS udt_name, '1' AS dtd_identifier
+       bt.typname AS udt_name, '1' AS dtd_identifier,
+       CASE WHEN co.collname IS NOT NULL THEN pg_catalog.current_database() END AS collation_catalog,
+       nco.nspname AS collation_schema, co.collname AS collation_name
 FROM pg_catalog.pg_type t
   JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
   CROSS JOIN LATERAL (SELECT t.typbasetype AS id, t.typtypmod AS mod) b
   JOIN pg_catalog.pg_type bt ON bt.oid = b.id
   JOIN pg_catalog.pg_namespace bn ON bn.oid = bt.typnamespace
+  LEFT JOIN pg_catalog.pg_collation co ON co.oid = t.typcollation AND co.oid <> 100
+  LEFT JOIN pg_catalog.pg_namespace nco ON nco.oid = co.collnamespace
 WHERE t.typtype = 'd'
   AND (pg_catalog.pg_has_role(t.typowner, 'USAGE') OR pg_catalog.has_type_privilege(t.oid, 'USAGE'))
 
@@ -306,6 +310,17 @@ FROM pg_catalog.pg_constraint c
   LEFT JOIN pg_catalog.pg_type t ON t.oid = c.contypid
   LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
 WHERE c.contype = 'n' AND pg_catalog.pg_has_role(coalesce(r.relowner, t.typowner), 'USAGE')
+
+-- view information_schema.check_constraint_routine_usage
+SELECT DISTINCT pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constraint_schema,
+       c.conname AS constraint_name, pg_catalog.current_database() AS specific_catalog,
+       np.nspname AS specific_schema, p.proname || '_' || p.oid::text AS specific_name
+FROM pg_catalog.pg_constraint c
+  JOIN pg_catalog.pg_namespace nc ON nc.oid = c.connamespace
+  JOIN pg_catalog.pg_depend d ON d.classid = 2606 AND d.objid = c.oid AND d.refclassid = 1255
+  JOIN pg_catalog.pg_proc p ON p.oid = d.refobjid
+  JOIN pg_catalog.pg_namespace np ON np.oid = p.pronamespace
+WHERE c.contype = 'c' AND pg_catalog.pg_has_role(p.proowner, 'USAGE')
 
 -- view information_schema.sequences
 SELECT pg_catalog.current_database() AS sequence_catalog, n.nspname AS sequence_schema, c.relname AS sequence_name,

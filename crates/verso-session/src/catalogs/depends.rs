@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     Callee, CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionLanguage, FunctionReturn,
-    KeyClass, Need, Oid, PG_TRGM, PolicyDef, Relation, StoredQuery, TableDef, TypeDef, default_oid,
+    KeyClass, Need, Oid, PG_TRGM, PolicyDef, Relation, StoredQuery, TableDef, TypeDef, default_oid, kept,
 };
 use verso_exec::plan::ExprKind;
 use verso_types::{SqlType, Value};
@@ -361,7 +361,10 @@ impl Rows<'_> {
                 for id in index.columns() {
                     let of = match index.expression(&table, id) {
                         None => vec![id],
-                        Some(text) => table.named_in(text).collect(),
+                        Some(text) => {
+                            self.needs_functions((CLASS, own, 0), text);
+                            table.named_in(text).collect()
+                        }
                     };
                     of.into_iter().for_each(|id| needed.extend((!needed.contains(&id)).then_some(id)));
                 }
@@ -425,6 +428,7 @@ impl Rows<'_> {
                         self.add(constrained, (CLASS, own, i32::from(column)), 'a');
                         self.add(constrained, (CLASS, own, i32::from(column)), 'n');
                     }
+                    self.needs_functions(constrained, expression);
                 }
                 ConstraintKind::NotNull { column } => {
                     self.add(constrained, (CLASS, own, i32::from(*column)), 'a');
@@ -468,6 +472,7 @@ impl Rows<'_> {
             for other in table.named_in(stored).filter(|other| *other != column.id) {
                 self.add(place, (CLASS, table.oid.0, i32::from(other)), 'n');
             }
+            self.needs_functions(place, stored);
             return;
         }
         if let Some(sequence) = self.sequence_of(table, column) {
@@ -484,6 +489,15 @@ impl Rows<'_> {
         called.sort_unstable();
         called.dedup();
         called.into_iter().for_each(|function| self.add(place, (PROC, function, 0), 'n'));
+    }
+
+    /// The functions of users that a kept text names.
+    fn needs_functions(&mut self, place: Place, text: &str) {
+        for oid in kept::objects_of(text) {
+            if self.catalog.function_by_oid(oid).is_some() {
+                self.add(place, (PROC, oid.0, 0), 'n');
+            }
+        }
     }
 
     /// The sequence of a default `nextval('…'::regclass)`.
