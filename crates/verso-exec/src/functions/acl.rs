@@ -1,6 +1,6 @@
-//! `aclexplode`: the rights of a list, one by one.
+//! Items of lists of rights: made, compared, and taken apart (`aclexplode`).
 
-use verso_types::names::parse_reference;
+use verso_types::names::{format_reference, parse_reference};
 use verso_types::{SqlType, SystemType, TypeError, Value};
 
 use super::collected::{Rows, rows};
@@ -84,6 +84,94 @@ fn aclexplode(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     rows(cx, all.into_iter().map(Ok))
 }
 
+/// The name of a role as an item has it: quoted where it is no plain word, its number where there is none of it.
+fn role_named(number: i64) -> String {
+    let mut out = String::new();
+    match number {
+        0 => {}
+        number => format_reference(SystemType::Regrole, number, &mut out),
+    }
+    out
+}
+
+/// `makeaclitem(grantee, grantor, rights, grantable)`.
+fn makeaclitem(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [grantee, grantor, Value::Text(wanted), Value::Bool(grantable)] = args else {
+        return Err(unexpected("makeaclitem", args));
+    };
+    let mut given = Vec::new();
+    for name in wanted.split(',').map(str::trim) {
+        let known = RIGHTS.iter().find(|(_, known)| known.eq_ignore_ascii_case(name));
+        let known = known.or_else(|| temporary(name));
+        let Some((letter, _)) = known else {
+            return Err(TypeError::new("22023", format!("unrecognized privilege type: \"{name}\"")).into());
+        };
+        given.push(*letter);
+    }
+    let star = if *grantable { "*" } else { "" };
+    let letters = RIGHTS.iter().filter(|(letter, _)| given.contains(letter));
+    let rights: String = letters.map(|(letter, _)| format!("{letter}{star}")).collect();
+    let number = |role: &Value| role.as_i64().unwrap_or_default();
+    Ok(Value::text(&format!("{}={rights}/{}", role_named(number(grantee)), role_named(number(grantor)))))
+}
+
+/// TEMP is a word for TEMPORARY.
+fn temporary(name: &str) -> Option<&'static (char, &'static str)> {
+    RIGHTS.iter().find(|(letter, _)| *letter == 'T' && name.eq_ignore_ascii_case("temp"))
+}
+
+/// Whether the rights of an item are among those that items of the list give to the same role by the same one.
+fn aclcontains(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Array(items), Value::Text(wanted)] = args else {
+        return Err(unexpected("aclcontains", args));
+    };
+    let wanted = Item::of(wanted)?;
+    for item in items.iter().filter_map(Value::as_str) {
+        if Item::of(item)?.gives(&wanted) {
+            return Ok(Value::Bool(true));
+        }
+    }
+    Ok(Value::Bool(false))
+}
+
+/// Whether two items say the same.
+fn aclitemeq(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Text(one), Value::Text(other)] = args else { return Err(unexpected("aclitemeq", args)) };
+    let (one, other) = (Item::of(one)?, Item::of(other)?);
+    Ok(Value::Bool(one.gives(&other) && other.gives(&one)))
+}
+
+/// An item, read.
+struct Item {
+    grantee: i64,
+    grantor: i64,
+    /// Letters of rights, and whether each may be handed on.
+    rights: Vec<(char, bool)>,
+}
+
+impl Item {
+    fn of(text: &str) -> Result<Item> {
+        let (grantee, rest) = role(text)?;
+        let rest = rest.strip_prefix('=').ok_or_else(|| invalid(text))?;
+        let (letters, grantor) = rest.split_once('/').ok_or_else(|| invalid(text))?;
+        let (grantor, _) = role(grantor)?;
+        let mut rights = Vec::new();
+        let mut letters = letters.chars().peekable();
+        while let Some(letter) = letters.next() {
+            rights.push((letter, letters.next_if_eq(&'*').is_some()));
+        }
+        Ok(Item { grantee, grantor, rights })
+    }
+
+    /// Whether it gives at least what the other one gives.
+    fn gives(&self, other: &Item) -> bool {
+        let has = |(letter, grantable): &(char, bool)| {
+            self.rights.iter().any(|(own, may)| own == letter && (*may || !grantable))
+        };
+        (self.grantee, self.grantor) == (other.grantee, other.grantor) && other.rights.iter().all(has)
+    }
+}
+
 static COLUMNS: [(&str, SqlType); 4] = [
     ("grantor", SqlType::Oid),
     ("grantee", SqlType::Oid),
@@ -103,5 +191,36 @@ static ACL: &[BuiltinFunction] = &[BuiltinFunction {
     kernel: None,
 }];
 
+const ITEM: SqlType = SqlType::System(SystemType::AclItem);
+
+/// A strict function of items.
+macro_rules! of_items {
+    ($body:ident [$($arg:expr),*] $result:expr) => {
+        BuiltinFunction {
+            name: stringify!($body),
+            operator: None,
+            args: &[$($arg),*],
+            variadic: false,
+            result: ResultType::Fixed($result),
+            strict: true,
+            volatility: Volatility::Immutable,
+            body: Body::Scalar($body),
+            kernel: None,
+        }
+    };
+}
+
+static ITEMS: &[BuiltinFunction] = &[
+    of_items!(makeaclitem
+        [
+            ArgType::Exact(SqlType::Oid),
+            ArgType::Exact(SqlType::Oid),
+            ArgType::Exact(SqlType::Text),
+            ArgType::Exact(SqlType::Bool)
+        ] ITEM),
+    of_items!(aclcontains [ArgType::ArrayOf(ITEM), ArgType::Exact(ITEM)] SqlType::Bool),
+    of_items!(aclitemeq [ArgType::Exact(ITEM), ArgType::Exact(ITEM)] SqlType::Bool),
+];
+
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 1] = [ACL];
+pub(super) static TABLES: [&[BuiltinFunction]; 2] = [ACL, ITEMS];

@@ -8,7 +8,7 @@ use verso_types::opaque::lsn::PgLsn;
 use verso_types::opaque::network::Network;
 use verso_types::opaque::tid::Tid;
 use verso_types::opaque::timetz::TimeTz;
-use verso_types::{OpaqueKind, Range, SqlType, SystemType, Value, format_binary};
+use verso_types::{OpaqueKind, Range, SqlType, SystemType, Value, byte_of_char, format_binary};
 
 use super::define::unexpected;
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
@@ -420,5 +420,23 @@ static HASHES: &[BuiltinFunction] = hash_functions![
     "hash_multirange" "hash_multirange_extended" ArgType::AnyMultirange;
 ];
 
+/// Of a "char", whose byte is a number with a sign.
+fn of_char(name: &str, args: &[Value], seed: u64) -> Result<Hashed> {
+    let Some(Value::Text(text)) = args.first() else { return Err(unexpected(name, args)) };
+    let number = i32::from(byte_of_char(text).cast_signed());
+    Ok(Hashed::State(State::of_word(number.cast_unsigned(), seed), 0))
+}
+
+static CHARS: &[BuiltinFunction] = &[
+    hash_functions!(@one "hashchar" [ArgType::Exact(SqlType::System(SystemType::Char))] SqlType::Int4, |_, args| {
+        Ok(Value::Int4(of_char("hashchar", args, 0)?.short().cast_signed()))
+    }),
+    hash_functions!(@one "hashcharextended"
+        [ArgType::Exact(SqlType::System(SystemType::Char)), ArgType::Exact(SqlType::Int8)] SqlType::Int8, |_, args| {
+        let Some(Value::Int8(seed)) = args.get(1) else { return Err(unexpected("hashcharextended", args)) };
+        Ok(Value::Int8(of_char("hashcharextended", args, seed.cast_unsigned())?.long().cast_signed()))
+    }),
+];
+
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 1] = [HASHES];
+pub(super) static TABLES: [&[BuiltinFunction]; 2] = [HASHES, CHARS];

@@ -7,7 +7,7 @@
 
 use verso_exec::functions::{AggregateFunction, AggregateKind};
 use verso_exec::plan::{AggregateCall, ExprKind as K, SortKey, TypedExpr};
-use verso_types::{CastKind, Derivation, SqlType};
+use verso_types::{CastKind, Derivation, SqlType, SystemType};
 
 use super::Binder;
 use super::collate::{
@@ -15,7 +15,7 @@ use super::collate::{
 };
 use super::comparable;
 use super::context::{AGGREGATE_BASE, Context, GROUPING_BASE, Inside, WINDOW_BASE};
-use super::resolve::{Declared, Resolution, function_error, resolve, result_type, shown};
+use super::resolve::{Declared, Resolution, as_taken, function_error, resolve, result_type, shown};
 use super::scope::{Correlation, Scope};
 use super::walk::same;
 use crate::errors::{SqlError, sqlstate};
@@ -172,7 +172,7 @@ impl Binder<'_> {
         }
         let args = self.with_any_types(function.args, args)?;
         if let Some(trace) = self.traced {
-            trace.operands(at, &to);
+            trace.operands(at, &as_taken(function.args, &to, &types));
         }
         let extreme = matches!(function.kind, AggregateKind::Min | AggregateKind::Max);
         if extreme && to.iter().any(|ty| !comparable::has_extremes(ty)) {
@@ -189,6 +189,10 @@ impl Binder<'_> {
                         K::Cast { arg: Box::new(arg), kind: CastKind::Implicit },
                         SqlType::Text,
                     ))
+                }
+                // Nor for cidr, and takes that of inet.
+                SqlType::System(SystemType::Cidr) if extreme => {
+                    self.coerce(arg, at, &SqlType::System(SystemType::Inet), CastKind::Implicit)
                 }
                 to => self.coerce(arg, at, to, CastKind::Implicit),
             })

@@ -17,7 +17,9 @@ use super::comparable;
 use super::context::{Clause, Context, Inside, SET_BASE};
 use super::json::json_aggregate;
 use super::polymorphic::{is_open, no_element};
-use super::resolve::{Declared, Resolution, call_error, function_error, passed_on, resolve, result_type};
+use super::resolve::{
+    Declared, Resolution, as_taken, call_error, function_error, passed_on, resolve, result_type,
+};
 use super::routine::{self, Fit};
 use super::row::with_fields;
 use super::scope::Scope;
@@ -550,8 +552,11 @@ impl Binder<'_> {
         {
             self.check_sequence(first, *at)?;
         }
-        if let (Some(trace), Resolution::One(_, types)) = (self.traced, &resolution) {
-            trace.operands(at, types);
+        if let (Some(trace), Resolution::One(index, taken)) = (self.traced, &resolution) {
+            match entries.get(*index) {
+                Some(entry) => trace.operands(at, &as_taken(entry.args, taken, &types)),
+                None => trace.operands(at, taken),
+            }
         }
         match resolution {
             Resolution::One(index, types) => match entries.get(index) {

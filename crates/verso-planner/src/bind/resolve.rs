@@ -158,6 +158,16 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
         .collect()
 }
 
+/// The types that arguments are taken as, for texts that are shown: a literal stays one without a type where any is taken.
+pub(super) fn as_taken(declared: &[ArgType], taken: &[SqlType], given: &[SqlType]) -> Vec<SqlType> {
+    let is_any = |n: usize| matches!(declared.get(n).or(declared.last()), Some(ArgType::Any));
+    let one = |(n, taken): (usize, &SqlType)| match given.get(n) {
+        Some(SqlType::Unknown) if is_any(n) => SqlType::Unknown,
+        _ => taken.clone(),
+    };
+    taken.iter().enumerate().map(one).collect()
+}
+
 /// Picks a candidate for the actual argument types.
 pub fn resolve(candidates: &[Declared], actual: &[SqlType], operator: bool) -> Resolution {
     let arity = |index: &usize| candidates[*index].len() == actual.len();

@@ -102,13 +102,18 @@ impl Lowering<'_> {
         let user = self.trace.function_at(place).is_some();
         if !user && is_json_aggregate(&call.name.name.text) {
             // What was traced are the calls that it stands for.
-            return self.exprs(&call.args);
+            return call.args.iter().map(|arg| self.expr(arg)).collect();
         }
         let plain = if call.variadic { 0 } else { call.args.len() - call.names.len().min(call.args.len()) };
         let mut args = Vec::new();
         for (n, arg) in call.args.iter().enumerate() {
             args.push(match taken.get(n) {
+                // a literal that a function takes without a type
+                Some(SqlType::Unknown) => self.expr(arg)?,
                 Some(SqlType::Varchar(_) | SqlType::Name) if extreme => self.typed(arg, &SqlType::Text)?,
+                Some(SqlType::System(SystemType::Cidr)) if extreme => {
+                    self.typed(arg, &SqlType::System(SystemType::Inet))?
+                }
                 // rows that became another value on the way
                 Some(SqlType::Array(_))
                     if !matches!(self.type_of(arg), SqlType::Array(_) | SqlType::Unknown) =>

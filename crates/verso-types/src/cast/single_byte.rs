@@ -26,7 +26,7 @@ pub(crate) fn char_of_byte(byte: u8) -> &'static str {
 }
 
 /// The byte that a text means as "char": the first one, or that of `\377`.
-pub(crate) fn byte_of_char(text: &str) -> u8 {
+pub fn byte_of_char(text: &str) -> u8 {
     let octal = |byte: u8| (b'0'..=b'7').contains(&byte).then_some(u32::from(byte - b'0'));
     if let [b'\\', a, b, c] = *text.as_bytes()
         && let (Some(a), Some(b), Some(c)) = (octal(a), octal(b), octal(c))
