@@ -166,16 +166,20 @@ fn category(name: &str, context: &str) -> &'static str {
         "password_encryption" => "Connections and Authentication / Authentication",
         "allow_system_table_mods" => "Developer Options",
         "deadlock_timeout" => "Lock Management",
-        "geqo" => "Query Tuning / Genetic Query Optimizer",
+        name if name.starts_with("geqo") => "Query Tuning / Genetic Query Optimizer",
+        name if name.starts_with("jit_") || name == "recursive_worktable_factor" => {
+            "Query Tuning / Other Planner Options"
+        }
+        name if name.ends_with("_cost") && !name.starts_with("vacuum_") => {
+            "Query Tuning / Planner Cost Constants"
+        }
         "constraint_exclusion"
         | "cursor_tuple_fraction"
         | "default_statistics_target"
         | "from_collapse_limit"
         | "jit"
         | "join_collapse_limit" => "Query Tuning / Other Planner Options",
-        "effective_cache_size" | "random_page_cost" | "seq_page_cost" => {
-            "Query Tuning / Planner Cost Constants"
-        }
+        "effective_cache_size" => "Query Tuning / Planner Cost Constants",
         "maintenance_work_mem" | "shared_buffers" | "temp_buffers" => "Resource Usage / Memory",
         "max_parallel_workers_per_gather" | "parallel_leader_participation" => {
             "Resource Usage / Worker Processes"
@@ -211,7 +215,7 @@ fn shown_kind(
         Allowed::Words(words) => ("enum", [None, None], Some(words)),
         Allowed::Flag => ("bool", [None, None], None),
         Allowed::Count(least, most) => ("integer", [Some(least.to_string()), Some(most.to_string())], None),
-        Allowed::Real(least, most) => ("real", [Some(least.to_string()), Some(most.to_string())], None),
+        Allowed::Real(least, most) => ("real", [Some(short(least)), Some(short(most))], None),
         Allowed::Text if setting == "on" || setting == "off" => ("bool", [None, None], None),
         Allowed::Text if unit.is_some() => ("integer", [None, None], None),
         Allowed::Text if !setting.is_empty() && setting.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -219,6 +223,15 @@ fn shown_kind(
         }
         Allowed::Text if name.ends_with("_scale_factor") => ("real", [None, None], None),
         Allowed::Text => ("string", [None, None], None),
+    }
+}
+
+/// A limit in six digits, as `%g` shows it.
+fn short(limit: f64) -> String {
+    match limit {
+        f64::MAX => "1.79769e+308".to_string(),
+        1e6 => "1e+06".to_string(),
+        other => other.to_string(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Settings of PostgreSQL that change nothing here.
 //!
 //! Drivers, frameworks and the scripts of `pg_dump` set them without asking whether anybody cares. They are kept and shown;
-//! a value that would ask for something Verso does not do is refused.
+//! a value that would ask for something Verso does not do is refused. Which settings are of this kind, and why:
+//! docs/decisions/0028.
 
 use super::values::{boolean, on};
 use super::{Allowed, least_duration, memory_bytes};
@@ -9,6 +10,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 
 /// Their names, what each is as long as nobody sets it, and what it does in PostgreSQL.
 pub(crate) const LIST: &[(&str, &str, &str)] = &[
+    ("allow_in_place_tablespaces", "off", "Allows tablespaces directly inside pg_tblspc, for testing."),
     ("allow_system_table_mods", "off", "Allows modifications of the structure of system tables."),
     ("array_nulls", "on", "Enables input of NULL elements in arrays."),
     ("backslash_quote", "safe_encoding", "Sets whether \"\\'\" is allowed in string literals."),
@@ -20,36 +22,106 @@ pub(crate) const LIST: &[(&str, &str, &str)] = &[
     ),
     ("constraint_exclusion", "partition", "Enables the planner to use constraints to optimize queries."),
     (
+        "cpu_index_tuple_cost",
+        "0.005",
+        "Sets the planner's estimate of the cost of processing each index entry during an index scan.",
+    ),
+    (
+        "cpu_operator_cost",
+        "0.0025",
+        "Sets the planner's estimate of the cost of processing each operator or function call.",
+    ),
+    ("cpu_tuple_cost", "0.01", "Sets the planner's estimate of the cost of processing each tuple (row)."),
+    (
         "cursor_tuple_fraction",
         "0.1",
         "Sets the planner's estimate of the fraction of a cursor's rows that will be retrieved.",
     ),
     ("deadlock_timeout", "1s", "Sets the time to wait on a lock before checking for deadlock."),
+    ("debug_parallel_query", "off", "Forces the planner's use parallel query nodes."),
+    ("debug_print_parse", "off", "Logs each query's parse tree."),
+    ("debug_print_plan", "off", "Logs each query's execution plan."),
+    ("debug_print_rewritten", "off", "Logs each query's rewritten parse tree."),
     ("default_statistics_target", "100", "Sets the default statistics target."),
     ("default_table_access_method", "heap", "Sets the default table access method for new tables."),
     ("default_tablespace", "", "Sets the default tablespace to create tables and indexes in."),
     ("default_toast_compression", "", "Sets the default compression method for compressible values."),
     ("default_with_oids", "off", "Create new tables with OIDs by default."),
     ("effective_cache_size", "4GB", "Sets the planner's assumption about the total size of the data caches."),
+    ("enable_async_append", "on", "Enables the planner's use of async append plans."),
+    ("enable_distinct_reordering", "on", "Enables reordering of DISTINCT keys."),
+    ("enable_gathermerge", "on", "Enables the planner's use of gather merge plans."),
+    ("enable_group_by_reordering", "on", "Enables reordering of GROUP BY keys."),
     ("enable_hashagg", "on", "Enables the planner's use of hashed aggregation plans."),
+    ("enable_incremental_sort", "on", "Enables the planner's use of incremental sort steps."),
     ("enable_indexonlyscan", "on", "Enables the planner's use of index-only-scan plans."),
     ("enable_material", "on", "Enables the planner's use of materialization."),
+    ("enable_memoize", "on", "Enables the planner's use of memoization."),
+    ("enable_parallel_append", "on", "Enables the planner's use of parallel append plans."),
+    ("enable_parallel_hash", "on", "Enables the planner's use of parallel hash plans."),
+    ("enable_partition_pruning", "on", "Enables plan-time and execution-time partition pruning."),
+    ("enable_partitionwise_aggregate", "off", "Enables partitionwise aggregation and grouping."),
+    ("enable_partitionwise_join", "off", "Enables partitionwise join."),
+    (
+        "enable_presorted_aggregate",
+        "on",
+        "Enables the planner's ability to produce plans that provide presorted input for ORDER BY / DISTINCT aggregate functions.",
+    ),
+    ("enable_self_join_elimination", "on", "Enables removal of unique self-joins."),
     ("enable_sort", "on", "Enables the planner's use of explicit sort steps."),
+    ("enable_tidscan", "on", "Enables the planner's use of TID scan plans."),
     ("escape_string_warning", "on", "Warn about backslash escapes in ordinary string literals."),
+    ("exit_on_error", "off", "Terminate session on any error."),
     ("from_collapse_limit", "8", "Sets the FROM-list size beyond which subqueries are not collapsed."),
     ("geqo", "on", "Enables genetic query optimization."),
+    ("geqo_effort", "5", "GEQO: effort is used to set the default for other GEQO parameters."),
+    ("geqo_generations", "0", "GEQO: number of iterations of the algorithm."),
+    ("geqo_pool_size", "0", "GEQO: number of individuals in the population."),
+    ("geqo_seed", "0", "GEQO: seed for random path selection."),
+    ("geqo_selection_bias", "2", "GEQO: selective pressure within the population."),
+    ("geqo_threshold", "12", "Sets the threshold of FROM items beyond which GEQO is used."),
+    ("ignore_checksum_failure", "off", "Continues processing after a checksum failure."),
     ("jit", "on", "Allow JIT compilation."),
+    ("jit_above_cost", "100000", "Perform JIT compilation if query is more expensive."),
+    ("jit_dump_bitcode", "off", "Write out LLVM bitcode to facilitate JIT debugging."),
+    ("jit_expressions", "on", "Allow JIT compilation of expressions."),
+    ("jit_inline_above_cost", "500000", "Perform JIT inlining if query is more expensive."),
+    ("jit_optimize_above_cost", "500000", "Optimize JIT-compiled functions if query is more expensive."),
+    ("jit_tuple_deforming", "on", "Allow JIT compilation of tuple deforming."),
     ("join_collapse_limit", "8", "Sets the FROM-list size beyond which JOIN constructs are not flattened."),
     ("lc_messages", "C", "Sets the language in which messages are displayed."),
     ("lc_monetary", "C", "Sets the locale for formatting monetary amounts."),
     ("lc_numeric", "C", "Sets the locale for formatting numbers."),
     ("lc_time", "C", "Sets the locale for formatting date and time values."),
     (
+        "lo_compat_privileges",
+        "off",
+        "Enables backward compatibility mode for privilege checks on large objects.",
+    ),
+    ("log_duration", "off", "Logs the duration of each completed SQL statement."),
+    ("log_executor_stats", "off", "Writes executor performance statistics to the server log."),
+    ("log_lock_failures", "off", "Logs lock failures."),
+    ("log_lock_waits", "off", "Logs long lock waits."),
+    ("log_parser_stats", "off", "Writes parser performance statistics to the server log."),
+    ("log_planner_stats", "off", "Writes planner performance statistics to the server log."),
+    ("log_replication_commands", "off", "Logs each replication command."),
+    ("log_statement_stats", "off", "Writes cumulative performance statistics to the server log."),
+    (
         "max_parallel_workers_per_gather",
         "2",
         "Sets the maximum number of parallel processes per executor node.",
     ),
     ("parallel_leader_participation", "on", "Controls whether Gather and Gather Merge also run subplans."),
+    (
+        "parallel_setup_cost",
+        "1000",
+        "Sets the planner's estimate of the cost of starting up worker processes for parallel query.",
+    ),
+    (
+        "parallel_tuple_cost",
+        "0.1",
+        "Sets the planner's estimate of the cost of passing each tuple (row) from worker to leader backend.",
+    ),
     ("password_encryption", "scram-sha-256", "Chooses the algorithm for encrypting passwords."),
     ("plpgsql.check_asserts", "on", "Perform checks given in ASSERT statements."),
     ("plpgsql.extra_errors", "none", "List of programming constructs that should produce an error."),
@@ -70,22 +142,33 @@ pub(crate) const LIST: &[(&str, &str, &str)] = &[
         "4",
         "Sets the planner's estimate of the cost of a nonsequentially fetched disk page.",
     ),
+    (
+        "recursive_worktable_factor",
+        "10",
+        "Sets the planner's estimate of the average size of a recursive query's working table.",
+    ),
     ("seq_page_cost", "1", "Sets the planner's estimate of the cost of a sequentially fetched disk page."),
     ("session_replication_role", "origin", "Sets the session's behavior for triggers and rewrite rules."),
+    ("stats_fetch_consistency", "none", "Sets the consistency of accesses to statistics data."),
     ("synchronize_seqscans", "on", "Enables synchronized sequential scans."),
     ("temp_buffers", "8MB", "Sets the maximum number of temporary buffers used by each session."),
     ("temp_tablespaces", "", "Sets the tablespace(s) to use for temporary tables and sort files."),
+    ("trace_notify", "off", "Generates debugging output for LISTEN and NOTIFY."),
+    ("trace_sort", "off", "Emit information about resource usage in sorting."),
     ("track_activities", "on", "Collects information about executing commands."),
+    ("track_cost_delay_timing", "off", "Collects timing statistics for cost-based vacuum delay."),
     ("track_counts", "on", "Collects statistics on database activity."),
     ("track_functions", "none", "Collects function-level statistics on database activity."),
     ("transform_null_equals", "off", "Treats \"expr=NULL\" as \"expr IS NULL\"."),
     ("use_last_committed", "all", "Which readers see the last committed version instead of waiting: all."),
     ("vacuum_cost_delay", "0", "Vacuum cost delay in milliseconds."),
+    ("wal_compression", "off", "Compresses full-page writes written in WAL file with specified method."),
     (
         "xmloption",
         "content",
         "Sets whether XML data in implicit parsing and serialization operations is to be considered as documents or content fragments.",
     ),
+    ("zero_damaged_pages", "off", "Continues processing past damaged page headers."),
 ];
 
 /// The value that such a setting has as long as nobody sets it; none if there is none of that name.
@@ -129,6 +212,27 @@ fn kind(name: &str) -> Kind {
         | "transform_null_equals"
         | "quote_all_identifiers"
         | "default_with_oids" => Kind::Only("off"),
+        // What Verso never does.
+        "allow_in_place_tablespaces"
+        | "debug_print_parse"
+        | "debug_print_plan"
+        | "debug_print_rewritten"
+        | "exit_on_error"
+        | "ignore_checksum_failure"
+        | "jit_dump_bitcode"
+        | "lo_compat_privileges"
+        | "log_duration"
+        | "log_executor_stats"
+        | "log_lock_failures"
+        | "log_lock_waits"
+        | "log_parser_stats"
+        | "log_planner_stats"
+        | "log_replication_commands"
+        | "log_statement_stats"
+        | "trace_notify"
+        | "trace_sort"
+        | "track_cost_delay_timing"
+        | "zero_damaged_pages" => Kind::Only("off"),
         "track_functions" => Kind::Word(&["none", "pl", "all"], 1),
         // Between quotes a backslash is a letter, and in E'…' it quotes.
         "backslash_quote" => {
@@ -150,7 +254,23 @@ fn kind(name: &str) -> Kind {
         "default_statistics_target" => Kind::Count(1, 10_000),
         "from_collapse_limit" | "join_collapse_limit" => Kind::Count(1, i32::MAX.into()),
         "max_parallel_workers_per_gather" => Kind::Count(0, 1024),
-        "random_page_cost" | "seq_page_cost" => Kind::Real(0.0, f64::MAX),
+        "debug_parallel_query" => Kind::Word(&["off", "on", "regress"], 1),
+        "wal_compression" => Kind::Word(&["off", "on", "pglz", "lz4", "zstd"], 1),
+        "stats_fetch_consistency" => Kind::Word(&["none", "cache", "snapshot"], 1),
+        "random_page_cost"
+        | "seq_page_cost"
+        | "cpu_index_tuple_cost"
+        | "cpu_operator_cost"
+        | "cpu_tuple_cost"
+        | "parallel_setup_cost"
+        | "parallel_tuple_cost" => Kind::Real(0.0, f64::MAX),
+        "jit_above_cost" | "jit_inline_above_cost" | "jit_optimize_above_cost" => Kind::Real(-1.0, f64::MAX),
+        "recursive_worktable_factor" => Kind::Real(0.001, 1e6),
+        "geqo_effort" => Kind::Count(1, 10),
+        "geqo_generations" | "geqo_pool_size" => Kind::Count(0, i32::MAX.into()),
+        "geqo_seed" => Kind::Real(0.0, 1.0),
+        "geqo_selection_bias" => Kind::Real(1.5, 2.0),
+        "geqo_threshold" => Kind::Count(2, i32::MAX.into()),
         "cursor_tuple_fraction" => Kind::Real(0.0, 1.0),
         "effective_cache_size" => Kind::Size(8),
         "temp_buffers" => Kind::Size(800),
@@ -296,6 +416,10 @@ mod tests {
             ("cursor_tuple_fraction", "0.5"),
             ("temp_buffers", "8MB"),
             ("backslash_quote", "on"),
+            ("parallel_setup_cost", "0"),
+            ("jit_above_cost", "-1"),
+            ("enable_partitionwise_join", "on"),
+            ("log_duration", "off"),
         ] {
             assert!(settings.show(name).is_some(), "{name}");
             settings.set(name, Some(value)).expect(name);
@@ -320,6 +444,12 @@ mod tests {
             ("default_table_access_method", "", "22023"),
             ("constraint_exclusion", "nix", "22023"),
             ("geqo", "7", "22023"),
+            ("geqo_effort", "11", "22023"),
+            ("parallel_setup_cost", "-1", "22023"),
+            ("enable_memoize", "perhaps", "22023"),
+            ("log_duration", "on", "0A000"),
+            ("debug_parallel_query", "regress", "0A000"),
+            ("wal_compression", "pglz", "0A000"),
             ("deadlock_timeout", "abc", "22023"),
             ("random_page_cost", "-1", "22023"),
             ("cursor_tuple_fraction", "2", "22023"),

@@ -46,6 +46,64 @@ const OTHERWISE: &[(&str, &str, &str)] = &[
         "a transaction takes pages as it needs them",
         "colocate says whether it has pages of its own.",
     ),
+    (
+        "autovacuum_vacuum_scale_factor",
+        "old versions are removed as soon as nobody sees them",
+        "gc_policy says who removes them.",
+    ),
+    (
+        "autovacuum_vacuum_threshold",
+        "old versions are removed as soon as nobody sees them",
+        "gc_policy says who removes them.",
+    ),
+    (
+        "checkpoint_completion_target",
+        "changed pages are written all the time, not towards a checkpoint",
+        "lru_min_dirty and lru_max_dirty say when that starts and stops.",
+    ),
+    (
+        "commit_delay",
+        "commits that come while the log is written go with the next write",
+        "commit_logging = batch does not wait for that.",
+    ),
+    (
+        "commit_siblings",
+        "commits that come while the log is written go with the next write",
+        "commit_logging = batch does not wait for that.",
+    ),
+    (
+        "effective_io_concurrency",
+        "scans read the pages ahead that they will need",
+        "auto_readahead says which.",
+    ),
+    (
+        "maintenance_io_concurrency",
+        "scans read the pages ahead that they will need",
+        "auto_readahead says which.",
+    ),
+    ("hash_mem_multiplier", "hash tables and sorts take memory alike", "work_mem says how much."),
+    (
+        "max_parallel_maintenance_workers",
+        "queries and jobs of maintenance share the workers",
+        "parallel_workers says how many a statement gets.",
+    ),
+    (
+        "min_parallel_index_scan_size",
+        "one limit serves tables and indexes",
+        "min_parallel_table_scan_size is that.",
+    ),
+    ("min_wal_size", "files of the log are kept for new ones", "wal_spare_size says how many bytes of them."),
+    (
+        "log_min_duration_sample",
+        "each slow statement is logged",
+        "log_min_duration_statement says what is slow.",
+    ),
+    (
+        "log_statement_sample_rate",
+        "each slow statement is logged",
+        "log_min_duration_statement says what is slow.",
+    ),
+    ("autovacuum_work_mem", "jobs of maintenance share one limit", "maintenance_memory is that."),
 ];
 
 /// Settings of `verso serve` that no statement changes.

@@ -4,17 +4,32 @@
 
 use verso_planner::errors::{SqlError, sqlstate};
 
-const OF_SUPERUSERS: [&str; 10] = [
+const OF_SUPERUSERS: [&str; 25] = [
+    "allow_in_place_tablespaces",
     "deadlock_timeout",
+    "ignore_checksum_failure",
+    "jit_dump_bitcode",
     "lc_messages",
+    "lo_compat_privileges",
+    "log_duration",
     "log_error_verbosity",
+    "log_executor_stats",
+    "log_lock_failures",
+    "log_lock_waits",
     "log_min_duration_statement",
     "log_min_error_statement",
     "log_min_messages",
+    "log_parser_stats",
+    "log_planner_stats",
     "log_plans",
+    "log_replication_commands",
     "log_statement",
+    "log_statement_stats",
     "session_replication_role",
     "temp_file_limit",
+    "track_cost_delay_timing",
+    "wal_compression",
+    "zero_damaged_pages",
 ];
 
 /// Whether only superusers may change it.
