@@ -11,6 +11,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use verso_catalog::TableDef;
+use verso_env::stack;
 use verso_exec::plan::{JoinKind, Plan, RECORD_COLUMN, RowLock, TypedExpr};
 use verso_storage::{RecordLockMode, WaitPolicy};
 use verso_types::SqlType;
@@ -184,34 +186,42 @@ pub(super) fn joined(
     Ok(left)
 }
 
-/// Marks the table of a cursor's query, if there is just one.
+/// Marks the table of a cursor's query, if there is just one: also one below the conditions of policies, virtual columns, or a
+/// view or a subquery that is nothing but a selection of its rows.
 pub(super) fn positioned(plan: &mut Plan, scope: &mut Scope, marks: &mut Vec<Mark>) {
-    let relation = scope.tables.first().and_then(|table| table.relation);
-    let (scan, computed) = match plan {
-        // the scan of a table with virtual columns
-        Plan::Project { input, exprs, names } => (&mut **input, Some((exprs, names))),
-        scan => (scan, None),
-    };
-    let Plan::TableScan { table, columns, .. } = scan else { return };
-    if computed.is_some() && !(table.has_virtual() && relation == Some(table.oid.0)) {
-        return;
-    }
-    if table.is_system() || table.partitioned.is_some() {
-        return;
-    }
+    let Some((at, table)) = place_of_rows(plan) else { return };
     let (mode, wait) = (RecordLockMode::KeyShare, WaitPolicy::Block);
-    let at = match computed {
-        Some((exprs, names)) => {
-            exprs.push(TypedExpr::column(columns.len(), SqlType::Int8));
-            names.push("".into());
-            exprs.len() - 1
-        }
-        None => columns.len(),
-    };
-    let row = Some((at, RowLock { table: Arc::clone(table), mode, wait }));
+    let row = Some((at, RowLock { table, mode, wait }));
     marks.push(Mark { strength: LockStrength::KeyShare, row });
-    columns.push(RECORD_COLUMN);
     scope.columns.push((Arc::from(""), SqlType::Int8));
+}
+
+/// Lets a plan whose rows are each made of one row of a table yield its place as the last column: which column that is, and the
+/// table.
+fn place_of_rows(plan: &mut Plan) -> Option<(usize, Arc<TableDef>)> {
+    stack::check().ok()?;
+    match plan {
+        Plan::TableScan { table, columns, .. } if !table.is_system() && table.partitioned.is_none() => {
+            if columns.contains(&RECORD_COLUMN) {
+                return None;
+            }
+            // The condition goes by the columns that are there.
+            columns.push(RECORD_COLUMN);
+            Some((columns.len() - 1, Arc::clone(table)))
+        }
+        Plan::LockRows { input, locks, .. } if let [lock] = locks.as_slice() => {
+            // Its input has the place last.
+            Some((input.output().len().checked_sub(1)?, Arc::clone(&lock.table)))
+        }
+        Plan::Filter { input, .. } | Plan::Barrier { input } => place_of_rows(input),
+        Plan::Project { input, exprs, names } => {
+            let (at, table) = place_of_rows(input)?;
+            exprs.push(TypedExpr::column(at, SqlType::Int8));
+            names.push("".into());
+            Some((exprs.len() - 1, table))
+        }
+        _ => None,
+    }
 }
 
 /// Adds the places of the records to what a query computes; the marks then have them where they come out.
