@@ -245,6 +245,11 @@ impl TableDef {
         self.triggers.iter().find(|trigger| &*trigger.name == name)
     }
 
+    /// The constraint trigger whose constraint has that name.
+    pub fn constraint_trigger(&self, name: &str) -> Option<&Arc<TriggerDef>> {
+        self.triggers.iter().find(|trigger| trigger.own_constraint().is_some_and(|own| **own == *name))
+    }
+
     /// Position of the column of that name.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| &*column.name == name)

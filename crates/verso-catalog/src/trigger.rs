@@ -34,6 +34,8 @@ pub struct TriggerDef {
     pub enabled: TriggerEnabled,
     /// CREATE CONSTRAINT TRIGGER?
     pub constraint: bool,
+    /// What its constraint is called, where that is another name than its own.
+    pub constraint_name: Option<Arc<str>>,
     /// FROM: the other table of a constraint; 0 is none.
     pub other_table: Oid,
     /// May it be put off to the commit?
@@ -216,6 +218,12 @@ impl BuiltInTrigger {
 }
 
 impl TriggerDef {
+    /// What its constraint is called; none where it is no constraint trigger.
+    #[must_use]
+    pub fn own_constraint(&self) -> Option<&Arc<str>> {
+        self.constraint.then(|| self.constraint_name.as_ref().unwrap_or(&self.name))
+    }
+
     /// The statement that makes the trigger, as `pg_get_triggerdef` shows it; `qualified` shows the table with its schema,
     /// and `pretty` leaves out parentheses; `other` is the name of the table behind FROM. The condition stands as it was given; the function with its schema unless its name alone finds it.
     pub fn sql(

@@ -61,12 +61,12 @@ pub(crate) fn set_constraints(frame: &Frame<'_>, set: &SetConstraints) -> Result
         let mut triggers = Vec::new();
         for table in frame.catalog.tables() {
             if name.schema_text().is_none_or(|schema| *table.schema == *schema) {
-                triggers.extend(table.trigger(&name.name.text).filter(|trigger| trigger.constraint).cloned());
+                triggers.extend(table.constraint_trigger(&name.name.text).cloned());
             }
         }
         for trigger in &triggers {
             if !trigger.deferrable {
-                let text = format!("constraint \"{}\" is not deferrable", trigger.name);
+                let text = format!("constraint \"{}\" is not deferrable", name.name.text);
                 return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
             }
             frame.services.deferred.borrow_mut().modes.set(trigger.oid, set.deferred);

@@ -204,11 +204,19 @@ impl Catalog {
                 self.rename_column(txn, &table, column, to)
             }
             TableChange::RenameConstraint { name, to } => {
-                let constraint = constraint_of(&table, name)?;
-                if table.constraint(to).is_some() {
+                if table.constraint(to).is_some() || table.constraint_trigger(to).is_some() {
                     let text = format!("constraint \"{to}\" for relation \"{}\" already exists", table.name);
                     return Err(CatalogError::invalid("42710", text));
                 }
+                if let (None, Some(trigger)) = (table.constraint(name), table.constraint_trigger(name)) {
+                    // The trigger keeps its name.
+                    let is_it = |row: &TriggerRow| row.oid == trigger.oid;
+                    self.update_rows(txn, table.oid, is_it, |row| {
+                        row.tgnewname = Some(Name(Arc::clone(to)))
+                    })?;
+                    return Ok(());
+                }
+                let constraint = constraint_of(&table, name)?;
                 if let Some(index) = constraint.kind.own_index() {
                     self.rename_relation(txn, &snapshot, &schema, index, to)?;
                 }

@@ -39,9 +39,17 @@ pub(super) struct Target {
     pub columns: Vec<ColumnDef>,
     pub indexes: Vec<Arc<IndexDef>>,
     pub constraints: Vec<Arc<ConstraintDef>>,
+    /// The names of constraints that triggers keep.
+    pub of_triggers: Vec<Arc<str>>,
 }
 
 impl Target {
+    /// Whether a constraint has that name.
+    fn has(&self, name: &str) -> bool {
+        self.constraints.iter().any(|known| *known.name == *name)
+            || self.of_triggers.iter().any(|known| **known == *name)
+    }
+
     pub fn of(table: &TableDef, schema: Arc<SchemaDef>) -> Target {
         Target {
             oid: table.oid,
@@ -52,6 +60,7 @@ impl Target {
             columns: table.columns.clone(),
             indexes: table.indexes.clone(),
             constraints: table.constraints.clone(),
+            of_triggers: table.triggers.iter().filter_map(|own| own.own_constraint().cloned()).collect(),
         }
     }
 
@@ -107,9 +116,8 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         for constraint in new {
             if let Some(name) = &constraint.name {
-                let exists = target.constraints.iter().any(|known| known.name == *name);
                 let given = new.iter().filter(|other| other.name.as_ref() == Some(name)).count();
-                if exists || given > 1 {
+                if target.has(name) || given > 1 {
                     let text =
                         format!("constraint \"{name}\" for relation \"{}\" already exists", target.name);
                     return Err(CatalogError::invalid("42710", text));
@@ -450,7 +458,7 @@ impl Catalog {
         let NewConstraintKind::Unique { primary, .. } = new.kind else { return Ok(()) };
         let mut names = Names::new(snapshot, &target.schema);
         let name = new.name.clone().unwrap_or_else(|| Arc::clone(&index.name));
-        if target.constraints.iter().any(|known| known.name == name) {
+        if target.has(&name) {
             let text = format!("constraint \"{name}\" for relation \"{}\" already exists", target.name);
             return Err(CatalogError::invalid("42710", text));
         }

@@ -97,7 +97,13 @@ impl Catalog {
         let of_type = |row: &DescriptionRow| {
             row.classoid == ClassRow::TABLE.oid && gone.contains(&(TypeRow::TABLE.oid, row.objoid))
         };
-        let is_gone = |row: &DescriptionRow| gone.contains(&(row.classoid, row.objoid)) || of_type(row);
+        // The constraint of a constraint trigger has the trigger's number.
+        let of_trigger = |row: &DescriptionRow| {
+            row.classoid == ConstraintRow::TABLE.oid && gone.contains(&(TriggerRow::TABLE.oid, row.objoid))
+        };
+        let is_gone = |row: &DescriptionRow| {
+            gone.contains(&(row.classoid, row.objoid)) || of_type(row) || of_trigger(row)
+        };
         self.delete_rows(txn, &oids, is_gone)?;
         self.delete_rows(txn, &oids, |row: &AclRow| gone.contains(&(row.classoid, row.objoid)))?;
         self.delete_rows(txn, &oids, |row: &DependRow| gone.contains(&(row.classid, row.objid)))?;

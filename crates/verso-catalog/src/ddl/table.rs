@@ -302,6 +302,7 @@ impl Catalog {
             columns,
             indexes: Vec::new(),
             constraints: Vec::new(),
+            of_triggers: Vec::new(),
         };
         self.add_constraints(txn, snapshot, &mut names, &mut target, &new.constraints)?;
         Ok(oid)

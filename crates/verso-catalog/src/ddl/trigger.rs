@@ -46,6 +46,13 @@ impl Catalog {
                 return Err(CatalogError::invalid("42710", text));
             }
         }
+        if let Some(name) = new.own_constraint()
+            && (table.constraint(name).is_some() || table.constraint_trigger(name).is_some())
+        {
+            let key = "pg_constraint_conrelid_contypid_conname_index";
+            let text = format!("duplicate key value violates unique constraint \"{key}\"");
+            return Err(CatalogError::invalid("23505", text));
+        }
         let oid = match known {
             Some(known) => known.oid,
             None => self.new_oid()?,
@@ -130,7 +137,13 @@ impl Catalog {
         self.change(txn, |txn| {
             for (table, oid) in &parts {
                 let is_it = |row: &TriggerRow| row.oid == *oid;
-                self.update_rows(txn, table.oid, is_it, |row| row.tgname = Name(Arc::clone(to)))?;
+                self.update_rows(txn, table.oid, is_it, |row| {
+                    let before = std::mem::replace(&mut row.tgname, Name(Arc::clone(to)));
+                    if row.tgconstraint != Oid(0) && row.tgnewname.is_none() {
+                        // Its constraint keeps its name.
+                        row.tgnewname = Some(before);
+                    }
+                })?;
             }
             Ok(())
         })

@@ -718,11 +718,10 @@ fn trigger_of(row: TriggerRow) -> Result<TriggerDef, CatalogError> {
     }
     let name = |name: Option<Name>| name.map(|name| name.0);
     let columns = column_ids(Some(&row.tgattr))?;
-    let action = row.tgaction.map(|body| TriggerStatements {
-        body,
-        old: name(row.tgoldname),
-        new: name(row.tgnewname),
-    });
+    let is_constraint = row.tgconstraint != Oid(0);
+    let new = name(row.tgnewname);
+    let (constraint_name, new) = if is_constraint { (new, None) } else { (None, new) };
+    let action = row.tgaction.map(|body| TriggerStatements { body, old: name(row.tgoldname), new });
     Ok(TriggerDef {
         oid: row.oid,
         name: row.tgname.0,
@@ -734,7 +733,8 @@ fn trigger_of(row: TriggerRow) -> Result<TriggerDef, CatalogError> {
         condition: row.tgqual,
         args,
         enabled,
-        constraint: row.tgconstraint != Oid(0),
+        constraint: is_constraint,
+        constraint_name,
         other_table: row.tgconstrrelid,
         deferrable: row.tgdeferrable,
         initially_deferred: row.tginitdeferred,
@@ -774,7 +774,10 @@ pub(crate) fn trigger_row(trigger: &TriggerDef) -> TriggerRow {
         tgnewtable: name(&trigger.new_table),
         tgaction: trigger.action.as_ref().map(|action| Arc::clone(&action.body)),
         tgoldname: trigger.action.as_ref().and_then(|action| name(&action.old)),
-        tgnewname: trigger.action.as_ref().and_then(|action| name(&action.new)),
+        tgnewname: match &trigger.action {
+            Some(action) => name(&action.new),
+            None => name(&trigger.constraint_name),
+        },
     }
 }
 

@@ -586,7 +586,7 @@ system_row! {
         tgaction: Option<Arc<str>>,
         /// What they call the old row.
         tgoldname: Option<Name>,
-        /// What they call the new row.
+        /// What they call the new row; of a constraint trigger what its constraint is called, if that is another name than its own.
         tgnewname: Option<Name>,
     }
 }

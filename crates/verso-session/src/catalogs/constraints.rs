@@ -53,7 +53,9 @@ pub(super) fn constraints(
         let fits = |trigger: &&Arc<TriggerDef>| {
             trigger.constraint
                 && keys.takes("oid", trigger.oid)
-                && keys.text("conname").is_none_or(|name| *name == *trigger.name)
+                && keys
+                    .text("conname")
+                    .is_none_or(|name| trigger.own_constraint().is_some_and(|own| *name == **own))
         };
         rows.extend(table.triggers.iter().filter(fits).map(|trigger| trigger_row(catalog, &table, trigger)));
     }
@@ -89,7 +91,7 @@ fn trigger_row(catalog: &CatalogSnapshot, table: &TableDef, trigger: &TriggerDef
     let blank = || letter(' ');
     let mut row = vec![
         oid(trigger.oid),
-        Value::Text(Arc::clone(&trigger.name)),
+        Value::Text(Arc::clone(trigger.own_constraint().unwrap_or(&trigger.name))),
         namespace(catalog, &table.schema),
         letter('t'),
         Value::Bool(trigger.deferrable),

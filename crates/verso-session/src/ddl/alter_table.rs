@@ -130,8 +130,7 @@ fn is_key(action: &AlterAction) -> bool {
 
 /// Whether a constraint is that of a constraint trigger.
 fn is_of_trigger(table: &TableDef, constraint: &Name) -> bool {
-    table.constraint(&constraint.text).is_none()
-        && table.trigger(&constraint.text).is_some_and(|trigger| trigger.constraint)
+    table.constraint(&constraint.text).is_none() && table.constraint_trigger(&constraint.text).is_some()
 }
 
 /// Only superusers say whether foreign keys hold.
@@ -147,8 +146,9 @@ fn refuse_keys(table: &TableDef) -> Result<(), SqlError> {
 
 /// Such a constraint goes with its trigger only.
 fn refuse_for_trigger(table: &TableDef, constraint: &Name) -> SqlError {
+    let trigger = table.constraint_trigger(&constraint.text).map_or("", |trigger| &trigger.name);
     let (name, table) = (&constraint.text, &table.name);
-    let trigger = format!("trigger {name} on table {table}");
+    let trigger = format!("trigger {trigger} on table {table}");
     let text = format!("cannot drop constraint {name} on table {table} because {trigger} requires it");
     SqlError::new("2BP01", text).with_hint(format!("You can drop {trigger} instead."))
 }

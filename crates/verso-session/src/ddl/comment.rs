@@ -5,8 +5,8 @@ use std::sync::Arc;
 use verso_catalog::{CatalogError, CommentOn, Object, ObjectKind, Oid, Relation, TypeDef};
 use verso_types::SqlType;
 
+use super::Schema;
 use super::drop::kind_of;
-use super::{Schema, text};
 use crate::catalogs::tablespace;
 use crate::client::CommandTag;
 use crate::client::tag;
@@ -176,14 +176,15 @@ impl Schema<'_> {
                     let name = table.name.text.clone();
                     return Err(CatalogError::WrongKind { kind: ObjectKind::Table, name }.into());
                 };
-                let constraint = table.constraint(&text(name));
-                let constraint = constraint.ok_or_else(|| {
+                let constraint = table.constraint(&name.text).map(|constraint| constraint.oid);
+                let of_trigger = || table.constraint_trigger(&name.text).map(|trigger| trigger.oid);
+                let constraint = constraint.or_else(of_trigger).ok_or_else(|| {
                     let text =
                         format!("constraint \"{}\" for table \"{}\" does not exist", name.text, table.name);
                     SqlError::new(sqlstate::UNDEFINED_OBJECT, text)
                 })?;
                 self.own(Object::Relation(table.oid), "table", &table.name)?;
-                Ok(CommentOn::Constraint(constraint.oid))
+                Ok(CommentOn::Constraint(constraint))
             }
         }
     }

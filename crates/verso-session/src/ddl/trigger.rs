@@ -83,6 +83,7 @@ impl Schema<'_> {
             condition: kept,
             args: args.iter().map(|arg| arg.as_str().into()).collect(),
             constraint: create.constraint,
+            constraint_name: None,
             other_table,
             deferrable: create.deferrable,
             initially_deferred: create.initially_deferred,
