@@ -4,9 +4,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use verso_catalog::{ArgMode, FunctionArg, FunctionDef, FunctionLanguage};
+use verso_env::stack;
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind as K, TypedExpr};
-use verso_types::{CastKind, CollatedType, Derivation, SqlType};
+use verso_types::{CastKind, CollatedType, Derivation, RowType, SqlType};
 
 use super::Binder;
 use super::collate::refuse_mismatch;
@@ -107,7 +108,13 @@ impl Binder<'_> {
         let parameters: Vec<&FunctionArg> = function.called_with().collect();
         let mut given: Vec<Vec<Given>> = parameters.iter().map(|_| Vec::new()).collect();
         let last = parameters.len().saturating_sub(1);
-        for (((value, at), to), place) in args.into_iter().zip(types).zip(&fit.places) {
+        for (((mut value, at), to), place) in args.into_iter().zip(types).zip(&fit.places) {
+            let ty = &parameters[*place].ty;
+            if (is_polymorphic(ty) || *ty == SqlType::Record)
+                && let Some(row) = written_row(&value)
+            {
+                value.ty = row;
+            }
             given[*place].push(Given { value, at, to: to.clone() });
         }
         // A default has the type of its parameter; of a polymorphic one its own.
@@ -143,6 +150,9 @@ impl Binder<'_> {
                 given.iter_mut().for_each(|one| one.to = to.clone());
             }
             function = Arc::new(meaning.of_function(&function));
+        }
+        if parameters.iter().any(|parameter| parameter.ty == SqlType::Record) {
+            function = Arc::new(with_records(&function, &parameters, &mut given));
         }
         let mut values = Vec::with_capacity(parameters.len());
         for (place, given) in given.into_iter().enumerate() {
@@ -184,6 +194,43 @@ impl Binder<'_> {
         // The text was checked when the function was made; positions in it mean nothing to the statement.
         bound.map_err(|error| SqlError { position: None, ..error })
     }
+}
+
+/// The type of a row that is written where it stands, ROW(…).
+fn written_row(value: &TypedExpr) -> Option<SqlType> {
+    stack::check().ok()?;
+    let (SqlType::Record, K::Row(parts)) = (&value.ty, &value.kind) else { return None };
+    let field = |(n, part): (usize, &TypedExpr)| {
+        let ty = match &part.ty {
+            SqlType::Unknown => SqlType::Text,
+            ty => written_row(part).unwrap_or_else(|| ty.clone()),
+        };
+        (format!("f{}", n + 1).into(), ty)
+    };
+    Some(SqlType::Row(Arc::new(RowType::unnamed(parts.iter().enumerate().map(field).collect()))))
+}
+
+/// A function whose parameters of type record have the fields of the rows that they are called with. A row whose fields are not
+/// known before it runs, and NULL, is a record that has none yet.
+fn with_records(
+    function: &FunctionDef,
+    parameters: &[&FunctionArg],
+    given: &mut [Vec<Given>],
+) -> FunctionDef {
+    let mut own = function.clone();
+    let mut hasher = DefaultHasher::new();
+    own.variant.hash(&mut hasher);
+    let takes = |arg: &&mut FunctionArg| function.is_procedure() || arg.mode.goes_in();
+    for ((arg, parameter), given) in own.args.iter_mut().filter(takes).zip(parameters).zip(given) {
+        let [one] = given.as_mut_slice() else { continue };
+        if parameter.ty == SqlType::Record && matches!(one.value.ty, SqlType::Row(_)) {
+            one.to = one.value.ty.clone();
+            arg.ty = one.to.clone();
+        }
+        arg.ty.hash(&mut hasher);
+    }
+    own.variant = hasher.finish().max(1);
+    own
 }
 
 /// A function whose arguments have the collation of those that it is called with.

@@ -36,11 +36,8 @@ impl Schema<'_> {
             if mode == ArgMode::Variadic && !is_array(&ty) {
                 return Err(invalid("VARIADIC parameter must be an array"));
             }
-            if ty == SqlType::Record && mode.goes_in() {
-                return Err(match create.language.text.as_str() {
-                    "sql" => invalid("SQL functions cannot have arguments of type record"),
-                    _ => SqlError::unsupported("an argument of type record"),
-                });
+            if ty == SqlType::Record && mode.goes_in() && create.language.text == "sql" {
+                return Err(invalid("SQL functions cannot have arguments of type record"));
             }
             let default = match &arg.default {
                 None if defaulted && mode.goes_in() => {
