@@ -26,7 +26,7 @@ use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::plans::{Done, Job, changes, command, maintains};
 use crate::services::Services;
-use crate::{ddl, framed, serving};
+use crate::{ddl, executing, framed, serving};
 use verso_parser::parse_script;
 use verso_parser::syntax::Statement;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -105,6 +105,9 @@ impl Definitions for Frame<'_> {
             let done = around.inside(|frame| match (&parsed.statement, given.query) {
                 (Statement::CreateTableAs(create), Some(query)) => {
                     Ok(Done::Tag(ddl::fill_table_as(frame, create, query, given.params)?))
+                }
+                (Statement::Execute { name, args, purpose }, _) => {
+                    executing::execute(frame, (name, args, purpose), &mut results)
                 }
                 _ => framed::statement(frame, &job, given.types, &mut results),
             });

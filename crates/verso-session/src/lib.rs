@@ -46,6 +46,7 @@ pub mod copy;
 mod cursors;
 mod ddl;
 mod defining;
+mod executing;
 mod explain;
 mod export;
 mod failure;

@@ -1,5 +1,5 @@
 //! Statements that the session runs for a function and that define nothing: SHOW and SET, EXPLAIN, CALL and DO, COPY of
-//! files, CHECKPOINT, DECLARE, FETCH and CLOSE.
+//! files, CHECKPOINT, DECLARE, FETCH and CLOSE, PREPARE, EXECUTE and DEALLOCATE.
 //!
 //! 1. Rows that such a statement yields come back as a query over them: INTO, FOR, RETURN QUERY and cursors take those.
 //! 2. What SET asks for holds at once for the function that says it, and for the session once its statement is done.
@@ -11,6 +11,7 @@ use verso_types::{Batch, SqlType, Value};
 
 use crate::client::{Client, CommandTag, Notice, OutputColumn, Results, StatementSink};
 use crate::cursors::served;
+use crate::executing;
 use crate::explain::explain;
 use crate::failure::Failure;
 use crate::frame::Frame;
@@ -83,16 +84,27 @@ pub(crate) fn serve(
             served::close(services, name.as_ref())?;
             Ok(Served::default())
         }
-        Statement::Explain { .. } | Statement::Call(_) | Statement::Do(_) | Statement::Copy(_) => {
-            run(frame, parsed, text, given)
+        Statement::Prepare(prepare) => {
+            executing::prepare(frame, prepare, text)?;
+            Ok(Served::default())
         }
+        Statement::Deallocate(name) => {
+            services.named.deallocate(name.as_ref().map(|name| name.text.as_str()))?;
+            Ok(Served::default())
+        }
+        Statement::Explain { .. }
+        | Statement::Call(_)
+        | Statement::Do(_)
+        | Statement::Copy(_)
+        | Statement::Execute { .. } => run(frame, parsed, text, given),
         _ => Err(SqlError::unsupported("this statement in a function").into()),
     }
 }
 
 /// One that has a frame of its own.
 fn run(frame: &Frame<'_>, parsed: &Parsed, text: &str, given: Given<'_>) -> Result<Served, Failure> {
-    let mut gathered = Gathered::default();
+    let held = Some(frame.services.memory.lend().reserve("rows of a statement in a function"));
+    let mut gathered = Gathered { held, ..Gathered::default() };
     let tag = {
         let client = Client::new(&mut gathered);
         let mut results = Results::aside(&client, frame.services.memory.lend());
@@ -101,6 +113,9 @@ fn run(frame: &Frame<'_>, parsed: &Parsed, text: &str, given: Given<'_>) -> Resu
         let done = frame.inside(|frame| match (&parsed.statement, given.query) {
             (Statement::Explain { options, .. }, Some(query)) => {
                 explain(frame, query, *options, 0, given.params, &mut results).map(Done::Tag)
+            }
+            (Statement::Execute { name, args, purpose }, _) => {
+                executing::execute(frame, (name, args, purpose), &mut results)
             }
             _ => framed::statement(frame, &job, given.types, &mut results),
         });

@@ -14,7 +14,6 @@ use verso_types::{Value, format_text};
 
 use crate::instance::SweepRecord;
 use crate::passwords::without_passwords;
-use crate::plans::NamedStatements;
 use crate::portal::Portals;
 use crate::registry::SessionInfo;
 use crate::services::Services;
@@ -54,7 +53,6 @@ pub(crate) struct Views<'v> {
     pub(crate) services: &'v Services,
     /// Portals of the protocol, and the transaction that they are asked for.
     pub(crate) portals: (&'v Portals, u64),
-    pub(crate) named: &'v NamedStatements,
     pub(crate) totals: &'v SessionTotals,
 }
 

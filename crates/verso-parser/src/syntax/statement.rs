@@ -349,6 +349,9 @@ impl Statement {
                 | Statement::Declare(_)
                 | Statement::Fetch(_)
                 | Statement::Close(_)
+                | Statement::Prepare(_)
+                | Statement::Execute { purpose: ExecutePurpose::Run | ExecutePurpose::Explain(_), .. }
+                | Statement::Deallocate(_)
         ) || self.stands_outside().is_some() && !self.defines()
     }
 
@@ -388,6 +391,7 @@ impl Statement {
                 | Statement::Comment(_)
                 | Statement::Role(_)
                 | Statement::Rights(_)
+                | Statement::Execute { purpose: ExecutePurpose::Table(_), .. }
         )
     }
 }

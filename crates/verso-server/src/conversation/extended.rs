@@ -82,7 +82,7 @@ impl Conversation {
 
     pub(super) fn bind(&mut self, bind: &Bind<'_>) -> Result<(), SqlError> {
         let statement = match self.statement(bind.statement) {
-            Ok(statement) => Arc::clone(statement),
+            Ok(statement) => statement,
             Err(error) => return Err(self.failed(error)),
         };
         // CLOSE may have closed one.
@@ -160,7 +160,7 @@ impl Conversation {
         match target {
             Target::Statement => {
                 let statement = match self.statement(name) {
-                    Ok(statement) => Arc::clone(statement),
+                    Ok(statement) => statement,
                     Err(error) => return Err(self.failed(error)),
                 };
                 let output = &mut self.wire.output;
@@ -237,11 +237,11 @@ impl Conversation {
         self.prepared.portal(portal).map(|open| Arc::clone(open.portal.prepared().text()))
     }
 
-    fn statement(&self, name: &str) -> Result<&Arc<Statement>, SqlError> {
+    fn statement(&self, name: &str) -> Result<Arc<Statement>, SqlError> {
         if !name.is_empty() {
             return self.session.statement(name);
         }
-        self.prepared.unnamed.as_ref().ok_or_else(|| {
+        self.prepared.unnamed.clone().ok_or_else(|| {
             SqlError::new(sqlstate::INVALID_STATEMENT_NAME, "unnamed prepared statement does not exist")
         })
     }

@@ -150,7 +150,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
             let declared = services.cursors.rows().into_iter().chain(portals.rows(transaction));
             all(declared.chain(services.portals.rows().into_iter().map(own)).collect())
         }
-        "pg_prepared_statements" => all(views.named.rows()),
+        "pg_prepared_statements" => all(views.services.named.rows()),
         "pg_stat_wal" => all(vec![since(views, "pg_stat_wal", views.pg_stat_wal_row())]),
         "pg_stat_checkpointer" => {
             all(vec![since(views, "pg_stat_checkpointer", views.pg_stat_checkpointer_row())])

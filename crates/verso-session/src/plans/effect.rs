@@ -34,7 +34,8 @@ pub(crate) fn log_class(statement: &Statement, named: &NamedStatements) -> LogSt
         | Statement::Analyze(_) => LogStatement::All,
         Statement::Prepare(prepare) => log_class(&prepare.statement.statement, named),
         Statement::Execute { name, .. } => {
-            let prepared = named.get(&name.text).ok().and_then(|known| known.parsed.as_ref());
+            let prepared = named.get(&name.text).ok();
+            let prepared = prepared.as_ref().and_then(|known| known.parsed.as_ref());
             // What is prepared is no EXECUTE.
             let inner = prepared.map(|parsed| &parsed.statement);
             let inner = inner.filter(|inner| !matches!(inner, Statement::Execute { .. }));
@@ -334,6 +335,10 @@ pub(crate) fn command(statement: &Statement) -> &'static str {
         Statement::Fetch(fetch) if fetch.moves => "MOVE",
         Statement::Fetch(_) => "FETCH",
         Statement::Close(_) => "CLOSE CURSOR",
+        Statement::Prepare(_) => "PREPARE",
+        Statement::Execute { .. } => "EXECUTE",
+        Statement::Deallocate(None) => "DEALLOCATE ALL",
+        Statement::Deallocate(_) => "DEALLOCATE",
         other => changes(other).or_else(|| other.stands_outside()).unwrap_or("this statement"),
     }
 }

@@ -48,8 +48,6 @@ pub(crate) use ready::{Ready, ReadyStatements};
 pub(crate) struct Plans {
     /// By their texts.
     pub(crate) texts: OwnStatements,
-    /// By names.
-    pub(crate) named: NamedStatements,
     /// Compiled, by the number of the prepared one.
     pub(crate) ready: std::cell::RefCell<ReadyStatements>,
 }

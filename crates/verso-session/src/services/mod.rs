@@ -63,6 +63,7 @@ use crate::instance::Instance;
 use crate::marks::Marks;
 use crate::memory::SessionMemory;
 use crate::notify::Notify;
+use crate::plans::NamedStatements;
 use crate::registry::{Identity, SessionInfo, backend_id};
 use crate::settings::{OwedWait, SessionSettings, Written, written};
 use crate::shares::Grant;
@@ -139,6 +140,8 @@ pub(crate) struct Services {
     pub(crate) grant: RefCell<Option<Grant>>,
     /// Whether it may wait for one (Q2).
     pub(crate) may_queue: Cell<bool>,
+    /// Prepared statements with a name.
+    pub(crate) named: NamedStatements,
     /// Cursors that functions have opened.
     pub(crate) portals: verso_exec::Portals,
     /// Cursors that DECLARE has opened.
@@ -196,6 +199,7 @@ impl Services {
             in_use: RefCell::default(),
             creating: RefCell::default(),
             redefined: RefCell::default(),
+            named: NamedStatements::default(),
             portals: verso_exec::Portals::default(),
             cursors: Cursors::default(),
         }

@@ -3,14 +3,13 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use verso_exec::plan::{Plan, Statement as Bound};
-use verso_types::{SqlType, Value};
+use verso_types::Value;
 
 use super::Session;
-use crate::client::{Client, Collect, CommandTag, Nowhere, OutputColumn, Results, StatementSink, tag};
+use crate::client::{Client, CommandTag, Nowhere, OutputColumn, Results, StatementSink, tag};
+use crate::executing;
 use crate::plans::{Begins, Done, Job, Prepared};
-use verso_parser::syntax::{ActAs, Discarded, ExecutePurpose, Expr, Name, Parsed, Prepare, Statement};
-use verso_planner::bind::Binder;
+use verso_parser::syntax::{ActAs, Discarded, ExecutePurpose, Expr, Name, Prepare};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
@@ -19,12 +18,10 @@ impl Session {
     /// PREPARE.
     pub(crate) fn prepare_named(&mut self, job: &Job<'_>, prepare: &Prepare) -> Result<CommandTag, SqlError> {
         let name = &prepare.name.text;
-        self.plans.named.check_free(name)?;
+        self.services.named.check_free(name)?;
         let parsed = Some((*prepare.statement).clone());
         let types = self.with_catalog(|session, catalog, _| {
-            let binder = Binder::new(catalog, &session.services.settings.time_zone, &[]);
-            let one = |ty: &Option<_>| ty.as_ref().map(|ty| binder.data_type(ty)).transpose();
-            prepare.types.iter().map(one).collect::<Result<Vec<_>, SqlError>>()
+            executing::types_of(prepare, catalog, &session.services.settings.time_zone)
         })?;
         let held = self.services.memory.for_kept(&self.services.settings, job.shown())?;
         let prepared = self.prepare_parsed(job.shown().into(), parsed, &types, Some(held))?;
@@ -41,15 +38,11 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn StatementSink,
     ) -> Result<Done, SqlError> {
-        let prepared = Arc::clone(self.statement(&name.text)?);
-        if args.len() != prepared.params().len() {
-            let text = format!("wrong number of parameters for prepared statement \"{}\"", name.text);
-            let detail = format!("Expected {} parameters but got {}.", prepared.params().len(), args.len());
-            return Err(SqlError::syntax(text).with_detail(detail));
-        }
+        let prepared = self.statement(&name.text)?;
+        executing::check_arguments(name, args, &prepared)?;
         let values = if args.is_empty() { Vec::new() } else { self.values_of(args, &prepared)? };
         let generic = !prepared.wants_values(self.services.settings.plan_cache_mode);
-        let prepared = match purposed(&prepared, purpose)? {
+        let prepared = match executing::purposed(&prepared, purpose)? {
             Some(other) => Arc::new(other),
             None => prepared,
         };
@@ -64,38 +57,15 @@ impl Session {
         let mut nowhere = Nowhere;
         let client = Client::new(&mut nowhere);
         let mut results = Results::aside(&client, self.services.memory.lend());
-        let (types, batch) = self.framed(Begins::Plain, &mut results, |frame, _| {
-            let params = prepared.params_in(frame.catalog);
-            let types: Vec<SqlType> = params.iter().map(SqlType::erased).collect();
-            let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
-            let row = args
-                .iter()
-                .zip(&*params)
-                .enumerate()
-                .map(|(index, (arg, ty))| binder.argument(arg, index, ty))
-                .collect::<Result<Vec<_>, SqlError>>()?;
-            let columns = types.iter().map(|ty| OutputColumn::new("", ty.clone())).collect();
-            let bound = Bound::Query(Plan::Values { rows: vec![row], columns });
-            let mut rows = Vec::new();
-            let memory = frame.services.memory.lend();
-            let mut held = memory.reserve("arguments");
-            let mut sink = Collect(&mut rows, &mut held);
-            let client = Client::new(&mut sink);
-            let mut results = Results::aside(&client, memory);
-            results.streams = true;
-            frame.execute(&bound, &[], &mut results)?;
-            Ok((types, rows.pop()))
-        })?;
-        let batch = batch.ok_or_else(|| SqlError::internal("no row of arguments"))?;
-        Ok(batch.row(0, &types))
+        self.framed(Begins::Plain, &mut results, |frame, _| executing::values_of(frame, args, prepared))
     }
 
     /// The prepared statement of that name, of PREPARE or of the protocol's Parse.
     ///
     /// # Errors
     /// 26000.
-    pub fn statement(&self, name: &str) -> Result<&Arc<Prepared>, SqlError> {
-        self.plans.named.get(name)
+    pub fn statement(&self, name: &str) -> Result<Arc<Prepared>, SqlError> {
+        self.services.named.get(name)
     }
 
     /// Gives a prepared statement a name, so that EXECUTE finds it.
@@ -103,29 +73,27 @@ impl Session {
     /// # Errors
     /// 42P05 if there is one of that name.
     pub fn name_statement(&mut self, name: &str, prepared: Arc<Prepared>) -> Result<(), SqlError> {
-        self.plans.named.check_free(name)?;
+        self.services.named.check_free(name)?;
         self.keep_statement(name, prepared, false);
         Ok(())
     }
 
     fn keep_statement(&mut self, name: &str, prepared: Arc<Prepared>, from_sql: bool) {
         let at = self.services.clocks.now_rough();
-        self.plans.named.keep(name, prepared, from_sql, at);
+        self.services.named.keep(name, prepared, from_sql, at);
     }
 
     /// Forgets a named statement; whether there was one.
     pub fn forget_statement(&mut self, name: &str) -> bool {
-        self.plans.named.forget(name)
+        self.services.named.forget(name)
     }
 
     /// DEALLOCATE.
     pub(crate) fn deallocate(&mut self, name: Option<&Name>) -> Result<CommandTag, SqlError> {
-        let Some(name) = name else {
-            self.plans.named.clear();
+        self.services.named.deallocate(name.map(|name| name.text.as_str()))?;
+        if name.is_none() {
             return Ok(tag("DEALLOCATE ALL"));
-        };
-        self.statement(&name.text)?;
-        self.plans.named.forget(&name.text);
+        }
         Ok(tag("DEALLOCATE"))
     }
 
@@ -137,7 +105,7 @@ impl Session {
         }
         self.services.unlisten_all();
         self.services.cursors.clear();
-        self.plans.named.clear();
+        self.services.named.clear();
         self.services.sequences.forget();
         self.services.instance.engine.advisory_unlock_all(&self.services.owner);
         if self.services.temporary.take_used() {
@@ -175,30 +143,4 @@ impl Session {
     pub fn cursor_columns(&self, name: &str) -> Option<Vec<OutputColumn>> {
         self.services.cursors.columns(name).or_else(|| self.columns_of_portal(name))
     }
-}
-
-/// The statement around a prepared one that EXECUTE is a part of; none where it is executed as it is.
-fn purposed(prepared: &Prepared, purpose: &ExecutePurpose) -> Result<Option<Prepared>, SqlError> {
-    let Some(inner) = &prepared.parsed else { return Ok(None) };
-    let statement = match purpose {
-        ExecutePurpose::Run => return Ok(None),
-        ExecutePurpose::Explain(options) => {
-            Statement::Explain { options: *options, statement: Box::new(inner.statement.clone()) }
-        }
-        ExecutePurpose::Table(create) => match &inner.statement {
-            Statement::Query(query) => {
-                let mut create = (**create).clone();
-                create.query = query.clone();
-                Statement::CreateTableAs(create)
-            }
-            _ => {
-                let text = "prepared statement is not a SELECT";
-                return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text));
-            }
-        },
-    };
-    let types: Vec<Option<SqlType>> = prepared.params().iter().cloned().map(Some).collect();
-    let parsed = Parsed { statement, at: inner.at, databases: Vec::new() };
-    let around = Prepared::unbound(Arc::clone(prepared.text()), Some(parsed), &types);
-    Ok(Some(around.around(prepared)))
 }

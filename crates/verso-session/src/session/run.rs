@@ -114,6 +114,7 @@ impl Session {
         self.services.notices.begin();
         let waiting = self.services.deferred.borrow().place();
         let said = self.services.notify.mark();
+        let (opened, named) = (self.services.portals.opened(), self.services.named.now());
         let mut tries = 0;
         self.services.contended.borrow_mut().clear();
         loop {
@@ -169,6 +170,10 @@ impl Session {
             tries += 1;
             results.forget();
             self.services.notices.again();
+            // Functions open cursors and prepare statements anew.
+            self.services.portals.close_since(opened);
+            self.services.cursors.end_since(opened);
+            self.services.named.return_to(&named);
             verso_env::sync::backoff(tries);
         }
     }
@@ -255,7 +260,6 @@ impl Session {
         let views = Views {
             services: &self.services,
             portals: (&self.portals, active.state.serial),
-            named: &self.plans.named,
             totals: self.measures.totals(),
         };
         let frame = Frame {

@@ -30,7 +30,7 @@ impl Session {
         if wanted == LogStatement::None || self.services.settings.log.from > LogLevel::Log {
             return;
         }
-        if log_class(job.statement, &self.plans.named) <= wanted {
+        if log_class(job.statement, &self.services.named) <= wanted {
             let text = without_passwords(job.shown());
             let (text, cut) = (in_one_line(&text), if job.is_cut() { " …" } else { "" });
             let session = self.services.info.number;
