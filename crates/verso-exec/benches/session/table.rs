@@ -6,8 +6,8 @@ use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
 use verso_exec::ExecError;
 use verso_exec::context::AdvisoryCall;
 use verso_exec::exec::{
-    Change, ChangeCursor, DeferredEvent, FoundRecords, Gathering, IndexReader, LockRows, References, Reserve,
-    Scan, Sequences, TableCursor, TransactionControl, TransactionState,
+    Change, ChangeCursor, DeferredEvent, FoundRecords, Gathering, HeldStatement, IndexReader, KeyOf,
+    LockRows, References, Reserve, Scan, Sequences, TableCursor, TransactionControl, TransactionState,
 };
 use verso_exec::memory::Memory;
 use verso_storage::index::KeyRange;
@@ -135,11 +135,11 @@ impl LockRows for Doubles {
 }
 
 impl References for Doubles {
-    fn hold_periods(&self, _: &TableDef, _: &IndexDef, _: &[u8], _: &Value) -> Result<Vec<Value>> {
+    fn hold_periods(&self, _: &TableDef, _: &IndexDef, _: &[u8], _: &Value, _: KeyOf) -> Result<Vec<Value>> {
         Ok(Vec::new())
     }
 
-    fn hold_key(&self, _: &TableDef, _: &IndexDef, _: &[u8]) -> Result<bool> {
+    fn hold_key(&self, _: &TableDef, _: &IndexDef, _: &[u8], _: KeyOf) -> Result<bool> {
         nothing()
     }
     fn saw_key(&self, _: &TableDef, _: &IndexDef, _: &[u8]) -> Result<bool> {
@@ -210,6 +210,12 @@ impl TransactionControl for Doubles {
         nothing()
     }
     fn abort_statement(&self) -> Result<()> {
+        nothing()
+    }
+    fn hold_statement(&self) -> Result<HeldStatement> {
+        Ok(Box::new(()))
+    }
+    fn begin_statement_under(&self, _: HeldStatement) -> Result<()> {
         nothing()
     }
     fn under_outer_view(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<()> {

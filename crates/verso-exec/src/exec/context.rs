@@ -12,10 +12,10 @@ use verso_storage::RecordId;
 use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, Value};
 
-use super::Tables;
 use super::probe::Probes;
 use super::subquery::StatementState;
 use super::trigger::Transitions;
+use super::{HeldStatement, Tables};
 use crate::context::{
     AdvisoryCall, Definitions, EvalContext, Given, GivesWay, HeldSettings, Runtime, Served, Services,
     TransactionEnds, TransitionsSeen,
@@ -150,6 +150,26 @@ impl<'a> ExecContext<'a> {
     /// XX000 in a worker of a parallel operator, whose expressions ask for no table.
     pub(crate) fn tables(&self) -> Result<&'a dyn Tables> {
         self.tables.ok_or_else(|| ExecError::raised("XX000", "a worker of a query has no access to tables"))
+    }
+
+    /// Runs `work` as a statement that sees what an earlier one saw; for the next one it is kept again.
+    ///
+    /// # Errors
+    /// Those of `work`, which is undone then, and what it saw is let go.
+    pub fn within_statement<T, E: From<ExecError>>(
+        &self,
+        held: HeldStatement,
+        work: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> std::result::Result<(T, HeldStatement), E> {
+        let tables = self.tables()?;
+        tables.begin_statement_under(held)?;
+        match work() {
+            Ok(done) => Ok((done, tables.hold_statement()?)),
+            Err(error) => {
+                tables.abort_statement()?;
+                Err(error)
+            }
+        }
     }
 
     /// Whether it is that of a worker.

@@ -30,6 +30,10 @@ impl CurrentOperator {
 impl Operator for CurrentOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         let name = match &self.cursor {
+            CursorName::Place(place) => {
+                self.place = Some(*place);
+                return Ok(());
+            }
             CursorName::Named(name) => name,
             CursorName::Variable(slot) => match cx.params.get(*slot) {
                 Some(Value::Text(name)) => name,

@@ -5,16 +5,22 @@
 //!    again, which then sees the row as it is; other levels fail (40001).
 //! 3. A row of a join is locked in each of the tables asked for, in their order; one that is skipped or gone in one of them
 //!    is left out, and what was locked of it before stays locked.
+//! 4. A cursor reads its rows when it is opened and locks each when it is fetched ([`Operator::set_aside`]). It cannot be run
+//!    again then: of a row that has changed since, READ COMMITTED computes the query once more for the locked records alone, as
+//!    they are now ([`recheck`](super::recheck)), and leaves the row out if the query has it no more.
 
 use verso_catalog::TableDef;
 use verso_storage::RecordId;
 use verso_types::{Batch, ColumnData, Value};
 
 use super::ExecContext;
+use super::aside::set_input_aside;
 use super::operator::Operator;
+use super::recheck::Recheck;
 use crate::error::{ExecError, Result};
-use crate::expr::RowExpr;
-use crate::plan::{RowLock, TypedExpr, leaf_of};
+use crate::expr::{Executor, RowExpr};
+use crate::memory::Memory;
+use crate::plan::{Plan, RowLock, TypedExpr, leaf_of};
 
 /// A record's place as a value.
 pub(crate) fn record_number(record: RecordId) -> i64 {
@@ -37,10 +43,29 @@ pub(crate) struct LockOperator {
     asked: Option<u64>,
     batch: Batch,
     next: usize,
+    /// What computes a row once more.
+    recheck: Recheck,
+    /// The rows were read before, each is locked as it is fetched.
+    fetched: bool,
+}
+
+/// Rows that were locked, by their places in the batch, and those of them that others have changed since they were read.
+struct Locked {
+    rows: Vec<u32>,
+    changed: Vec<u32>,
 }
 
 impl LockOperator {
-    pub fn new(input: Box<dyn Operator>, batch: Batch, locks: &[RowLock], bound: &[TypedExpr]) -> Self {
+    /// Over the operators of `plan`.
+    pub fn new(
+        input: Box<dyn Operator>,
+        plan: &Plan,
+        locks: &[RowLock],
+        bound: &[TypedExpr],
+        executor: Executor,
+    ) -> Self {
+        let recheck = Recheck::new(plan, locks, executor);
+        let batch = recheck.no_rows();
         Self {
             input,
             locks: locks.to_vec(),
@@ -49,47 +74,74 @@ impl LockOperator {
             asked: None,
             batch,
             next: 0,
+            recheck,
+            fetched: false,
         }
     }
 
     /// Locks what the rows from `next` to `end` are made of, table by table; the rows that were locked in all of them.
-    fn lock(&self, cx: &ExecContext<'_>, end: usize) -> Result<Vec<u32>> {
+    fn lock(&self, cx: &ExecContext<'_>, end: usize) -> Result<Locked> {
         let first = self.batch.columns.len().saturating_sub(self.locks.len());
-        let mut rows: Vec<u32> = (self.next as u32..end as u32).collect();
+        let rows: Vec<u32> = (self.next as u32..end as u32).collect();
+        let mut locked = Locked { rows, changed: Vec::new() };
         for (lock, column) in self.locks.iter().zip(&self.batch.columns[first..]) {
             let ColumnData::I64(places) = &column.data else {
                 return Err(ExecError::raised("XX000", "rows to lock without their places"));
             };
-            rows = match lock.table.partitioned {
-                None => lock_of(cx, lock, &lock.table, places, rows)?,
+            let rows = std::mem::take(&mut locked.rows);
+            match lock.table.partitioned {
+                None => self.lock_of(cx, (lock, &lock.table), places, &rows, &mut locked)?,
                 Some(_) => {
                     let leaves = lock.table.leaves();
-                    let mut locked = Vec::new();
                     let leaf = |row: u32| leaf_of(places[row as usize]);
                     for rows in rows.chunk_by(|one, other| leaf(*one) == leaf(*other)) {
                         let table = leaves.get(leaf(rows[0]));
                         let table = table.ok_or_else(|| ExecError::raised("XX000", "a leaf that is none"))?;
-                        locked.extend(lock_of(cx, lock, table, places, rows.to_vec())?);
+                        self.lock_of(cx, (lock, table), places, rows, &mut locked)?;
                     }
-                    locked
                 }
-            };
+            }
+        }
+        Ok(locked)
+    }
+
+    /// Locks rows of one table; adds those that were.
+    fn lock_of(
+        &self,
+        cx: &ExecContext<'_>,
+        (lock, table): (&RowLock, &TableDef),
+        places: &[i64],
+        rows: &[u32],
+        out: &mut Locked,
+    ) -> Result<()> {
+        let records: Vec<RecordId> = rows.iter().map(|row| record_of(places[*row as usize])).collect();
+        let tables = cx.tables()?;
+        let row = |position: u32| rows[position as usize];
+        if !self.fetched {
+            let locked = tables.lock_rows(table, &records, lock.mode, lock.wait)?;
+            out.rows.extend(locked.into_iter().map(row));
+            return Ok(());
+        }
+        let (mut locked, changed) = tables.lock_fetched(table, &records, lock.mode, lock.wait)?;
+        out.changed.extend(changed.iter().copied().map(row));
+        locked.extend(changed);
+        locked.sort_unstable();
+        out.rows.extend(locked.into_iter().map(row));
+        Ok(())
+    }
+
+    /// The rows that were locked, those that have changed as they are now.
+    fn as_they_are(&self, cx: &ExecContext<'_>, locked: &Locked) -> Result<Batch> {
+        let mut rows = self.recheck.no_rows();
+        for row in &locked.rows {
+            if !locked.changed.contains(row) {
+                rows.append(&self.batch.gather(&[*row]));
+            } else if let Some(found) = self.recheck.row(cx, &self.batch, *row as usize)? {
+                rows.append(&found);
+            }
         }
         Ok(rows)
     }
-}
-
-/// Locks rows of one table; those that were.
-fn lock_of(
-    cx: &ExecContext<'_>,
-    lock: &RowLock,
-    table: &TableDef,
-    places: &[i64],
-    rows: Vec<u32>,
-) -> Result<Vec<u32>> {
-    let records: Vec<RecordId> = rows.iter().map(|row| record_of(places[*row as usize])).collect();
-    let locked = cx.tables()?.lock_rows(table, &records, lock.mode, lock.wait)?;
-    Ok(locked.into_iter().map(|position| rows[position as usize]).collect())
 }
 
 impl Operator for LockOperator {
@@ -131,14 +183,31 @@ impl Operator for LockOperator {
             }
             let end = (self.batch.rows as u64).min((self.next as u64).saturating_add(self.left.min(asked)))
                 as usize;
-            let selection = self.lock(cx, end)?;
+            let locked = self.lock(cx, end)?;
             self.next = end;
-            if selection.is_empty() {
+            let rows = match locked.changed.is_empty() {
+                true if locked.rows.is_empty() => continue,
+                true => self.batch.gather(&locked.rows),
+                false => self.as_they_are(cx, &locked)?,
+            };
+            if rows.rows == 0 {
                 continue;
             }
-            self.left -= selection.len() as u64;
-            *out = self.batch.gather(&selection);
+            self.left = self.left.saturating_sub(rows.rows as u64);
+            *out = rows;
             return Ok(true);
+        }
+    }
+
+    fn can_set_aside(&self) -> bool {
+        true
+    }
+
+    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
+        self.fetched = true;
+        match self.input.can_set_aside() {
+            true => self.input.set_aside(cx, memory),
+            false => set_input_aside(&mut self.input, cx, &self.recheck.no_rows(), memory),
         }
     }
 

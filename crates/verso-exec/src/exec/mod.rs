@@ -59,6 +59,7 @@ mod permitted;
 mod pipeline;
 mod probe;
 mod prune;
+mod recheck;
 mod route;
 mod scan;
 mod set_operation;
@@ -97,8 +98,8 @@ pub use probe::{Measured, Probes};
 pub use prune::prune;
 pub use statement::{Compiled, Sink, execute};
 pub use tables::{
-    Change, ChangeCursor, IndexReader, LockRows, Moment, References, Reserve, Reserving, Scan, Sequences,
-    TableCursor, Tables, TestOfEnds, TransactionControl, TransactionState,
+    Change, ChangeCursor, HeldStatement, IndexReader, KeyOf, LockRows, Moment, References, Reserve,
+    Reserving, Scan, Sequences, TableCursor, Tables, TestOfEnds, TransactionControl, TransactionState,
 };
 pub(crate) use trigger::TriggerCall;
 pub use trigger::{

@@ -235,8 +235,7 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             Box::new(if ties.is_empty() { limited } else { limited.with_ties(ties, locks) })
         }
         Plan::LockRows { input, locks, bound } => {
-            let batch = Batch::of_types(&types_of(input));
-            Box::new(LockOperator::new(compile(input, executor), batch, locks, bound))
+            Box::new(LockOperator::new(compile(input, executor), input, locks, bound, executor))
         }
         Plan::Distinct { input } => {
             Box::new(DistinctOperator::new(compile(input, executor), types_of(input)))

@@ -198,13 +198,34 @@ pub trait LockRows {
         mode: RecordLockMode,
         wait: WaitPolicy,
     ) -> Result<Vec<u32>>;
+    /// The same where the statement is not run again for a row that others have changed since it was read, as a cursor has yielded
+    /// rows of it: beside the rows that were locked the positions of those that have another version by now, which are locked, too.
+    fn lock_fetched(
+        &self,
+        table: &TableDef,
+        records: &[RecordId],
+        mode: RecordLockMode,
+        wait: WaitPolicy,
+    ) -> Result<(Vec<u32>, Vec<u32>)> {
+        Ok((self.lock_rows(table, records, mode, wait)?, Vec::new()))
+    }
+}
+
+/// Which rows a key is looked for among.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyOf {
+    /// All that are committed by now.
+    Now,
+    /// Those of them that the transaction's snapshot has, too, where it has one for all its statements: a row that refers to one
+    /// that came later is refused, as in PostgreSQL.
+    Snapshot,
 }
 
 /// What foreign keys ask for: they hold against what is committed by now, whatever the statement's snapshot sees.
 pub trait References {
     /// Whether a row with this key of a unique index is there, whoever committed it when; it then stays until the end of
     /// the transaction (KEY SHARE).
-    fn hold_key(&self, table: &TableDef, index: &IndexDef, key: &[u8]) -> Result<bool>;
+    fn hold_key(&self, table: &TableDef, index: &IndexDef, key: &[u8], of: KeyOf) -> Result<bool>;
     /// Whether the transaction's snapshot has a row with this key of a unique index; at levels whose statements have one each it
     /// tells nothing, and that is no.
     fn saw_key(&self, table: &TableDef, index: &IndexDef, key: &[u8]) -> Result<bool>;
@@ -216,6 +237,7 @@ pub trait References {
         index: &IndexDef,
         prefix: &[u8],
         period: &Value,
+        of: KeyOf,
     ) -> Result<Vec<Value>>;
     /// Whether a row fulfils a condition in the newest state, for a transaction whose snapshot may not show it: `matches`
     /// gives the positions of a batch's rows that do. False at levels whose statements see the newest state anyway.
@@ -266,6 +288,9 @@ pub trait TransactionState {
     }
 }
 
+/// What a statement saw, and the places of its records, which nobody uses again as long as this lives.
+pub type HeldStatement = Box<dyn Any + Send>;
+
 /// Frames of statements and savepoints within the transaction.
 pub trait TransactionControl {
     /// Opens a statement's frame and takes its snapshot; statements nest.
@@ -281,6 +306,10 @@ pub trait TransactionControl {
     fn end_statement(&self) -> Result<()>;
     /// Undoes what the statement did.
     fn abort_statement(&self) -> Result<()>;
+    /// Keeps what the statement did, and what it saw, for [`TransactionControl::begin_statement_under`].
+    fn hold_statement(&self) -> Result<HeldStatement>;
+    /// As [`TransactionControl::begin_statement`], for a statement that sees what an earlier one saw.
+    fn begin_statement_under(&self, held: HeldStatement) -> Result<()>;
     /// Runs `work` as the statement around the running one sees the tables.
     fn under_outer_view(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()>;
     /// Keeps the places of the records that the statement sees from being used again, as long as the result lives.

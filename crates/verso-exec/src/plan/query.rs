@@ -18,6 +18,8 @@ pub enum CursorName {
     Named(Arc<str>),
     /// By a variable of a function: the name is in this slot.
     Variable(usize),
+    /// Not at all: this is the place of the row, which has just been locked.
+    Place(i64),
 }
 
 /// A query: a tree of operators, leaves first.

@@ -448,8 +448,8 @@ pub enum PlStatementKind {
         query: Box<Statement>,
         /// The text of the query.
         text: Arc<str>,
-        /// It moves forward only.
-        forward: bool,
+        /// SCROLL or NO SCROLL, where one of them is said.
+        scroll: Option<bool>,
     },
     /// `OPEN … FOR EXECUTE`.
     OpenExecute {
@@ -457,8 +457,8 @@ pub enum PlStatementKind {
         cursor: PlCursor,
         /// What runs.
         text: PlDynamic,
-        /// It moves forward only.
-        forward: bool,
+        /// SCROLL or NO SCROLL, where one of them is said.
+        scroll: Option<bool>,
     },
     /// `FETCH`, and without targets `MOVE`.
     Fetch {

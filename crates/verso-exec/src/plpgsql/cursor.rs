@@ -1,7 +1,7 @@
 //! Cursors that functions open: OPEN, FETCH, MOVE, CLOSE, and what the client sees of them.
 //!
-//! L7. A cursor reads the state at OPEN (T2): its rows are collected then. It ends with the transaction, or with the block whose
-//!     handler undoes its OPEN.
+//! L7. A cursor reads the state at OPEN (T2): its rows are collected then; those of one that locks them are locked as they are
+//!     fetched ([`fetched`](super::fetched)). It ends with the transaction, or with the block whose handler undoes its OPEN.
 //! L8. A position is before the first row, on a row, or behind the last: 0, 1 … n, n + 1.
 //!     Nobody uses the place of a record again on which one may stand: it holds a view from before its rows may go.
 //!     What goes wrong with a row is told when the row is fetched, and not at OPEN. One that locks its rows passes over those ahead
@@ -17,7 +17,9 @@ use std::sync::Arc;
 use verso_storage::RecordId;
 use verso_types::{Batch, RowType, SqlType, Value};
 
+use super::checks::check_width;
 use super::embedded::{Taken, run_embedded};
+use super::fetched::{Fetched, Loops, ROWS_AT_ONCE};
 use super::frame::Frame;
 use super::program::Embedded;
 use crate::context::Moved;
@@ -32,6 +34,8 @@ pub struct Portals {
     open: RefCell<BTreeMap<Arc<str>, OpenCursor>>,
     /// Those over whose rows loops run.
     loops: RefCell<BTreeMap<Arc<str>, Standing>>,
+    /// Those over whose rows loops run that lock them one by one.
+    pub(super) fetching: RefCell<Loops>,
     /// Names given to cursors that had none.
     unnamed: Cell<u64>,
     /// Cursors ever opened.
@@ -69,7 +73,7 @@ impl Portals {
         }
         let mut open = self.open.borrow_mut();
         let Some(cursor) = open.get_mut(name) else { return Ok(None) };
-        let on_row = (1..=cursor.last()).contains(&cursor.position);
+        let on_row = (cursor.passed + 1..=cursor.last()).contains(&cursor.position);
         let mut standing = cursor.standing.clone();
         if on_row {
             let places = cursor.whole_row(cursor.position)?.split_off(cursor.types.len());
@@ -95,6 +99,51 @@ impl Portals {
     /// The columns of one.
     pub fn columns(&self, name: &str) -> Option<Arc<RowType>> {
         self.open.borrow().get(name).map(|cursor| Arc::clone(&cursor.shape))
+    }
+
+    /// Fetches the rows that a movement passes, of one that locks its rows then.
+    ///
+    /// # Errors
+    /// Those of its query; 55000 for one whose query runs, or has failed.
+    pub fn reach(&self, cx: &ExecContext<'_>, name: &str, movement: Movement) -> Result<()> {
+        let wanted = {
+            let open = self.open.borrow();
+            let Some(cursor) = open.get(name) else { return Ok(()) };
+            match cursor.ahead {
+                Ahead::Read => return Ok(()),
+                Ahead::Broken => return Err(not_to_be_run(name)),
+                Ahead::Query(_) => cursor.wanted(movement),
+            }
+        };
+        let mut rows = Spool::default();
+        while rows.rows() < wanted {
+            let taken = self.open.borrow_mut().get_mut(name).map(OpenCursor::take_query);
+            let Some(Some(mut query)) = taken else { break };
+            let fetched = query.next((wanted - rows.rows()).min(ROWS_AT_ONCE), cx)?;
+            let mut open = self.open.borrow_mut();
+            let Some(cursor) = open.get_mut(name) else { break };
+            let Some(batch) = fetched else {
+                cursor.ahead = Ahead::Read;
+                break;
+            };
+            let batch = query.unchanged(batch, cursor.changed.as_deref());
+            cursor.ahead = Ahead::Query(Box::new(query));
+            drop(open);
+            if batch.rows > 0 {
+                rows.push(cx.services.memory, "an open cursor", batch)?;
+            }
+        }
+        if wanted > 0
+            && let Some(cursor) = self.open.borrow_mut().get_mut(name)
+        {
+            cursor.go_on_with(rows);
+        }
+        Ok(())
+    }
+
+    /// Whether one locks rows as they are fetched.
+    pub fn fetches(&self, name: &str) -> bool {
+        self.open.borrow().get(name).is_some_and(|cursor| !matches!(cursor.ahead, Ahead::Read))
     }
 
     /// Moves one and yields the rows that it passed; none where there is none of that name.
@@ -130,11 +179,13 @@ impl Portals {
         open.values_mut()
             .filter_map(|cursor| cursor.changed.as_mut())
             .for_each(|one| one.forget_since(opened));
+        self.fetching.borrow_mut().forget_since(opened);
     }
 
     /// Does one of them lock its rows?
     pub fn lock_rows(&self) -> bool {
         self.open.borrow().values().any(|cursor| cursor.changed.is_some())
+            || !self.fetching.borrow().is_empty()
     }
 
     /// Records of a table are being changed or deleted, by what has this number: those that lock their rows pass them over.
@@ -147,6 +198,7 @@ impl Portals {
         number: u64,
         records: &(impl Iterator<Item = RecordId> + Clone),
     ) -> Result<()> {
+        self.fetching.borrow_mut().note_changed(table, number, records)?;
         let mut open = self.open.borrow_mut();
         let mut locking = open.values_mut().filter_map(|cursor| cursor.changed.as_mut());
         locking.try_for_each(|changed| changed.note(table, number, &mut records.clone()))
@@ -188,8 +240,22 @@ fn places_of(values: &[Value]) -> Vec<i64> {
     values.iter().map(|value| value.as_i64().unwrap_or_default()).collect()
 }
 
+/// What is ahead of a cursor's rows.
+enum Ahead {
+    /// Nothing: all of them were read.
+    Read,
+    /// Those that its query has not locked yet.
+    Query(Box<Fetched>),
+    /// Its query runs, or has failed.
+    Broken,
+}
+
 struct OpenCursor {
+    /// All of them, or those that were fetched last.
     rows: Spool,
+    /// So many were fetched before these.
+    passed: i64,
+    ahead: Ahead,
     /// Of its rows as they are seen.
     types: Vec<SqlType>,
     /// With the places of records behind them.
@@ -216,7 +282,38 @@ struct OpenCursor {
 
 impl OpenCursor {
     fn last(&self) -> i64 {
-        i64::try_from(self.rows.rows()).unwrap_or(i64::MAX - 1)
+        i64::try_from(self.rows.rows()).unwrap_or(i64::MAX - 1).saturating_add(self.passed)
+    }
+
+    /// Its query, which is to be put back.
+    fn take_query(&mut self) -> Option<Fetched> {
+        match std::mem::replace(&mut self.ahead, Ahead::Broken) {
+            Ahead::Query(query) => Some(*query),
+            other => {
+                self.ahead = other;
+                None
+            }
+        }
+    }
+
+    /// How many rows a movement passes.
+    fn wanted(&self, movement: Movement) -> u64 {
+        let count = match movement {
+            Movement::Forward(None) => return u64::MAX,
+            Movement::Forward(Some(count)) | Movement::Relative(count) => count,
+            Movement::Absolute(number) if number < 0 => return u64::MAX,
+            Movement::Absolute(number) => number.saturating_sub(self.position),
+            Movement::Backward(_) => 0,
+        };
+        u64::try_from(count).unwrap_or(0)
+    }
+
+    /// The rows behind its position are these: it never goes back to those before.
+    fn go_on_with(&mut self, rows: Spool) {
+        self.passed = self.position.min(self.last());
+        self.rows = rows;
+        (self.reader, self.batch) = (SpoolReader::default(), Batch::of_types(&self.all_types));
+        self.first = 1;
     }
 
     /// The row of that number, which is there.
@@ -228,6 +325,7 @@ impl OpenCursor {
 
     /// The same with the places of its records.
     fn whole_row(&mut self, number: i64) -> Result<Vec<Value>> {
+        let number = number - self.passed;
         if number < self.first {
             let batch = Batch::of_types(&self.all_types);
             (self.reader, self.batch, self.first) = (SpoolReader::default(), batch, 1);
@@ -283,6 +381,8 @@ impl OpenCursor {
             Movement::Absolute(number) => number,
         };
         if self.forward && (to < at || to == at && at > 0 && to < end) {
+            // It cannot be run any more.
+            self.ahead = Ahead::Broken;
             return Err(ExecError::Raised(Box::new(Raised {
                 sqlstate: "55000".into(),
                 message: "cursor can only scan forward".into(),
@@ -291,9 +391,11 @@ impl OpenCursor {
             })));
         }
         if let Some(failed) =
-            self.failed.as_ref().filter(|_| to >= end || matches!(movement, Movement::Absolute(..0)))
+            self.failed.take_if(|_| to >= end || matches!(movement, Movement::Absolute(..0)))
         {
-            return Err(failed.clone());
+            // It cannot be run any more.
+            self.ahead = Ahead::Broken;
+            return Err(failed);
         }
         let to = to.clamp(0, end);
         let passed =
@@ -335,25 +437,39 @@ pub(super) struct Opened<'q> {
     pub text: &'q str,
     /// Its parameters; without any the slots are.
     pub params: Option<&'q [Value]>,
-    /// It goes only forward.
-    pub forward: bool,
+    /// SCROLL or NO SCROLL, where one of them is said.
+    pub scroll: Option<bool>,
 }
 
 /// OPEN, with the arguments in their slots. `is_planned` says whether an error comes before the first row.
 pub(super) fn open(
     cursor: &PlCursor,
-    Opened { query, text, params, forward }: Opened<'_>,
+    Opened { query, text, params, scroll }: Opened<'_>,
     is_planned: impl Fn(&ExecError, &Frame) -> bool,
     cx: &ExecContext<'_>,
     frame: &mut Frame,
 ) -> Result<()> {
     let portals = cx.services.portals;
     check_free(cursor, cx, frame)?;
+    if query.locks && scroll == Some(true) {
+        return Err(ExecError::Raised(Box::new(Raised {
+            sqlstate: "0A000".into(),
+            message: "DECLARE SCROLL CURSOR ... FOR UPDATE/SHARE is not supported".into(),
+            detail: Some("Scrollable cursors must be READ ONLY.".into()),
+            hint: None,
+        })));
+    }
     let mut rows = Spool::default();
     // Errors of data, that is: of others it is not known whether what comes next would work.
     let of_data = |error: &ExecError| cx.services.binding.describe_error(error).sqlstate.starts_with("22");
-    let failed = match run_embedded(query, params, cx, frame, Taken::Spool(&mut rows)) {
-        Ok(_) => None,
+    let ahead = Fetched::open(query, params, cx, frame)?;
+    let ahead = ahead.map_or(Ahead::Read, |query| Ahead::Query(Box::new(query)));
+    let ran = match ahead {
+        Ahead::Read => run_embedded(query, params, cx, frame, Taken::Spool(&mut rows)).map(drop),
+        Ahead::Query(_) | Ahead::Broken => Ok(()),
+    };
+    let failed = match ran {
+        Ok(()) => None,
         Err(error) if query.is_query && query.reads_only && of_data(&error) && !is_planned(&error, frame) => {
             Some(error)
         }
@@ -368,6 +484,8 @@ pub(super) fn open(
     let changed = changed.map(Box::new);
     let open = OpenCursor {
         rows,
+        passed: 0,
+        ahead,
         types: query.visible().to_vec(),
         all_types: query.types.clone(),
         standing: Standing::before(query),
@@ -375,7 +493,8 @@ pub(super) fn open(
         shape: Arc::clone(&query.shape),
         text: text.into(),
         at: cx.services.clock.statement_timestamp(),
-        forward,
+        // Rows are locked in one direction.
+        forward: scroll == Some(false) || query.locks,
         position: 0,
         reader: SpoolReader::default(),
         batch: Batch::of_types(&query.types),
@@ -461,6 +580,7 @@ pub(super) fn fetch(
     frame: &mut Frame,
 ) -> Result<()> {
     let name = named(cursor, frame)?;
+    cx.services.portals.reach(cx, &name, movement)?;
     let mut portals = cx.services.portals.open.borrow_mut();
     let Some(open) = portals.get_mut(&*name) else {
         drop(portals);
@@ -478,6 +598,9 @@ pub(super) fn fetch(
     };
     let (types, shape) = (open.types.clone(), Arc::clone(&open.shape));
     drop(portals);
+    if number.is_some() {
+        check_width(cx, targets, &types)?;
+    }
     frame.take_row(cx, targets, row, &types, &shape)?;
     frame.counted(u64::from(number.is_some()));
     Ok(())
@@ -492,6 +615,9 @@ fn take(moved: Moved, targets: Option<&PlTargets>, cx: &ExecContext<'_>, frame: 
     };
     let types: Vec<SqlType> = shape.fields.iter().map(|(_, ty)| ty.clone()).collect();
     let found = row.is_some();
+    if found {
+        check_width(cx, targets, &types)?;
+    }
     let row = row.unwrap_or_else(|| vec![Value::Null; types.len()]);
     frame.take_row(cx, targets, row, &types, &shape)?;
     frame.counted(u64::from(found));
@@ -505,6 +631,10 @@ pub(super) fn close(cursor: &PlCursor, cx: &ExecContext<'_>, frame: &mut Frame) 
         true => Ok(()),
         false => Err(missing(&name)),
     }
+}
+
+fn not_to_be_run(name: &str) -> ExecError {
+    ExecError::raised("55000", format!("portal \"{name}\" cannot be run"))
 }
 
 fn missing(name: &str) -> ExecError {

@@ -61,6 +61,16 @@ pub(super) fn may_change(frame: &Frame, word: &str) -> Result<()> {
     }
 }
 
+/// Refuses a statement that changes or locks something where it may not.
+pub(super) fn check_change(statement: &Embedded, cx: &ExecContext<'_>, frame: &Frame) -> Result<()> {
+    let Some(word) = statement.change else { return Ok(()) };
+    may_change(frame, word).map_err(|error| statement.named_in(error))?;
+    match !statement.temporary && cx.tables()?.is_read_only() {
+        true => Err(statement.named_in(in_read_only(word))),
+        false => Ok(()),
+    }
+}
+
 /// A change in a transaction that is READ ONLY, whether it finds rows or not.
 #[cold]
 fn in_read_only(word: &str) -> ExecError {
@@ -184,12 +194,7 @@ pub(super) fn run_embedded(
     taken: Taken<'_>,
 ) -> Result<u64> {
     let to_result = matches!(taken, Taken::Result);
-    if let Some(word) = statement.change {
-        may_change(frame, word).map_err(|error| statement.named_in(error))?;
-        if !statement.temporary && cx.tables()?.is_read_only() {
-            return Err(statement.named_in(in_read_only(word)));
-        }
-    }
+    check_change(statement, cx, frame)?;
     if statement.compiled.adds_row()
         && let Some(rows) = add_row(statement, params, cx, frame)?
     {

@@ -7,11 +7,12 @@ use verso_types::{Array, Batch, Dimension, TypeError, Value};
 use super::checks::check_width;
 use super::cursor::Looping;
 use super::embedded::{Taken, run_embedded};
+use super::fetched::{Fetched, FetchingLoop};
 use super::frame::Frame;
 use super::program::{Embedded, Range, Step};
 use super::run::{Flow, run_steps};
 use crate::error::{ExecError, Result};
-use crate::exec::ExecContext;
+use crate::exec::{ChangedRecords, ExecContext};
 use crate::expr::RowExpr;
 use crate::plan::PlTargets;
 use crate::spill::Spool;
@@ -108,13 +109,76 @@ fn run_rows(
     cx: &ExecContext<'_>,
     frame: &mut Frame,
 ) -> Result<Flow> {
-    let mut rows = Spool::default();
-    run_embedded(query, params, cx, frame, Taken::Spool(&mut rows))?;
-    let turned = rows.rows() > 0;
+    let mut rows = LoopRows::of(query, params, cursor.is_some(), cx, frame)?;
+    let flow = run_over(&mut rows, RowLoop { label, cursor, targets }, query, body, cx, frame);
+    rows.end(cx);
+    flow
+}
+
+/// The rows that a loop goes over.
+enum LoopRows {
+    Read(Spool),
+    /// Locked as they come, so many at once.
+    Fetched(FetchingLoop, u64),
+}
+
+/// So many rows PostgreSQL fetches for the first turns of a loop over a query, and then for the others.
+const FETCHED: [u64; 2] = [10, 50];
+
+impl LoopRows {
+    fn of(
+        query: &mut Embedded,
+        params: Option<&[Value]>,
+        one_by_one: bool,
+        cx: &ExecContext<'_>,
+        frame: &mut Frame,
+    ) -> Result<LoopRows> {
+        if let Some(opened) = Fetched::open(query, params, cx, frame)? {
+            let changed = ChangedRecords::new(&query.places, cx.catalog, cx.services.memory.account);
+            let looping = FetchingLoop::begin(cx.services.portals, opened, changed);
+            return Ok(LoopRows::Fetched(looping, if one_by_one { 1 } else { FETCHED[0] }));
+        }
+        let mut rows = Spool::default();
+        run_embedded(query, params, cx, frame, Taken::Spool(&mut rows))?;
+        Ok(LoopRows::Read(rows))
+    }
+
+    fn next(&mut self, batch: &mut Batch, cx: &ExecContext<'_>) -> Result<bool> {
+        match self {
+            LoopRows::Read(rows) => rows.next(batch),
+            LoopRows::Fetched(looping, rows) => {
+                let asked = *rows;
+                if asked > 1 {
+                    *rows = FETCHED[1];
+                }
+                let Some(fetched) = looping.next(asked, cx)? else { return Ok(false) };
+                *batch = fetched;
+                Ok(true)
+            }
+        }
+    }
+
+    fn end(self, cx: &ExecContext<'_>) {
+        if let LoopRows::Fetched(looping, _) = self {
+            looping.end(cx);
+        }
+    }
+}
+
+fn run_over(
+    rows: &mut LoopRows,
+    RowLoop { label, cursor, targets }: RowLoop<'_>,
+    query: &Embedded,
+    body: &mut [Step],
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+) -> Result<Flow> {
+    let mut turned = false;
     let mut batch = Batch::default();
     let mut leave = Flow::Next;
-    'rows: while rows.next(&mut batch)? {
+    'rows: while rows.next(&mut batch, cx)? {
         for row in 0..batch.rows {
+            turned = true;
             let mut values = batch.row(row, &query.types);
             let places = values.split_off(query.visible().len());
             if let Some(cursor) = cursor {

@@ -18,6 +18,7 @@ mod diagnostics;
 mod dynamic;
 mod element;
 mod embedded;
+mod fetched;
 mod frame;
 mod growing;
 mod held;

@@ -202,12 +202,12 @@ pub(super) enum StepKind {
         query: Embedded,
         /// Of the query. Errors of its rows do not name it, unlike `Embedded::text`.
         text: Arc<str>,
-        forward: bool,
+        scroll: Option<bool>,
     },
     OpenExecute {
         cursor: PlCursor,
         text: Dynamic,
-        forward: bool,
+        scroll: Option<bool>,
     },
     Fetch {
         cursor: PlCursor,
@@ -282,6 +282,8 @@ pub(super) struct Embedded {
     pub places: Vec<u32>,
     /// It locks its rows.
     pub locks: bool,
+    /// It, where its rows may be locked as they are fetched.
+    pub fetched: Option<Arc<Statement>>,
     /// Its text, where errors name it.
     pub text: Option<Arc<str>>,
     /// Counts towards FOUND and ROW_COUNT by the rows it returns (a query) or changes.
@@ -357,6 +359,7 @@ impl Embedded {
         Embedded {
             compiled: Compiled::new(statement, executor),
             types,
+            fetched: locks.then(|| Arc::new(statement.clone())),
             places,
             locks,
             shape: Arc::new(RowType::unnamed(fields)),
@@ -532,15 +535,15 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             body: steps(body, executor),
         },
         PlStatementKind::ReturnExecute { text } => StepKind::ReturnExecute { text: Dynamic::compile(text) },
-        PlStatementKind::Open { cursor, args, query, text, forward } => StepKind::Open {
+        PlStatementKind::Open { cursor, args, query, text, scroll } => StepKind::Open {
             cursor: cursor.clone(),
             args: args.iter().map(|(slot, value)| (*slot, RowExpr::compile(value))).collect(),
             query: embedded(query, executor),
             text: Arc::clone(text),
-            forward: *forward,
+            scroll: *scroll,
         },
-        PlStatementKind::OpenExecute { cursor, text, forward } => {
-            StepKind::OpenExecute { cursor: cursor.clone(), text: Dynamic::compile(text), forward: *forward }
+        PlStatementKind::OpenExecute { cursor, text, scroll } => {
+            StepKind::OpenExecute { cursor: cursor.clone(), text: Dynamic::compile(text), scroll: *scroll }
         }
         PlStatementKind::Fetch { cursor, movement, count, targets } => StepKind::Fetch {
             cursor: cursor.clone(),

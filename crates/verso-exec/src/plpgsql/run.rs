@@ -10,6 +10,7 @@ use super::cursor::{Opened, begin_loop, close, end_loop, fetch, open};
 use super::diagnostics::diagnose;
 use super::dynamic::{execute, is_of, no_rows, return_execute};
 use super::embedded::{RESTARTS_MAX, Taken, define_into, in_statement, may_change, run_embedded, run_sql};
+use super::fetched::fetch_all;
 use super::frame::{Frame, Renewed, as_declared, check_assignable, check_columns};
 use super::loops::{RowLoop, Turn, run_for_query, run_range, slices, turn};
 use super::message::raise;
@@ -386,22 +387,22 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::ReturnExecute { text } => {
             return_execute(text, cx, frame)?;
         }
-        StepKind::Open { cursor, args, query, text, forward } => {
+        StepKind::Open { cursor, args, query, text, scroll } => {
             for (slot, value) in args {
                 let value = frame.eval(cx, value)?;
                 frame.assign(cx, *slot, value)?;
             }
             let lines = &step.within;
             let is_planned = |error: &ExecError, frame: &Frame| line_of(error, lines, cx, frame).is_some();
-            let opened = Opened { query, text, params: None, forward: *forward };
+            let opened = Opened { query, text, params: None, scroll: *scroll };
             open(cursor, opened, is_planned, cx, frame)?;
         }
-        StepKind::OpenExecute { cursor, text, forward } => {
+        StepKind::OpenExecute { cursor, text, scroll } => {
             let opening = text.bind_cursor(cx, frame)?;
             let text = Arc::clone(&opening.text);
             opening.over(cx, frame, |query, params, planned, frame| {
                 let is_planned = |error: &ExecError, _: &Frame| is_of(error, params, planned, cx);
-                let opened = Opened { query, text: &text, params: Some(params), forward: *forward };
+                let opened = Opened { query, text: &text, params: Some(params), scroll: *scroll };
                 open(cursor, opened, is_planned, cx, frame)
             })?;
         }
@@ -437,10 +438,12 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         }
         StepKind::Commit { chain, write } => {
             let ends = may_end(cx, frame, "commit")?;
+            fetch_all(cx)?;
             ends.commit(*write, *chain)?;
         }
         StepKind::Rollback { chain } => {
             let ends = may_end(cx, frame, "roll back")?;
+            fetch_all(cx)?;
             ends.rollback(*chain)?;
         }
         StepKind::Nothing => {}

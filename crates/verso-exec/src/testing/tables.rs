@@ -15,8 +15,8 @@ use super::cursors::{MemoryChanges, MemoryCursor};
 use crate::context::AdvisoryCall;
 use crate::error::{ExecError, Result};
 use crate::exec::{
-    Change, ChangeCursor, DeferredEvent, FoundRecords, Gathering, IndexReader, LockRows, References, Reserve,
-    Scan, Sequences, TableCursor, TransactionControl, TransactionState,
+    Change, ChangeCursor, DeferredEvent, FoundRecords, Gathering, HeldStatement, IndexReader, KeyOf,
+    LockRows, References, Reserve, Scan, Sequences, TableCursor, TransactionControl, TransactionState,
 };
 use crate::memory::Memory;
 
@@ -185,11 +185,11 @@ impl LockRows for MemoryTables {
 }
 
 impl References for MemoryTables {
-    fn hold_periods(&self, _: &TableDef, _: &IndexDef, _: &[u8], _: &Value) -> Result<Vec<Value>> {
+    fn hold_periods(&self, _: &TableDef, _: &IndexDef, _: &[u8], _: &Value, _: KeyOf) -> Result<Vec<Value>> {
         Ok(Vec::new())
     }
 
-    fn hold_key(&self, table: &TableDef, _: &IndexDef, _: &[u8]) -> Result<bool> {
+    fn hold_key(&self, table: &TableDef, _: &IndexDef, _: &[u8], _: KeyOf) -> Result<bool> {
         by_scan_only(table)
     }
     fn saw_key(&self, _: &TableDef, _: &IndexDef, _: &[u8]) -> Result<bool> {
@@ -260,6 +260,13 @@ impl TransactionControl for MemoryTables {
     }
     fn abort_statement(&self) -> Result<()> {
         self.pop(true)
+    }
+    fn hold_statement(&self) -> Result<HeldStatement> {
+        self.pop(false)?;
+        Ok(Box::new(()))
+    }
+    fn begin_statement_under(&self, _: HeldStatement) -> Result<()> {
+        self.begin_statement()
     }
     fn restarts(&self) -> bool {
         false

@@ -108,8 +108,8 @@ pub struct PlDeclaration {
 /// `[[NO] SCROLL] CURSOR [(a t, …)] FOR query`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlCursor {
-    /// NO SCROLL: it moves forward only.
-    pub forward: bool,
+    /// SCROLL or NO SCROLL, where one of them is said.
+    pub scroll: Option<bool>,
     /// What OPEN gives it.
     pub args: Vec<(Name, SqlType)>,
     /// Its query, or a change with RETURNING.
@@ -221,9 +221,9 @@ pub enum PlStatementKind {
     /// `OPEN cursor [(…)]`.
     Open { cursor: Name, args: Vec<PlCursorArg> },
     /// `OPEN cursor [[NO] SCROLL] FOR query`.
-    OpenFor { cursor: Name, forward: bool, statement: Box<Statement>, text: String },
+    OpenFor { cursor: Name, scroll: Option<bool>, statement: Box<Statement>, text: String },
     /// `OPEN cursor [[NO] SCROLL] FOR EXECUTE text [USING …]`.
-    OpenExecute { cursor: Name, forward: bool, text: PlDynamic },
+    OpenExecute { cursor: Name, scroll: Option<bool>, text: PlDynamic },
     /// `FETCH [direction FROM] cursor INTO a, b`, `MOVE [direction FROM] cursor`; `bare` is without FROM. The number of the
     /// direction is what `count` is then, if there is one.
     Fetch { cursor: Name, bare: bool, direction: Direction, count: Option<Expr>, into: Vec<PlTarget> },

@@ -288,6 +288,7 @@ impl<'p> Tree<'p> {
                 let cursor = match cursor {
                     CursorName::Named(name) => name.to_string(),
                     CursorName::Variable(slot) => format!("${}", slot + 1),
+                    CursorName::Place(place) => place.to_string(),
                 };
                 node.details.push(("TID Cond", Field::Text(format!("CURRENT OF {cursor}"))));
                 return self.table_columns(table, columns, &alias);

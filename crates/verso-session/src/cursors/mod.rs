@@ -10,8 +10,8 @@
 //!     that do something are called as rows are fetched, where the query makes its rows with them at last.
 //! C2. A cursor ends with its transaction, or is held beyond its commit (WITH HOLD).
 //! C3. A position is before the first row, on a row, or behind the last: 0, 1 … n, n + 1.
-//! C4. One that locks its rows leaves out those ahead of it that its transaction has changed or deleted since DECLARE, though it
-//!     has them as they were: PostgreSQL locks a row when it is fetched, and passes over one that is no longer what DECLARE saw.
+//! C4. One that locks its rows reads them at DECLARE and locks each when it is fetched. It leaves out those ahead of it that its
+//!     transaction has changed or deleted since, though it has them as they were: they are no longer what DECLARE saw.
 //!     Changes are noted by the numbers that cursors are opened under, so that a savepoint takes both back.
 
 mod position;

@@ -1,19 +1,21 @@
 //! DECLARE, FETCH, MOVE and CLOSE as texts of EXECUTE.
 //!
-//! A cursor that is declared so collects its rows at once: what the function does next may change them.
+//! A cursor that is declared so collects its rows at once: what the function does next may change them. One that locks its rows locks
+//! them as they are fetched.
 
 use std::sync::Arc;
 
 use verso_exec::context::Given;
 use verso_exec::plan::Movement;
-use verso_types::{Batch, SqlType};
+use verso_exec::spill::Spool;
+use verso_types::{Batch, SqlType, Value};
 
 use super::{Places, SqlCursor, check_query, placed, tables_placed};
 use crate::client::{Client, Kept, Nowhere, OutputColumn, Results, StatementSink};
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::plans::Prepared;
-use crate::portal::{Held, Lives, Portal};
+use crate::plans::{Prepared, Ready};
+use crate::portal::{Held, Lives, Open, Portal};
 use crate::services::Services;
 use verso_parser::syntax::{Cursor, Direction, Fetch, Name};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -44,19 +46,16 @@ fn open(frame: &Frame<'_>, cursor: &Cursor, text: &str, given: Given<'_>) -> Res
     let style = &services.settings.time_zone;
     let prepared = Prepared::unbound(text.into(), Some(parsed), &types).for_others();
     let prepared = Arc::new(prepared.bind(frame.catalog, style, &types, false)?);
-    let mut nowhere = Nowhere;
-    let mut kept = Kept::new(&mut nowhere, services.memory.keep());
-    frame.inside(|frame| {
-        let planned = prepared.plan(frame.catalog, style, false)?;
-        let client = Client::new(&mut kept);
-        let mut results = Results::aside(&client, services.memory.lend());
-        results.streams = true;
-        results.begin(&planned.columns);
-        frame.execute(&planned.bound, given.params, &mut results)?;
-        Ok(results.finish()?)
-    })?;
-    let columns = kept.columns.take().unwrap_or_default();
-    let (mut spool, tables) = (std::mem::take(&mut kept.rows), tables_placed(&columns));
+    let lives = Lives { transaction: None, depth: 0, hold: cursor.hold };
+    let fetched = match locks {
+        true => open_to_lock(frame, &prepared, given.params, lives)?,
+        false => None,
+    };
+    let (columns, mut spool) = match &fetched {
+        Some(open) => (Arc::clone(&open.ready.planned.columns), Spool::default()),
+        None => collect(frame, &prepared, given.params)?,
+    };
+    let tables = tables_placed(&columns);
     let view = match tables.is_empty() {
         true => None,
         false => {
@@ -78,9 +77,11 @@ fn open(frame: &Frame<'_>, cursor: &Cursor, text: &str, given: Given<'_>) -> Res
     }
     let mut portal = Portal::new(prepared, given.params.to_vec());
     portal.set_name(name);
-    let lives = Lives { transaction: None, depth: 0, hold: cursor.hold };
     let memory = services.memory.keep();
-    portal.hold(Held::new(columns, (None, spool), None, lives));
+    match fetched {
+        Some(open) => portal.open(open),
+        None => portal.hold(Held::new(columns, (None, spool), None, lives)),
+    }
     Ok(SqlCursor {
         _kept: services.memory.for_kept(&services.settings, text)?,
         text: text.into(),
@@ -98,14 +99,103 @@ fn open(frame: &Frame<'_>, cursor: &Cursor, text: &str, given: Given<'_>) -> Res
     })
 }
 
+/// The rows of a query.
+fn collect(
+    frame: &Frame<'_>,
+    prepared: &Prepared,
+    params: &[Value],
+) -> Result<(Arc<[OutputColumn]>, Spool), Failure> {
+    let services = frame.services;
+    let mut nowhere = Nowhere;
+    let mut kept = Kept::new(&mut nowhere, services.memory.keep());
+    frame.inside(|frame| {
+        let planned = prepared.plan(frame.catalog, &services.settings.time_zone, false)?;
+        let client = Client::new(&mut kept);
+        let mut results = Results::aside(&client, services.memory.lend());
+        results.streams = true;
+        results.begin(&planned.columns);
+        frame.execute(&planned.bound, params, &mut results)?;
+        Ok(results.finish()?)
+    })?;
+    Ok((kept.columns.take().unwrap_or_default(), std::mem::take(&mut kept.rows)))
+}
+
+/// A query that locks its rows, opened; none where they cannot be locked as they are fetched.
+fn open_to_lock(
+    frame: &Frame<'_>,
+    prepared: &Prepared,
+    params: &[Value],
+    lives: Lives,
+) -> Result<Option<Box<Open>>, Failure> {
+    frame.inside(|frame| {
+        frame.txn.borrow_mut().begin_statement()?;
+        let opened = open_below(frame, prepared, params, lives);
+        let mut txn = frame.txn.borrow_mut();
+        match opened {
+            Ok(Some(mut open)) => {
+                open.view = Some(txn.end_statement_holding()?);
+                Ok(Some(open))
+            }
+            Ok(None) => {
+                txn.end_statement()?;
+                Ok(None)
+            }
+            Err(error) => {
+                txn.abort_statement()?;
+                Err(error)
+            }
+        }
+    })
+}
+
+/// The same within the statement whose view it is to have.
+fn open_below(
+    frame: &Frame<'_>,
+    prepared: &Prepared,
+    params: &[Value],
+    lives: Lives,
+) -> Result<Option<Box<Open>>, Failure> {
+    let settings = &frame.services.settings;
+    let memory = frame.services.memory.keep();
+    let planned = prepared.plan(frame.catalog, &settings.time_zone, false)?;
+    let mut ready = Ready::new(planned, settings.executor, settings.epoch());
+    if !ready.compiled.can_set_aside() {
+        return Ok(None);
+    }
+    frame.with_context(params, |cx| ready.compiled.open(cx))?;
+    let mut open = Box::new(Open::new(ready, params.into(), lives));
+    open.detach(frame, &memory)?;
+    Ok(Some(open))
+}
+
 /// FETCH, MOVE: over how many rows.
 pub(crate) fn fetch(frame: &Frame<'_>, fetch: &Fetch, sink: &mut dyn StatementSink) -> Result<u64, SqlError> {
     let (services, name) = (frame.services, &fetch.name.text);
+    reach_opened(frame, fetch)?;
     if let Some(count) = fetch_opened(services, fetch, sink)? {
         return Ok(count);
     }
     let fetched = frame.with_context(&[], |cx| services.cursors.fetch(cx, name, fetch.direction, sink));
     fetched.unwrap_or_else(|| Err(missing(name)))
+}
+
+fn movement_of(direction: Direction) -> Movement {
+    match direction {
+        Direction::Forward(count) => Movement::Forward(count),
+        Direction::Backward(count) => Movement::Backward(count),
+        Direction::Absolute(number) => Movement::Absolute(number),
+        Direction::Relative(count) => Movement::Relative(count),
+    }
+}
+
+/// Fetches the rows that a cursor is about to pass which a function has opened, and which locks them then.
+pub(crate) fn reach_opened(frame: &Frame<'_>, fetch: &Fetch) -> Result<(), SqlError> {
+    let (portals, name) = (&frame.services.portals, &fetch.name.text);
+    if !portals.fetches(name) {
+        return Ok(());
+    }
+    let reached = frame.with_context(&[], |cx| portals.reach(cx, name, movement_of(fetch.direction)));
+    reached.map_err(SqlError::from)
 }
 
 /// The same of a cursor that a function has opened; none where there is none of that name.
@@ -116,13 +206,7 @@ pub(crate) fn fetch_opened(
 ) -> Result<Option<u64>, SqlError> {
     let name = &fetch.name.text;
     let Some(columns) = columns_of_opened(services, name) else { return Ok(None) };
-    let movement = match fetch.direction {
-        Direction::Forward(count) => Movement::Forward(count),
-        Direction::Backward(count) => Movement::Backward(count),
-        Direction::Absolute(number) => Movement::Absolute(number),
-        Direction::Relative(count) => Movement::Relative(count),
-    };
-    let rows = services.portals.fetch(name, movement)?.unwrap_or_default();
+    let rows = services.portals.fetch(name, movement_of(fetch.direction))?.unwrap_or_default();
     sink.begin(&columns)?;
     if rows.rows > 0 {
         sink.batch(&rows)?;

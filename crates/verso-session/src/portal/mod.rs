@@ -7,7 +7,8 @@
 //!           └─run──────► Held (rows set aside; what changes something runs to its end) ──► Done
 //! ```
 //!
-//! Of a query whose functions do something only what they are called for is set aside: it stays open, *detached* from tables.
+//! Of a query whose functions do something only what they are called for is set aside: it stays open, *detached* from tables. So does
+//! one that locks its rows: each is locked when it is fetched.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -204,6 +205,11 @@ impl Portal {
     /// Its parameters' memory, for another one.
     pub fn into_params(self) -> Vec<Value> {
         self.params
+    }
+
+    /// Makes it one whose rows are locked as they are fetched.
+    pub(crate) fn open(&mut self, open: Box<Open>) {
+        *self.shared().lock() = State::Open(open);
     }
 
     /// Makes it one whose rows were collected.

@@ -54,8 +54,21 @@ impl Open {
     }
 
     /// Hands out up to `max_rows` rows, 0 meaning all, of one that is detached, within a statement that runs: how many there
-    /// were; whether there are no more.
+    /// were; whether there are no more. What it locks it locks as it sees it.
     pub(crate) fn hand_out(
+        &mut self,
+        cx: &ExecContext<'_>,
+        max_rows: u64,
+        sink: &mut dyn StatementSink,
+    ) -> Result<(u64, bool), SqlError> {
+        let Some(view) = self.view.take() else { return Err(SqlError::internal("a portal without a view")) };
+        let (handed, held) =
+            cx.within_statement(Box::new(view), || self.hand_out_under(cx, max_rows, sink))?;
+        self.view = held.downcast().ok().map(|view| *view);
+        Ok(handed)
+    }
+
+    fn hand_out_under(
         &mut self,
         cx: &ExecContext<'_>,
         max_rows: u64,

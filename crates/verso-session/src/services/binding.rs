@@ -216,7 +216,9 @@ impl Binding for Services {
             SqlError::check_databases(&parsed.databases, self.database())?;
             let mut parsed = parsed.statement;
             if let Statement::Query(query) = &mut parsed {
-                query.places = places;
+                // A loop over rows that it locks knows their places, too.
+                let looped = matches!(known.purpose, TextPurpose::Cursor) && !query.locks.is_empty();
+                query.places = places || looped;
             }
             match parsed {
                 Statement::Commit { .. }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use verso_types::Batch;
 
 use super::{Ending, Session};
-use crate::client::{Collect, CommandTag, Nowhere, OutputColumn, StatementSink, tag};
+use crate::client::{Client, Collect, CommandTag, Nowhere, OutputColumn, Results, StatementSink, tag};
 use crate::cursors::{Places, SqlCursor, backward, check_query, placed, served, tables_placed};
+use crate::failure::Failure;
 use crate::plans::Job;
 use crate::portal::{Portal, PortalEnd};
 use crate::transaction::Block;
@@ -103,6 +104,7 @@ impl Session {
         let mut silent = Nowhere;
         let sink: &mut dyn StatementSink = if fetch.moves { &mut silent } else { sink };
         let word = if fetch.moves { "MOVE" } else { "FETCH" };
+        self.reach_opened(fetch)?;
         if let Some(count) = served::fetch_opened(&self.services, fetch, sink)? {
             return Ok(CommandTag { text: format!("{word} {count}"), rows: count });
         }
@@ -121,6 +123,33 @@ impl Session {
         let count = count?;
         self.change_asked_settings()?;
         Ok(CommandTag { text: format!("{word} {count}"), rows: count })
+    }
+
+    /// Fetches the rows that a cursor is about to pass which a function has opened, where it locks them then.
+    fn reach_opened(&mut self, fetch: &Fetch) -> Result<(), SqlError> {
+        if !self.services.portals.fetches(&fetch.name.text) {
+            return Ok(());
+        }
+        self.ensure_active_for(false)?;
+        if let Some(active) = self.transaction.active_mut() {
+            active.state.pristine = false;
+        }
+        let active = self.transaction.get()?;
+        self.set_all_aside(active)?;
+        active.txn.borrow_mut().begin_statement()?;
+        let mut nowhere = Nowhere;
+        let client = Client::new(&mut nowhere);
+        let mut results = Results::aside(&client, self.services.memory.lend());
+        let reached = self.in_frame(active, &mut results, &mut |frame, _| {
+            served::reach_opened(frame, fetch).map_err(Failure::from)
+        });
+        match reached {
+            Ok(()) => self.end_checked(active),
+            Err(Failure { error, .. }) => {
+                active.txn.borrow_mut().abort_statement()?;
+                Err(error)
+            }
+        }
     }
 
     /// Of a portal of the protocol: rows ahead only.

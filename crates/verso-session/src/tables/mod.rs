@@ -35,16 +35,16 @@ use verso_catalog::{Catalog, ConstraintDef, IndexDef, SequenceDef, TableDef, Tri
 use verso_exec::context::AdvisoryCall;
 use verso_exec::error::{ExecError, Result};
 use verso_exec::exec::{
-    Change, ChangeCursor, DeferredEvent, FoundRecords, Gathering, IndexReader, LockRows, Moment, References,
-    Scan, Sequences, TableCursor, TransactionControl, TransactionState,
+    Change, ChangeCursor, DeferredEvent, FoundRecords, Gathering, HeldStatement, IndexReader, KeyOf,
+    LockRows, Moment, References, Scan, Sequences, TableCursor, TransactionControl, TransactionState,
 };
 use verso_exec::memory::Memory;
 use verso_exec::plan::TableUse;
 use verso_storage::heap::{Heap, ScanBatch};
 use verso_storage::index::{Index, KeyRange};
 use verso_storage::{
-    Engine, Growth, HeldView, ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode, Txn, TxnId,
-    WaitPolicy,
+    Engine, Growth, HeldView, LockedRows, ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode,
+    Txn, TxnId, WaitPolicy,
 };
 use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, TimeStyle, TypeError, Value};
@@ -539,6 +539,43 @@ impl Change for EngineTables<'_> {
     }
 }
 
+impl EngineTables<'_> {
+    /// Locks records. Those that were deleted since the snapshot are a conflict where the transaction has one of its own.
+    fn lock_records(
+        &self,
+        table: &TableDef,
+        records: &[RecordId],
+        mode: RecordLockMode,
+        wait: WaitPolicy,
+    ) -> Result<LockedRows> {
+        self.wait_as_asked();
+        self.lock(table, TableLockMode::RowShare)?;
+        let heap = self.heap_for_locks(table)?;
+        let mut rows = ScanBatch::default();
+        rows.records.extend_from_slice(records);
+        let mut txn = self.txn.borrow_mut();
+        let locked = match heap.lock_records(&mut txn, &rows, None, mode, wait) {
+            Err(StorageError::LockNotAvailable) => {
+                let message = format!("could not obtain lock on row in relation \"{}\"", table.name);
+                return Err(ExecError::raised("55P03", message));
+            }
+            locked => locked?,
+        };
+        match locked.gone.first() {
+            Some(row) if !txn.isolation().by_statement() => {
+                Err(self.changed_since(table, records[*row as usize]))
+            }
+            _ => Ok(locked),
+        }
+    }
+
+    /// The conflict over a record that others have changed since the snapshot.
+    fn changed_since(&self, table: &TableDef, record: RecordId) -> ExecError {
+        self.contended.borrow_mut().push(table.heap);
+        StorageError::Conflict { record, by: TxnId::NONE, deleted: false }.into()
+    }
+}
+
 impl LockRows for EngineTables<'_> {
     fn check_may_lock(&self, mode: RecordLockMode) -> Result<()> {
         self.refuse_read_only(match mode {
@@ -556,33 +593,33 @@ impl LockRows for EngineTables<'_> {
         mode: RecordLockMode,
         wait: WaitPolicy,
     ) -> Result<Vec<u32>> {
-        self.wait_as_asked();
-        self.lock(table, TableLockMode::RowShare)?;
-        let heap = self.heap_for_locks(table)?;
-        let mut rows = ScanBatch::default();
-        rows.records.extend_from_slice(records);
-        let mut txn = self.txn.borrow_mut();
-        let locked = match heap.lock_records(&mut txn, &rows, None, mode, wait) {
-            Err(StorageError::LockNotAvailable) => {
-                let message = format!("could not obtain lock on row in relation \"{}\"", table.name);
-                return Err(ExecError::raised("55P03", message));
-            }
-            locked => locked?,
-        };
-        let by_statement = txn.isolation().by_statement();
-        let conflict = locked.changed.first().or_else(|| locked.gone.first().filter(|_| !by_statement));
-        if let Some(row) = conflict {
-            let record = records[*row as usize];
-            self.contended.borrow_mut().push(table.heap);
-            return Err(StorageError::Conflict { record, by: TxnId::NONE, deleted: false }.into());
+        let locked = self.lock_records(table, records, mode, wait)?;
+        match locked.changed.first() {
+            Some(row) => Err(self.changed_since(table, records[*row as usize])),
+            None => Ok(locked.locked),
         }
-        Ok(locked.locked)
+    }
+
+    fn lock_fetched(
+        &self,
+        table: &TableDef,
+        records: &[RecordId],
+        mode: RecordLockMode,
+        wait: WaitPolicy,
+    ) -> Result<(Vec<u32>, Vec<u32>)> {
+        let locked = self.lock_records(table, records, mode, wait)?;
+        match locked.changed.first() {
+            Some(row) if !self.txn.borrow().isolation().by_statement() => {
+                Err(self.changed_since(table, records[*row as usize]))
+            }
+            _ => Ok((locked.locked, locked.changed)),
+        }
     }
 }
 
 impl References for EngineTables<'_> {
-    fn hold_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8]) -> Result<bool> {
-        self.lock_key(table, index, wanted)
+    fn hold_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8], of: KeyOf) -> Result<bool> {
+        self.lock_key(table, index, wanted, of)
     }
 
     fn saw_key(&self, table: &TableDef, index: &IndexDef, key: &[u8]) -> Result<bool> {
@@ -595,8 +632,9 @@ impl References for EngineTables<'_> {
         index: &IndexDef,
         prefix: &[u8],
         period: &Value,
+        of: KeyOf,
     ) -> Result<Vec<Value>> {
-        self.lock_periods(table, index, prefix, period)
+        self.lock_periods(table, index, prefix, period, of)
     }
 
     fn exists_beyond_snapshot(
@@ -739,6 +777,23 @@ impl TransactionControl for EngineTables<'_> {
 
     fn abort_statement(&self) -> Result<()> {
         Ok(self.txn.borrow_mut().abort_statement()?)
+    }
+
+    fn hold_statement(&self) -> Result<HeldStatement> {
+        // The error shows what the statement has made of the key.
+        if let Err(error) = self.check_keys() {
+            self.txn.borrow_mut().abort_statement()?;
+            return Err(error);
+        }
+        let held = self.txn.borrow_mut().end_statement_holding();
+        Ok(Box::new(held.map_err(|error| self.explain(error))?))
+    }
+
+    fn begin_statement_under(&self, held: HeldStatement) -> Result<()> {
+        let view = held.downcast::<HeldView>();
+        let view = view.map_err(|_| ExecError::raised("XX000", "a statement of other tables"))?;
+        self.services.embedded.set(self.services.embedded.get() + 1);
+        Ok(self.txn.borrow_mut().begin_statement_under(*view)?)
     }
 
     fn under_outer_view(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {

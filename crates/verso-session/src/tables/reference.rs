@@ -1,12 +1,14 @@
-//! What foreign keys ask for: they hold against what is committed by now, whatever the statement's snapshot sees.
+//! What foreign keys ask for: they hold against what is committed by now, whatever the statement's snapshot sees. A row that refers to
+//! another needs one that the snapshot of its transaction has, too.
 
 use std::sync::Arc;
 
 use verso_catalog::packs::Wanted;
 use verso_catalog::{IndexDef, TableDef};
 use verso_exec::error::Result;
+use verso_exec::exec::KeyOf;
 use verso_storage::heap::{Heap, ScanBatch};
-use verso_storage::index::{KeyRange, key};
+use verso_storage::index::{Index, KeyRange, key};
 use verso_storage::{
     CommitMode, Isolation, RecordId, RecordLockMode, TableLockMode, Txn, TxnOptions, WaitPolicy,
 };
@@ -15,17 +17,62 @@ use verso_types::{Batch, Column, Exclusion, Value};
 use super::EngineTables;
 use super::cursor::{Pages, Ranges, Rows, columns_at};
 
-/// Locks a record so that its key stays, waiting for whoever changes that; whether the record is still there.
-fn keep_key(heap: &Arc<Heap>, txn: &mut Txn, record: RecordId) -> Result<bool> {
+/// A record whose key stays.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// As the snapshot has it.
+    Same,
+    /// Others have made it, or perhaps changed its key, since the snapshot.
+    Changed,
+    /// It is not there any more.
+    Gone,
+}
+
+/// Locks a record so that its key stays, waiting for whoever changes that.
+fn keep_key(heap: &Arc<Heap>, txn: &mut Txn, record: RecordId) -> Result<Kept> {
     let mut rows = ScanBatch::default();
     rows.records.push(record);
     let locked = heap.lock_records(txn, &rows, None, RecordLockMode::KeyShare, WaitPolicy::Block)?;
-    Ok(!locked.locked.is_empty() || !locked.changed.is_empty())
+    Ok(match (locked.locked.is_empty(), locked.changed.is_empty()) {
+        (false, _) => Kept::Same,
+        (true, false) => Kept::Changed,
+        (true, true) => Kept::Gone,
+    })
+}
+
+/// Whether a record that was kept counts: its row has to be one of the snapshot that all statements of the transaction have, too,
+/// with a key of the same beginning.
+fn counts(
+    (heap, index): (&Arc<Heap>, &Index),
+    txn: &Txn,
+    (record, kept): (RecordId, Kept),
+    key: &[u8],
+    of: KeyOf,
+) -> Result<bool> {
+    if kept == Kept::Gone || kept == Kept::Same || of == KeyOf::Now || txn.isolation().by_statement() {
+        return Ok(kept != Kept::Gone);
+    }
+    let parts = &index.spec().parts;
+    let columns: Vec<u16> = parts.iter().map(|part| part.column).collect();
+    let mut rows = ScanBatch::default();
+    if !heap.fetch(txn, record, &columns, &mut rows)? {
+        return Ok(false);
+    }
+    let stored: Vec<_> = rows.batch.columns.iter().collect();
+    let mut then = Vec::new();
+    key::encode_row(parts, &stored, 0, &mut then)?;
+    Ok(then.starts_with(key))
 }
 
 impl EngineTables<'_> {
     /// Locks the record that has a key, in its newest version, so that the key stays; whether there is one.
-    pub(super) fn lock_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8]) -> Result<bool> {
+    pub(super) fn lock_key(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        wanted: &[u8],
+        of: KeyOf,
+    ) -> Result<bool> {
         self.lock(table, TableLockMode::RowShare)?;
         let heap = self.heap_for_locks(table)?;
         let index = self.index(&heap, index)?;
@@ -34,7 +81,8 @@ impl EngineTables<'_> {
         let records: Vec<RecordId> = index.records_current(&self.txn.borrow(), wanted)?;
         for record in records {
             let mut txn = self.txn.borrow_mut();
-            if !keep_key(&heap, &mut txn, record)? {
+            let kept = keep_key(&heap, &mut txn, record)?;
+            if !counts((&heap, &index), &txn, (record, kept), wanted, of)? {
                 continue;
             }
             let mut rows = ScanBatch::default();
@@ -75,6 +123,7 @@ impl EngineTables<'_> {
         index: &IndexDef,
         prefix: &[u8],
         period: &Value,
+        of: KeyOf,
     ) -> Result<Vec<Value>> {
         self.lock(table, TableLockMode::RowShare)?;
         let heap = self.heap_for_locks(table)?;
@@ -118,7 +167,8 @@ impl EngineTables<'_> {
                     Some((_, true)) => {}
                 }
                 let mut txn = self.txn.borrow_mut();
-                if !keep_key(&heap, &mut txn, record)? {
+                let kept = keep_key(&heap, &mut txn, record)?;
+                if !counts((&heap, &index), &txn, (record, kept), prefix, of)? {
                     continue;
                 }
                 if let Some((period, true)) = its(&txn, record)? {

@@ -103,7 +103,8 @@ pub fn check_deferred_key(
         return Err(still_referenced(cx, &parent, &columns, &child, constraint, key, false));
     }
     // First where there surely is an index.
-    if side.has(cx, key)? || !child.exists(cx, key)? {
+    let is_there = if referenced { side.has(cx, key)? } else { side.shows(cx, key)? };
+    if is_there || !child.exists(cx, key)? {
         return Ok(());
     }
     if referenced {

@@ -11,6 +11,7 @@ use super::super::ExecContext;
 use super::super::access::{encode, key_parts};
 use super::super::check::values_text;
 use super::super::shown_values::may_show;
+use super::super::tables::KeyOf;
 use super::{foreign, positions};
 use crate::error::{ExecError, Result};
 
@@ -94,13 +95,22 @@ impl Parent {
         }))
     }
 
-    /// Whether the key is there; it then stays.
+    /// Whether the key is there by now; it then stays.
     pub(super) fn has(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
+        self.has_of(cx, key, KeyOf::Now)
+    }
+
+    /// The same for a row that refers to it: the transaction has to see it.
+    pub(super) fn shows(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
+        self.has_of(cx, key, KeyOf::Snapshot)
+    }
+
+    fn has_of(&self, cx: &ExecContext<'_>, key: &[Value], of: KeyOf) -> Result<bool> {
         if self.table.partitioned.is_some() {
             let part = self.leaf(cx, key)?;
-            return part.map_or(Ok(false), |part| part.has_here(cx, key));
+            return part.map_or(Ok(false), |part| part.has_here(cx, key, of));
         }
-        self.has_here(cx, key)
+        self.has_here(cx, key, of)
     }
 
     /// The partition with rows that a key belongs to.
@@ -141,13 +151,13 @@ impl Parent {
     }
 
     /// The same of a table that has rows itself.
-    fn has_here(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
+    fn has_here(&self, cx: &ExecContext<'_>, key: &[Value], of: KeyOf) -> Result<bool> {
         let Some(bytes) = self.encoded(cx, key)? else { return Ok(false) };
         let Some((place, _)) = self.parts.last().filter(|_| self.period) else {
-            return cx.tables()?.hold_key(&self.table, &self.index, &bytes);
+            return cx.tables()?.hold_key(&self.table, &self.index, &bytes, of);
         };
         let period = &key[*place];
-        let held = cx.tables()?.hold_periods(&self.table, &self.index, &bytes, period)?;
+        let held = cx.tables()?.hold_periods(&self.table, &self.index, &bytes, period, of)?;
         let covered = normalized(held.iter().flat_map(ranges_of).cloned().collect());
         Ok(!covered.is_empty() && contains(&covered, ranges_of(period)))
     }

@@ -47,7 +47,7 @@ impl Outgoing {
         (self.seen, self.bytes) = (HashSet::new(), 0);
         for key in keys {
             cx.check_cancelled()?;
-            if !parent.has(cx, &key)? {
+            if !parent.shows(cx, &key)? {
                 self.keep(key);
             }
         }
@@ -99,7 +99,7 @@ impl Outgoing {
         for key in &self.keys {
             cx.check_cancelled()?;
             let is_had = |child: &Child| child.exists(cx, key);
-            if !parent.has(cx, key)? && child.as_ref().map_or(Ok(true), is_had)? {
+            if !parent.shows(cx, key)? && child.as_ref().map_or(Ok(true), is_had)? {
                 return Err(parent.absent(cx, table, &self.constraint, key));
             }
         }
@@ -115,7 +115,7 @@ impl Outgoing {
     ) -> Result<()> {
         for key in &self.keys {
             cx.check_cancelled()?;
-            if !parent.has(cx, key)? {
+            if !parent.shows(cx, key)? {
                 return Err(parent.absent(cx, table, &self.constraint, key));
             }
         }

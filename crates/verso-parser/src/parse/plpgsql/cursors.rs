@@ -11,13 +11,12 @@ use crate::syntax::{Direction, Expr, ExprKind, Literal, Name, PlCursor, PlCursor
 impl Body<'_> {
     /// `[[NO] SCROLL] CURSOR [(a t, …)] {FOR | IS} query`, behind its name; none where it is no cursor.
     pub(super) fn cursor_declaration(&mut self) -> Result<Option<PlCursor>, SyntaxError> {
-        let forward = self.is(&["no", "scroll", "cursor"]);
-        let known = self.accept(&["no", "scroll", "cursor"])
-            || self.accept(&["scroll", "cursor"])
-            || self.accept(&["cursor"]);
-        if !known {
-            return Ok(None);
-        }
+        let scroll = match () {
+            () if self.accept(&["no", "scroll", "cursor"]) => Some(false),
+            () if self.accept(&["scroll", "cursor"]) => Some(true),
+            () if self.accept(&["cursor"]) => None,
+            () => return Ok(None),
+        };
         let mut args: Vec<(Name, SqlType)> = Vec::new();
         if self.accept_token(&Token::LParen) {
             loop {
@@ -46,7 +45,7 @@ impl Body<'_> {
         let statement = *self.rows(tokens)?;
         let text = self.text_of(tokens).to_owned();
         self.semicolon()?;
-        Ok(Some(PlCursor { forward, args, statement, text }))
+        Ok(Some(PlCursor { scroll, args, statement, text }))
     }
 
     /// Whether these tokens, between IN and LOOP, name a cursor.
@@ -89,23 +88,27 @@ impl Body<'_> {
     pub(super) fn open(&mut self) -> Result<PlStatementKind, SyntaxError> {
         self.at += 1;
         let (cursor, args) = self.cursor_and_args()?;
-        let forward = self.accept(&["no", "scroll"]);
-        if forward || self.accept(&["scroll"]) || self.is(&["for"]) {
+        let scroll = match () {
+            () if self.accept(&["no", "scroll"]) => Some(false),
+            () if self.accept(&["scroll"]) => Some(true),
+            () => None,
+        };
+        if scroll.is_some() || self.is(&["for"]) {
             self.expect(&["for"])?;
             if self.accept(&["execute"]) {
                 let text = self.dynamic(&[], "; or USING")?;
                 self.semicolon()?;
-                return Ok(PlStatementKind::OpenExecute { cursor, forward, text });
+                return Ok(PlStatementKind::OpenExecute { cursor, scroll, text });
             }
             let tokens = self.until_semicolon()?;
             if let Some(text) = self.served(tokens)? {
                 self.semicolon()?;
-                return Ok(PlStatementKind::OpenExecute { cursor, forward, text });
+                return Ok(PlStatementKind::OpenExecute { cursor, scroll, text });
             }
             let statement = self.rows(tokens)?;
             let text = self.text_of(tokens).to_owned();
             self.semicolon()?;
-            return Ok(PlStatementKind::OpenFor { cursor, forward, statement, text });
+            return Ok(PlStatementKind::OpenFor { cursor, scroll, statement, text });
         }
         self.semicolon()?;
         Ok(PlStatementKind::Open { cursor, args })

@@ -35,6 +35,11 @@ fn placed(statement: &syntax::Statement) -> syntax::Statement {
     statement
 }
 
+/// Whether it is a query that locks its rows.
+fn locks(statement: &syntax::Statement) -> bool {
+    matches!(statement, syntax::Statement::Query(query) if !query.locks.is_empty())
+}
+
 /// The arguments of a cursor, by slot, and its query.
 type Opened = (Vec<(usize, TypedExpr)>, Box<verso_exec::plan::Statement>);
 
@@ -70,29 +75,38 @@ impl Body<'_> {
         }
     }
 
+    /// The query of a loop over rows. One that locks them does so as they are fetched, and passes over those that were changed
+    /// meanwhile: it has to know their places.
+    pub(super) fn looped(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
+        match locks(statement) {
+            true => self.binder.statement(&placed(statement)),
+            false => self.binder.statement(statement),
+        }
+    }
+
     /// `OPEN cursor FOR query`.
     pub(super) fn open_for(
         &self,
         cursor: &Name,
-        forward: bool,
+        scroll: Option<bool>,
         (statement, text): (&syntax::Statement, &str),
     ) -> Result<PlStatementKind, SqlError> {
         let cursor = self.unbound_cursor(cursor)?;
         let query = Box::new(self.binder.statement(&placed(statement))?);
         refuse_change(&query)?;
         self.note_query(&query, text);
-        Ok(PlStatementKind::Open { cursor, args: Vec::new(), query, text: text.into(), forward })
+        Ok(PlStatementKind::Open { cursor, args: Vec::new(), query, text: text.into(), scroll })
     }
 
     /// `OPEN cursor FOR EXECUTE text`.
     pub(super) fn open_execute(
         &self,
         cursor: &Name,
-        forward: bool,
+        scroll: Option<bool>,
         text: &syntax::PlDynamic,
     ) -> Result<PlStatementKind, SqlError> {
         let cursor = self.unbound_cursor(cursor)?;
-        Ok(PlStatementKind::OpenExecute { cursor, text: self.dynamic(text)?, forward })
+        Ok(PlStatementKind::OpenExecute { cursor, text: self.dynamic(text)?, scroll })
     }
 
     /// A cursor without a query of its own.
@@ -221,9 +235,9 @@ impl Body<'_> {
     ) -> Result<PlStatementKind, SqlError> {
         let declared = self.declared(cursor, false)?;
         let (args, query) = self.opened(&declared, cursor, args)?;
-        let forward = declared.cursor.forward;
+        let scroll = declared.cursor.scroll;
         let text = declared.cursor.text.as_str().into();
-        Ok(PlStatementKind::Open { cursor: declared.plan(), args, query, text, forward })
+        Ok(PlStatementKind::Open { cursor: declared.plan(), args, query, text, scroll })
     }
 
     /// FETCH, MOVE.

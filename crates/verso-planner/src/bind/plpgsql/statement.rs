@@ -129,7 +129,7 @@ impl Body<'_> {
             }
             Syntax::ForQuery { label, targets, statement, text, body } => {
                 let targets = self.loop_targets(targets)?;
-                let query = Box::new(self.binder.statement(statement)?);
+                let query = Box::new(self.looped(statement)?);
                 refuse_change(&query)?;
                 self.note_query(&query, text);
                 let body = self.loop_body(label, body)?;
@@ -140,10 +140,10 @@ impl Body<'_> {
                 self.cursor_loop(label, variable, (cursor, args), body)?
             }
             Syntax::Open { cursor, args } => self.open_cursor(cursor, args)?,
-            Syntax::OpenFor { cursor, forward, statement, text } => {
-                self.open_for(cursor, *forward, (statement, text))?
+            Syntax::OpenFor { cursor, scroll, statement, text } => {
+                self.open_for(cursor, *scroll, (statement, text))?
             }
-            Syntax::OpenExecute { cursor, forward, text } => self.open_execute(cursor, *forward, text)?,
+            Syntax::OpenExecute { cursor, scroll, text } => self.open_execute(cursor, *scroll, text)?,
             Syntax::Fetch { cursor, bare, direction, count, into } => {
                 if *bare && self.binder.variable_of(std::slice::from_ref(cursor)).is_none() {
                     let text = "missing \"FROM or IN\" at end of SQL expression";
