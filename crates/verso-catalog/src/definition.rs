@@ -262,13 +262,13 @@ impl TableDef {
 
     /// Its generated columns whose expressions name a column.
     pub fn generated_from(&self, column: &str) -> impl Iterator<Item = &ColumnDef> {
-        let uses = |text: &Arc<str>| crate::ddl::mentions(text, column);
+        let uses = |text: &Arc<str>| crate::kept::names_plainly(text, column);
         self.columns.iter().filter(move |other| other.generated && other.default.as_ref().is_some_and(uses))
     }
 
     /// The numbers of the columns that an expression names.
     pub fn named_in<'t>(&'t self, text: &'t str) -> impl Iterator<Item = u16> + 't {
-        let named = |column: &&ColumnDef| crate::ddl::mentions(text, &column.name);
+        let named = |column: &&ColumnDef| crate::kept::names_plainly(text, &column.name);
         self.shown().iter().filter(move |column| named(column)).map(|column| column.id)
     }
 

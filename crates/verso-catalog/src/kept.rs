@@ -124,6 +124,27 @@ pub fn objects_of(text: &str) -> BTreeSet<Oid> {
     all(&text).into_iter().map(|one| one.oid).collect()
 }
 
+/// What a text names by its number, each with whether it is named as a relation: the type of its rows has the same number.
+pub fn meanings_of(text: &str) -> BTreeSet<(Oid, bool)> {
+    if !text.contains(MARK) && !text.contains("'::reg") {
+        return BTreeSet::new();
+    }
+    let text: Vec<char> = text.chars().collect();
+    let relation = |one: &Numbered| one.is_literal() && text[one.place.end..].starts_with(&REGCLASS);
+    all(&text).into_iter().map(|one| (one.oid, relation(&one))).collect()
+}
+
+/// The cast behind a literal that stands for a relation.
+const REGCLASS: [char; 10] = [':', ':', 'r', 'e', 'g', 'c', 'l', 'a', 's', 's'];
+
+/// Does a text name a column, or something else that it names without a number, so?
+pub(crate) fn names_plainly(text: &str, name: &str) -> bool {
+    match text.contains(MARK) {
+        true => verso_parser::names(&nameless(text), name),
+        false => verso_parser::names(text, name),
+    }
+}
+
 /// A text as it may be shown and given again: with the names of today, each with its schema.
 pub fn with_names(catalog: &CatalogSnapshot, text: &str) -> String {
     renamed(catalog, text, |_| true)

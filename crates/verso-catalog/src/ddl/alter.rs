@@ -23,6 +23,7 @@ use crate::definition::{
     TableDef, TableOptions,
 };
 use crate::error::{CatalogError, ObjectKind};
+use crate::kept::names_plainly;
 use crate::needs::Need;
 use crate::request::{NewColumn, NewTable, RenamedTexts, RetypedColumn, TableChange};
 use crate::row_type::relations_in;
@@ -818,7 +819,7 @@ impl Catalog {
             }
         }
         let mentions = |constraint: &&Arc<ConstraintDef>| match &constraint.kind {
-            ConstraintKind::Check { expression } => mentions(expression, &column.name),
+            ConstraintKind::Check { expression } => names_plainly(expression, &column.name),
             ConstraintKind::NotNull { column: own } => *own == column.id,
             ConstraintKind::Unique { columns, .. } => columns.contains(&column.id),
             ConstraintKind::Exclude { index, .. } => lost.iter().any(|lost| lost.oid == *index),

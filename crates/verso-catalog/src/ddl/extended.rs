@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn};
 
-use super::alter::mentions;
 use super::claim::NameOf;
 use super::target_schema;
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, Oid, TableDef};
 use crate::error::CatalogError;
 use crate::extended::StatisticsDef;
+use crate::kept::names_plainly;
 use crate::snapshot::CatalogSnapshot;
 use crate::system::field::Name;
 use crate::system::row::{StatisticExtRow, StatisticRow};
@@ -160,7 +160,7 @@ impl Catalog {
         table: &TableDef,
         column: &ColumnDef,
     ) -> Result<(), CatalogError> {
-        let names = |text: &Arc<str>| mentions(text, &column.name);
+        let names = |text: &Arc<str>| names_plainly(text, &column.name);
         let is_about =
             |one: &&StatisticsDef| one.columns.contains(&column.id) || one.expressions.iter().any(names);
         let all: Vec<&StatisticsDef> = table.extended.iter().map(|one| &**one).filter(is_about).collect();
@@ -174,7 +174,7 @@ impl Catalog {
         table: &TableDef,
         column: &ColumnDef,
     ) -> Result<(), CatalogError> {
-        let names = |text: &Arc<str>| mentions(text, &column.name);
+        let names = |text: &Arc<str>| names_plainly(text, &column.name);
         let about = table
             .extended
             .iter()

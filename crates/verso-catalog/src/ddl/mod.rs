@@ -59,7 +59,7 @@ mod unlogged;
 mod view;
 
 pub use alter::Rewrite;
-pub(crate) use alter::mentions;
+
 pub use collation::{CollationChange, CollationUse, NewCollation, collation_uses};
 pub use comment::{CommentOn, is_shared};
 pub use composite::ChangedField;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn};
 
-use super::mentions;
 use super::table::find_table;
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, FunctionDef, Oid, TableDef};
 use crate::error::CatalogError;
+use crate::kept::names_plainly;
 use crate::request::TriggersOf;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::trigger_row;
@@ -262,7 +262,7 @@ impl TriggerDef {
     /// Does it name a column of its table?
     pub(super) fn names(&self, column: &ColumnDef) -> bool {
         self.columns.contains(&column.id)
-            || self.condition.as_deref().is_some_and(|text| mentions(text, &column.name))
+            || self.condition.as_deref().is_some_and(|text| names_plainly(text, &column.name))
     }
 }
 

@@ -638,7 +638,24 @@ impl Call<'_> {
                 Some(ty) => Value::Bool(self.catalog.is_visible_type(&ty)),
                 None => fixed("pg_type"),
             },
-            "pg_operator_is_visible" => fixed("pg_operator"),
+            "pg_operator_is_visible" => {
+                let operators = self.catalog.operators();
+                match operators.iter().find(|operator| operator.oid == oid) {
+                    // The first of that symbol and these sides along the path is the one that is found.
+                    Some(own) => {
+                        let alike = |schema: &str| {
+                            operators.iter().any(|one| {
+                                *one.schema == *schema
+                                    && one.name == own.name
+                                    && (one.left, one.right) == (own.left, own.right)
+                            })
+                        };
+                        let first = path.searched().iter().find(|schema| alike(schema));
+                        Value::Bool(first.is_some_and(|schema| **schema == *own.schema))
+                    }
+                    None => fixed("pg_operator"),
+                }
+            }
             "pg_statistics_obj_is_visible" => super::extended::is_visible(self.catalog, oid),
             "pg_opclass_is_visible" | "pg_opfamily_is_visible"
                 if [extensions::TRIGRAM_CLASS, extensions::TRIGRAM_FAMILY].contains(&oid) =>

@@ -1,12 +1,14 @@
 //! Rows of `pg_depend`: what needs what, as the definitions say it.
 //!
-//! Programs that dump a database put its objects in order by these rows, and others ask them which views are made of a table.
+//! What texts of the catalog need is what they name by number ([`kept`]), as DROP knows it. Programs that dump a database put its objects in order by these rows, and others ask them which views are made of a table.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_catalog::{
-    Callee, CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionLanguage, FunctionReturn,
-    KeyClass, Need, Oid, PG_TRGM, PolicyDef, Relation, StoredQuery, TableDef, TypeDef, default_oid, kept,
+    AggregateDef, Callee, CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionLanguage,
+    FunctionReturn, IndexDef, KeyClass, Need, Oid, PG_TRGM, PolicyDef, Relation, StoredQuery, TableDef,
+    TypeDef, ViewDef, default_oid, kept,
 };
 use verso_exec::plan::ExprKind;
 use verso_types::{SqlType, Value};
@@ -59,7 +61,8 @@ const DEPENDING: &[u32] = &[
     EXTENSION,
 ];
 /// Those whose objects others depend on.
-const NEEDED: &[u32] = &[TYPE, PROC, CLASS, CONSTRAINT, LANGUAGE, NAMESPACE, TRIGGER, OPCLASS, EXTENSION];
+const NEEDED: &[u32] =
+    &[TYPE, PROC, CLASS, CONSTRAINT, LANGUAGE, NAMESPACE, OPERATOR, TRIGGER, COLLATION, OPCLASS, EXTENSION];
 
 /// An object, or a column of one.
 type Place = (u32, u32, i32);
@@ -110,14 +113,30 @@ fn concerned(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Relation> {
         let others = others.chain(table.referenced_by.iter().map(|constraint| constraint.table));
         concerned.extend(others.filter_map(|other| catalog.relation_by_oid(other).cloned()));
     }
+    let is_rows = |ty: Oid| catalog.relation_of_rows(ty).is_some_and(|found| found.oid() == relation.oid());
+    let of_rows =
+        |columns: &[ColumnDef]| columns.iter().any(|column| is_rows(Oid(column.declared().pg_oid())));
+    let names = |text: &str| kept::objects_of(text).contains(&relation.oid());
     let needs = |other: &&Relation| match other {
         Relation::Sequence(sequence) => {
             sequence.owned_by.as_ref().is_some_and(|owner| owner.table == relation.oid())
         }
-        Relation::View(view) => view.query.names(relation.oid()),
+        Relation::View(view) => {
+            view.query.names(relation.oid())
+                || matches!(relation, Relation::Sequence(_))
+                || of_rows(&view.columns)
+                || view.query.types.iter().any(|(_, ty)| is_rows(*ty))
+                || texts_of(&view.columns).any(names)
+        }
         Relation::Table(table) => {
+            let checks = table.constraints.iter().filter_map(|constraint| match &constraint.kind {
+                ConstraintKind::Check { expression } => Some(&**expression),
+                _ => None,
+            });
             table.materialized.is_some()
                 || matches!(relation, Relation::Sequence(_))
+                || of_rows(&table.columns)
+                || texts_of(&table.columns).chain(checks).any(names)
                 || table.partition_of.as_ref().is_some_and(|of| of.parent == relation.oid())
         }
         Relation::Index(index) => index.part_of == Some(relation.oid()),
@@ -126,6 +145,11 @@ fn concerned(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Relation> {
     concerned.sort_by_key(Relation::oid);
     concerned.dedup_by_key(|relation| relation.oid());
     concerned
+}
+
+/// The texts that columns have.
+fn texts_of(columns: &[ColumnDef]) -> impl Iterator<Item = &str> {
+    columns.iter().filter_map(|column| column.default.as_deref())
 }
 
 impl Rows<'_> {
@@ -237,6 +261,7 @@ impl Rows<'_> {
         let place = (POLICY, policy.oid.0, 0);
         self.add(place, (CLASS, policy.table.0, 0), 'a');
         self.needs(place, &policy.needs);
+        self.others_named(place, policy.using.iter().chain(&policy.check).map(|text| &**text));
     }
 
     fn user_type(&mut self, ty: &TypeDef) {
@@ -245,6 +270,11 @@ impl Rows<'_> {
         match &ty.ty {
             SqlType::Domain(domain) => {
                 self.needs_type((TYPE, ty.oid.0, 0), &domain.base);
+                self.needs_collation((TYPE, ty.array.0, 0), &domain.base);
+                self.texts((TYPE, ty.oid.0, 0), domain.default.as_deref());
+                for check in &domain.checks {
+                    self.texts((CONSTRAINT, check.oid, 0), [&*check.expression]);
+                }
                 let demand = domain.not_null.then_some(domain.not_null_oid);
                 for constraint in domain.checks.iter().map(|check| check.oid).chain(demand) {
                     self.add((CONSTRAINT, constraint, 0), (TYPE, ty.oid.0, 0), 'a');
@@ -305,6 +335,48 @@ impl Rows<'_> {
         if self.catalog.type_or_row_by_oid(number).is_some() {
             self.add(own, (TYPE, number.0, 0), 'n');
         }
+        self.needs_collation(own, ty);
+    }
+
+    /// An object needs the collation of a type, if users have made it.
+    fn needs_collation(&mut self, own: Place, ty: &SqlType) {
+        if let Some(collation) = ty.collation().map(|collation| Oid(collation.oid))
+            && !collation.is_system()
+        {
+            self.add(own, (COLLATION, collation.0, 0), 'n');
+        }
+    }
+
+    /// What texts name by number.
+    fn named<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> BTreeSet<Place> {
+        let all = texts.into_iter().flat_map(kept::meanings_of);
+        all.filter_map(|(oid, relation)| self.place_of(oid, relation)).collect()
+    }
+
+    /// The object of a number that stands in a text: of a relation itself where it is named as one, else the type of its rows.
+    fn place_of(&self, oid: Oid, relation: bool) -> Option<Place> {
+        let catalog = self.catalog;
+        let class = match () {
+            () if relation && catalog.relation_by_oid(oid).is_some() => CLASS,
+            () if catalog.function_by_oid(oid).is_some() => PROC,
+            () if catalog.type_or_row_by_oid(oid).is_some() => TYPE,
+            () if catalog.operators().iter().any(|operator| operator.oid == oid) => OPERATOR,
+            () if catalog.collation_by_oid(oid.0).is_some() => COLLATION,
+            () if catalog.relation_by_oid(oid).is_some() => CLASS,
+            () => return None,
+        };
+        Some((class, oid.0, 0))
+    }
+
+    /// An object needs what its texts name.
+    fn texts<'t>(&mut self, own: Place, texts: impl IntoIterator<Item = &'t str>) {
+        self.named(texts).into_iter().for_each(|other| self.add(own, other, 'n'));
+    }
+
+    /// The operators and collations that texts name whose other needs are noted beside them.
+    fn others_named<'t>(&mut self, own: Place, texts: impl IntoIterator<Item = &'t str>) {
+        let named = self.named(texts).into_iter().filter(|(class, ..)| [OPERATOR, COLLATION].contains(class));
+        named.for_each(|other| self.add(own, other, 'n'));
     }
 
     fn relation(&mut self, relation: &Relation) {
@@ -320,7 +392,9 @@ impl Rows<'_> {
         for trigger in relation.triggers() {
             let place = (TRIGGER, trigger.oid.0, 0);
             self.add(place, (CLASS, own, 0), 'a');
-            self.add(place, (PROC, trigger.function.0, 0), 'n');
+            let mut needed = self.named(trigger.condition.as_deref());
+            needed.insert((PROC, trigger.function.0, 0));
+            needed.into_iter().for_each(|other| self.add(place, other, 'n'));
             if trigger.constraint {
                 self.add((CONSTRAINT, trigger.oid.0, 0), place, 'i');
             }
@@ -342,7 +416,7 @@ impl Rows<'_> {
             Relation::Table(table) => {
                 self.table(table);
                 if let Some(view) = table.as_view() {
-                    self.rule(own, &view.query);
+                    self.rule(&view);
                 }
             }
             Relation::Index(index) => {
@@ -353,27 +427,15 @@ impl Rows<'_> {
                     self.add((CLASS, own, 0), (CLASS, whole.0, 0), 'P');
                     self.add((CLASS, own, 0), (CLASS, index.table.0, 0), 'S');
                 }
-                let Some(table) = catalog.table_by_oid(index.table).filter(|_| index.constraint.is_none())
-                else {
-                    return;
-                };
-                let mut needed: Vec<u16> = Vec::new();
-                for id in index.columns() {
-                    let of = match index.expression(&table, id) {
-                        None => vec![id],
-                        Some(text) => {
-                            self.needs_functions((CLASS, own, 0), text);
-                            table.named_in(text).collect()
-                        }
-                    };
-                    of.into_iter().for_each(|id| needed.extend((!needed.contains(&id)).then_some(id)));
-                }
-                for column in needed {
-                    self.add((CLASS, own, 0), (CLASS, index.table.0, i32::from(column)), 'a');
+                if let Some(table) = catalog.table_by_oid(index.table) {
+                    self.index(index, &table);
                 }
             }
             Relation::View(view) => {
-                self.rule(own, &view.query);
+                self.rule(view);
+                for column in &view.columns {
+                    self.needs_type((CLASS, own, i32::from(column.id)), column.declared());
+                }
                 if view.columns.iter().any(|column| column.default.is_some()) {
                     let table = Arc::new(view.as_table());
                     let given = table.columns.iter().filter(|column| column.default.is_some());
@@ -393,6 +455,48 @@ impl Rows<'_> {
         }
     }
 
+    /// The columns of an index, unless its constraint needs them; what its expressions and its condition name; its collations.
+    fn index(&mut self, index: &IndexDef, table: &TableDef) {
+        let own = (CLASS, index.oid.0, 0);
+        let (mut columns, mut texts) = (BTreeSet::new(), Vec::new());
+        for id in index.columns() {
+            match index.expression(table, id) {
+                Some(text) => {
+                    columns.extend(table.named_in(text));
+                    texts.push(text);
+                }
+                None if index.constraint.is_none() => drop(columns.insert(id)),
+                None => {}
+            }
+        }
+        columns.into_iter().for_each(|column| self.add(own, (CLASS, table.oid.0, i32::from(column)), 'a'));
+        let plain = index.parts.iter().map(|part| part.column).chain(index.include.iter().copied());
+        if index.constraint.is_none() && plain.into_iter().all(ColumnDef::is_hidden_id) {
+            self.add(own, (CLASS, table.oid.0, 0), 'a');
+        }
+        let mut needed = self.named(texts);
+        let collations = index.parts.iter().filter_map(|part| part.collation.as_ref());
+        let users = collations.filter(|collation| !Oid(collation.oid).is_system());
+        needed.extend(users.map(|collation| (COLLATION, collation.oid, 0)));
+        needed.into_iter().for_each(|other| self.add(own, other, 'n'));
+    }
+
+    /// What the key by which a table is divided needs, and the type of its rows.
+    fn divided(&mut self, table: &TableDef) {
+        let own = (CLASS, table.oid.0, 0);
+        if let Some(ty) = table.of_type() {
+            self.add(own, (TYPE, ty.0, 0), 'n');
+        }
+        let Some(partitioned) = &table.partitioned else { return };
+        let hidden = table.columns.iter().filter(|column| column.is_hidden());
+        let keys = hidden.filter(|column| partitioned.columns.contains(&column.id));
+        let mut needed = self.named(keys.filter_map(|column| column.default.as_deref()));
+        let collations = partitioned.types.iter().filter_map(SqlType::collation);
+        let users = collations.filter(|collation| !Oid(collation.oid).is_system());
+        needed.extend(users.map(|collation| (COLLATION, collation.oid, 0)));
+        needed.into_iter().for_each(|other| self.add(own, other, 'n'));
+    }
+
     fn table(&mut self, table: &Arc<TableDef>) {
         let catalog = self.catalog;
         let own = table.oid.0;
@@ -405,6 +509,7 @@ impl Rows<'_> {
         if let Some(of) = &table.partition_of {
             self.add((CLASS, own, 0), (CLASS, of.parent.0, 0), 'a');
         }
+        self.divided(table);
         for column in table.divided_by() {
             self.add((CLASS, own, i32::from(column)), (CLASS, own, 0), 'i');
         }
@@ -415,6 +520,7 @@ impl Rows<'_> {
             for column in one.columns.iter().copied().chain(named) {
                 self.add(place, (CLASS, own, i32::from(column)), 'a');
             }
+            self.texts(place, one.expressions.iter().map(|text| &**text));
         }
         for constraint in &table.constraints {
             let constrained = (CONSTRAINT, constraint.oid.0, 0);
@@ -428,7 +534,7 @@ impl Rows<'_> {
                         self.add(constrained, (CLASS, own, i32::from(column)), 'a');
                         self.add(constrained, (CLASS, own, i32::from(column)), 'n');
                     }
-                    self.needs_functions(constrained, expression);
+                    self.texts(constrained, [&**expression]);
                 }
                 ConstraintKind::NotNull { column } => {
                     self.add(constrained, (CLASS, own, i32::from(*column)), 'a');
@@ -472,23 +578,28 @@ impl Rows<'_> {
             for other in table.named_in(stored).filter(|other| *other != column.id) {
                 self.add(place, (CLASS, table.oid.0, i32::from(other)), 'n');
             }
-            self.needs_functions(place, stored);
+            self.texts(place, [stored]);
             return;
         }
-        if let Some(sequence) = self.sequence_of(table, column) {
-            self.add(place, (CLASS, sequence, 0), 'n');
+        let mut needed = self.named([stored]);
+        needed.extend(self.sequence_of(table, column).map(|sequence| (CLASS, sequence, 0)));
+        // Functions of texts of earlier releases, and the types of literals, are known where it is bound.
+        if let Ok(bound) = definitions::binder(self.views, self.catalog).stored_default(column) {
+            bound.any(&mut |part| {
+                match &part.kind {
+                    ExprKind::UserCall { function, .. } => drop(needed.insert((PROC, function.oid.0, 0))),
+                    ExprKind::Literal(_) => {
+                        let ty = Oid(part.ty.pg_oid());
+                        if self.catalog.type_or_row_by_oid(ty).is_some() {
+                            needed.insert((TYPE, ty.0, 0));
+                        }
+                    }
+                    _ => {}
+                }
+                false
+            });
         }
-        let Ok(bound) = definitions::binder(self.views, self.catalog).stored_default(column) else { return };
-        let mut called = Vec::new();
-        bound.any(&mut |part| {
-            if let ExprKind::UserCall { function, .. } = &part.kind {
-                called.push(function.oid.0);
-            }
-            false
-        });
-        called.sort_unstable();
-        called.dedup();
-        called.into_iter().for_each(|function| self.add(place, (PROC, function, 0), 'n'));
+        needed.into_iter().for_each(|other| self.add(place, other, 'n'));
     }
 
     /// The functions of users that a kept text names.
@@ -526,9 +637,10 @@ impl Rows<'_> {
     }
 
     /// The rule of a view, and what its query needs.
-    fn rule(&mut self, view: u32, query: &StoredQuery) {
+    fn rule(&mut self, view: &ViewDef) {
+        let query: &StoredQuery = &view.query;
         let rule = (REWRITE, query.rule.0, 0);
-        self.add(rule, (CLASS, view, 0), 'i');
+        self.add(rule, (CLASS, view.oid.0, 0), 'i');
         let mut needed: Vec<Place> = Vec::new();
         for relation in &query.relations {
             let used = relation.columns.iter().filter(|column| column.used);
@@ -541,9 +653,26 @@ impl Rows<'_> {
         }
         needed.extend(query.functions.iter().map(|(_, function)| (PROC, function.0, 0)));
         needed.extend(query.types.iter().map(|(_, ty)| (TYPE, ty.0, 0)));
+        let named = self.named([&*query.text]).into_iter();
+        needed.extend(named.filter(|(class, ..)| [OPERATOR, COLLATION].contains(class)));
+        needed.extend(self.keys_of(view).into_iter().map(|constraint| (CONSTRAINT, constraint.0, 0)));
         needed.sort_unstable();
         needed.dedup();
         needed.into_iter().for_each(|other| self.add(rule, other, 'n'));
+    }
+
+    /// The primary keys without which the query of a view would be none: it groups by them.
+    fn keys_of(&self, view: &ViewDef) -> Vec<Oid> {
+        let groups = |word: &[u8]| word.eq_ignore_ascii_case(b"group");
+        if !view.query.text.as_bytes().windows(5).any(groups) {
+            return Vec::new();
+        }
+        let keys = definitions::binder(self.views, self.catalog).keys_of(view).unwrap_or_default();
+        let constraint = |key: Oid| match self.catalog.relation_by_oid(key) {
+            Some(Relation::Index(index)) => index.constraint,
+            _ => None,
+        };
+        keys.into_iter().filter_map(constraint).collect()
     }
 
     fn function(&mut self, function: &Arc<FunctionDef>) {
@@ -563,11 +692,30 @@ impl Rows<'_> {
         needed.extend(function.args.iter().filter_map(|arg| arg.rows_of).map(|relation| relation.0));
         needed.sort_unstable();
         needed.dedup();
-        for ty in needed {
+        for ty in needed.iter().copied() {
             if self.catalog.type_or_row_by_oid(Oid(ty)).is_some() {
                 self.add(place, (TYPE, ty, 0), 'n');
             }
         }
         self.needs(place, &function.needs);
+        let mut named = self.named(function.args.iter().filter_map(|arg| arg.default.as_deref()));
+        if let Some(stored) = &function.stored {
+            let body = self.named([&*stored.query.text]).into_iter();
+            named.extend(body.filter(|(class, ..)| [OPERATOR, COLLATION].contains(class)));
+        }
+        if function.is_aggregate()
+            && let Some(aggregate) = AggregateDef::parse(&function.body)
+        {
+            named.extend(aggregate.functions().map(|called| (PROC, called.0, 0)));
+        }
+        let noted = |other: &Place| {
+            function.needs.iter().any(|need| match *need {
+                Need::Function(oid) => *other == (PROC, oid.0, 0),
+                Need::Type(oid) => *other == (TYPE, oid.0, 0),
+                Need::Relation(_) | Need::Column(..) => false,
+            })
+        };
+        named.retain(|other| !noted(other) && !needed.iter().any(|ty| *other == (TYPE, *ty, 0)));
+        named.into_iter().for_each(|other| self.add(place, other, 'n'));
     }
 }

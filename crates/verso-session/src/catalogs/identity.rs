@@ -120,6 +120,42 @@ fn identity(catalog: &CatalogSnapshot, class: Oid, object: Oid, part: i32) -> Op
             let (schema, name) = (Some(one.schema.to_string()), Some(one.name.to_string()));
             Some(Identity { kind: "statistics object", schema, name, whole, words })
         }
+        2617 => {
+            let own = catalog.operators().iter().find(|operator| operator.oid == object);
+            if own.is_none() {
+                super::fixed::by_oid("pg_operator", object.0.into())?;
+            }
+            let mut shown = String::new();
+            references::format_reference(SystemType::Regoperator, object.0.into(), &mut shown);
+            let schema = own.map_or_else(|| "pg_catalog".to_string(), |own| own.schema.to_string());
+            let whole = match own {
+                Some(own) => {
+                    let left =
+                        own.left.map_or_else(|| Some("NONE".to_string()), |ty| whole_type(catalog, ty))?;
+                    let sides = format!("({left},{})", whole_type(catalog, own.right)?);
+                    format!("{}.{}{sides}", quote_ident(&schema), own.name)
+                }
+                None => format!("pg_catalog.{shown}"),
+            };
+            let words = format!("operator {shown}");
+            Some(Identity { kind: "operator", schema: Some(schema), name: None, whole, words })
+        }
+        3456 => {
+            let one = catalog.collation_by_oid(object.0)?;
+            let (schema, name) = (&one.collation.schema, quote_ident(&one.collation.name));
+            let whole = format!("{}.{name}", quote_ident(schema));
+            let words = format!("collation {}", super::collations::name_of(catalog, object.0)?);
+            let schema = Some(schema.to_string());
+            Some(Identity { kind: "collation", schema, name: Some(name), whole, words })
+        }
+        2605 => {
+            let cast = catalog.casts().iter().find(|cast| cast.oid == object)?;
+            let shown = |ty: Oid| type_name(catalog, ty.0);
+            let words = format!("cast from {} to {}", shown(cast.source)?, shown(cast.target)?);
+            let (source, target) = (whole_type(catalog, cast.source)?, whole_type(catalog, cast.target)?);
+            let whole = format!("({source} AS {target})");
+            Some(Identity { kind: "cast", whole, words, ..Identity::default() })
+        }
         2612 => {
             let row = super::fixed::by_oid("pg_language", object.0.into())?;
             let name = row.get(1)?.as_str()?;
