@@ -20,7 +20,10 @@ impl Update {
         let conditions = |filter: &TypedExpr| filter.clone().conjuncts().len();
         let by_key = |access: &IndexAccess| {
             let said = self.filter.as_ref().map_or(0, conditions);
-            access.is_point() && access.index.primary && said == access.equals.len()
+            access.is_point()
+                && access.index.primary
+                && !access.index.deferrable
+                && said == access.equals.len()
         };
         let plain = self.joined.is_none()
             && self.parts.is_none()

@@ -1,8 +1,11 @@
 //! What a table with RESERVABLE columns has to be: looked at behind every statement that makes or changes one.
+//!
+//! A table that has no primary key yet may get them by ALTER TABLE, as a dump does it, which adds the keys last: they are as
+//! other columns until it has one. CREATE TABLE demands the key, and a key that is there stays.
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ConstraintKind, Oid, TableDef, is_temporary};
+use verso_catalog::{CatalogSnapshot, ConstraintKind, IndexDef, Oid, TableDef, is_temporary};
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::SqlType;
 
@@ -19,7 +22,8 @@ const COLUMNS_MAX: usize = 10;
 /// The tables that a statement may leave with RESERVABLE columns that cannot be such: their numbers, or the name of a new
 /// one.
 pub(super) struct Concerned<'s> {
-    known: Vec<Oid>,
+    /// With whether they had a key before.
+    known: Vec<(Oid, bool)>,
     made: Option<&'s QualifiedName>,
 }
 
@@ -29,15 +33,20 @@ impl<'s> Concerned<'s> {
         let reserves = |column: &ColumnDefinition| column.reservable;
         let mut add = |name: &QualifiedName, now: bool| {
             let table = catalog.table(name.schema_text(), &name.name.text);
-            concerned
-                .known
-                .extend(table.filter(|table| now || table.has_reservable()).map(|table| table.oid));
+            concerned.known.extend(
+                table
+                    .filter(|table| now || table.has_reservable())
+                    .map(|table| (table.oid, key_of(&table).is_some())),
+            );
         };
         match statement {
             Statement::CreateIndex(create) => add(&create.table, false),
             Statement::AlterTable(alter) => {
                 let makes = |action: &AlterAction| match action {
                     AlterAction::Reservable { .. } => true,
+                    AlterAction::ColumnOptions { options, .. } => {
+                        options.iter().any(|(name, _)| name == "reservable")
+                    }
                     AlterAction::AddColumn { column, .. } => reserves(column),
                     _ => false,
                 };
@@ -68,15 +77,21 @@ impl<'s> Concerned<'s> {
         }
         frame.inside_now(|frame| {
             let made = self.made.and_then(|name| frame.catalog.table(name.schema_text(), &name.name.text));
-            let known = self.known.iter().filter_map(|oid| frame.catalog.table_by_oid(*oid));
-            let tables: Vec<Arc<TableDef>> = known.chain(made).collect();
-            Ok(tables.iter().try_for_each(|table| check_table(frame, table))?)
+            let known = self.known.iter();
+            let known = known.filter_map(|(oid, keyed)| Some((frame.catalog.table_by_oid(*oid)?, *keyed)));
+            let tables: Vec<(Arc<TableDef>, bool)> = known.chain(made.map(|made| (made, true))).collect();
+            Ok(tables.iter().try_for_each(|(table, keyed)| check_table(frame, table, *keyed))?)
         })
     }
 }
 
-/// Refuses a table that has RESERVABLE columns where it cannot.
-fn check_table(frame: &Frame<'_>, table: &TableDef) -> Result<(), SqlError> {
+/// The primary key by which rows are reserved.
+fn key_of(table: &TableDef) -> Option<&Arc<IndexDef>> {
+    table.primary_key().filter(|key| !key.deferrable)
+}
+
+/// Refuses a table that has RESERVABLE columns where it cannot; `keyed` is one that has to have a key.
+fn check_table(frame: &Frame<'_>, table: &TableDef, keyed: bool) -> Result<(), SqlError> {
     let reservable: Vec<usize> =
         (0..table.columns.len()).filter(|at| table.columns[*at].reservable).collect();
     let Some(first) = reservable.first() else { return Ok(()) };
@@ -90,12 +105,13 @@ fn check_table(frame: &Frame<'_>, table: &TableDef) -> Result<(), SqlError> {
         let text = format!("a table can have {COLUMNS_MAX} RESERVABLE columns at most");
         return Err(SqlError::new("54011", text));
     }
-    let Some(key) = table.primary_key().filter(|key| !key.deferrable) else {
+    let key = key_of(table);
+    if key.is_none() && keyed {
         let name = &table.columns[*first].name;
         let text =
             format!("column \"{name}\" cannot be RESERVABLE: table \"{}\" has no primary key", table.name);
         return Err(invalid(text).with_detail("A primary key that is not deferrable is needed."));
-    };
+    }
     let heap = frame.services.instance.engine.heap(table.heap)?;
     let packed = verso_catalog::packs::Pack::of(&heap, table.columns.iter().map(|column| column.id));
     if packed.is_some() {
@@ -118,7 +134,7 @@ fn check_table(frame: &Frame<'_>, table: &TableDef) -> Result<(), SqlError> {
         if column.generated || column.identity.is_some() {
             return Err(refuse("its values are generated"));
         }
-        if key.columns().any(|id| id == column.id) {
+        if key.is_some_and(|key| key.columns().any(|id| id == column.id)) {
             return Err(refuse("it is in the primary key"));
         }
         if table.all_indexes().any(|index| index.columns().any(|id| id == column.id)) {
