@@ -13,7 +13,7 @@ use versodb::Database;
 use crate::archive::compression::Compression;
 use crate::backup::{BackupOptions, BackupReport, backup};
 use crate::error::BackupError;
-use crate::job::Job;
+use crate::job::{Event, Job};
 use crate::script::script;
 
 /// Makes what `BACKUP DATABASE TO STDOUT` asks for: [`Cluster::exported_by`](verso_session::Cluster::exported_by) takes it.
@@ -26,6 +26,8 @@ struct Running {
     job: Arc<Job>,
     thread: JoinHandle,
     outcome: Arc<Mutex<Option<Outcome>>>,
+    /// What whoever asked for it may not expect.
+    notices: Arc<Mutex<Vec<String>>>,
 }
 
 impl Exporter for Archives {
@@ -37,7 +39,14 @@ impl Exporter for Archives {
         pipe: PipeWriter,
     ) -> Result<Box<dyn Export>, SqlError> {
         let options = options(wanted)?;
-        let job = Arc::new(Job::of_session(session));
+        let notices = Arc::new(Mutex::new(Vec::new()));
+        let said = Arc::clone(&notices);
+        let job = Job::of_session(session, move |event| {
+            if let Event::Notice(text) = event {
+                said.lock().push((*text).to_owned());
+            }
+        });
+        let job = Arc::new(job);
         let outcome = Arc::new(Mutex::new(None));
         let database = Database::over(instance);
         let (job_of, outcome_of, is_script) = (Arc::clone(&job), Arc::clone(&outcome), wanted.script);
@@ -51,13 +60,17 @@ impl Exporter for Archives {
         let thread = instance.engine.env().threads.try_spawn("verso-backup", Box::new(body));
         let thread =
             thread.map_err(|error| SqlError::new("53000", format!("cannot start a thread: {error}")))?;
-        Ok(Box::new(Running { job, thread, outcome }))
+        Ok(Box::new(Running { job, thread, outcome, notices }))
     }
 }
 
 impl Export for Running {
     fn cancel(&self) {
         self.job.cancel();
+    }
+
+    fn notices(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notices.lock())
     }
 
     fn end(self: Box<Self>) -> Result<u64, SqlError> {
@@ -80,6 +93,9 @@ fn options(wanted: &LogicalBackup) -> Result<BackupOptions, SqlError> {
         return Err(invalid("SCHEMA_ONLY and DATA_ONLY leave nothing".to_owned()));
     }
     let compression = wanted.compress.as_deref().map(Compression::from_str).transpose().map_err(invalid)?;
+    if wanted.script && compression.is_some_and(|how| how != Compression::None) {
+        return Err(invalid("statements are not packed: COMPRESS is for archives".to_owned()));
+    }
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
     Ok(BackupOptions {
         workers: wanted.parallel.map_or_else(processors, |count| count as usize).clamp(1, 64),

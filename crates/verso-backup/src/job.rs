@@ -108,8 +108,8 @@ impl Job {
     }
 
     /// A job that a statement of this session has asked for.
-    pub fn of_session(session: u64) -> Job {
-        Job { session, ..Job::default() }
+    pub fn of_session(session: u64, listener: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Job {
+        Job { session, ..Job::new(listener) }
     }
 
     /// Others see it in this database from now on, until it ends.

@@ -7,8 +7,8 @@ use std::sync::{Arc, Weak};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use verso_backup::{
-    BackupError, BackupOptions, BackupReport, Event, Job, RestoreOptions, RestoreReport, Unit, backup,
-    backup_to_file, parquet_to_folder, reader, restore, script, script_to_file, verify,
+    BackupError, BackupOptions, BackupReport, Compression, Event, Job, RestoreOptions, RestoreReport, Unit,
+    backup, backup_to_file, parquet_to_folder, reader, restore, script, script_to_file, verify,
 };
 use verso_env::sync::Mutex;
 use verso_env::{Clock, OpenMode, VfsFile};
@@ -21,6 +21,16 @@ use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
 /// `verso backup`.
 pub fn run_backup(arguments: &BackupArguments) -> ExitCode {
     let done = watched(&arguments.watch, |job| {
+        if arguments.incremental_from.is_some() {
+            let text = "--incremental-from is about base backups: --physical is wanted, too";
+            return Err(BackupError::Refused(text.to_owned()));
+        }
+        if arguments.format == BackupFormat::Sql
+            && arguments.compress.is_some_and(|how| how != Compression::None)
+        {
+            let text = "statements are written as they are, not packed as --compress says";
+            return Err(BackupError::Refused(text.to_owned()));
+        }
         if let Some(server) = &arguments.server {
             if arguments.watch.stat.is_some_and(|columns| columns.reads || columns.writes) {
                 let text = "--stat r and w count the pages of a database that this program opens itself; with --server there are t and d";

@@ -60,7 +60,9 @@ pub fn backup(
         return Err(BackupError::Refused(text.to_owned()));
     }
     let database = arguments.database.to_string_lossy();
-    let config = configuration(server, Some(&database), "verso backup").map_err(failure)?;
+    let mut config = configuration(server, Some(&database), "verso backup").map_err(failure)?;
+    let told = Arc::clone(job);
+    config.notice_callback(move |notice| told.tell(Event::Notice(notice.message())));
     let mut client = config.connect(NoTls).map_err(failure)?;
     let statement = statement(arguments);
     job.tell(Event::Statement(&statement));
@@ -128,7 +130,8 @@ pub fn base(
         // Nobody waits for it if this end has gone.
         let _ = told.send(client.batch_execute(&statement));
     });
-    let question = "SELECT done, total FROM verso_progress WHERE session = $1 AND operation = 'BASE BACKUP'";
+    let question =
+        "SELECT done, total FROM verso_progress WHERE session = $1::int8 AND operation = 'BASE BACKUP'";
     let done = loop {
         match outcome.recv_timeout(LOOK) {
             Err(mpsc::RecvTimeoutError::Timeout) => {}

@@ -44,6 +44,8 @@ pub trait Exporter: Send + Sync {
 pub trait Export: Send {
     /// Ends it early.
     fn cancel(&self);
+    /// What it has to say of what it leaves out, once it has written everything.
+    fn notices(&self) -> Vec<String>;
     /// Waits for its end; how many rows were written.
     ///
     /// # Errors

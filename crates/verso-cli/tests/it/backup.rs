@@ -67,6 +67,49 @@ fn a_folder_of_parquet_files_is_neither_piped_nor_packed_otherwise_nor_a_servers
 }
 
 #[test]
+fn options_that_would_have_no_effect_are_refused() {
+    let world = shop();
+    for (arguments, why) in [
+        (&["backup", "a.verso", "out", "--incremental-from", "base"][..], "--physical"),
+        (&["backup", "a", "out", "--incremental-from", "base", "--server", "localhost:1"], "--physical"),
+        (&["backup", "a.verso", "out", "--format", "sql", "--compress=zstd"], "--compress"),
+        (&["backup", "a", "out", "--format", "sql", "--compress", "--server", "localhost:1"], "--compress"),
+    ] {
+        let run = world.verso(arguments);
+        assert!(run.code != 0 && run.err.contains(why), "{arguments:?} {run:?}");
+        assert!(!world.path().join("out").exists(), "{arguments:?}");
+    }
+    let run = world.verso(&["backup", "a.verso", "out", "--format", "sql", "--compress=none"]);
+    assert_eq!(run.code, 0, "{run:?}");
+}
+
+#[test]
+fn a_partitioned_table_alone_is_saved_with_a_notice() {
+    let world = shop();
+    world.sql(
+        "a.verso",
+        "CREATE TABLE pt (a int) PARTITION BY LIST (a); CREATE TABLE pt1 PARTITION OF pt FOR VALUES IN (1);",
+    );
+    let text = "table public.pt is saved without its partitions, and these have its rows: public.pt1";
+    let run = world.verso(&["backup", "a.verso", "pt.backup", "--table", "pt"]);
+    assert!(run.code == 0 && run.err.contains(text), "{run:?}");
+    drop(world);
+    let world = shop();
+    let server = Server::start(&world, &[]);
+    let mut client = server.connect().expect("connected");
+    client
+        .batch_execute("CREATE TABLE pt (a int) PARTITION BY LIST (a); CREATE TABLE pt1 PARTITION OF pt FOR VALUES IN (1)")
+        .expect("made");
+    for format in ["archive", "sql"] {
+        let address = server.address();
+        let file = format!("pt.{format}");
+        let run = world
+            .verso(&["backup", "--server", &address, "verso", &file, "--table", "pt", "--format", format]);
+        assert!(run.code == 0 && run.err.contains(text), "{run:?}");
+    }
+}
+
+#[test]
 fn options_say_what_is_saved_and_told() {
     let world = shop();
     let run =

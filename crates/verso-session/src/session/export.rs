@@ -7,7 +7,7 @@ use verso_parser::syntax::LogicalBackup;
 use verso_planner::errors::{SqlError, sqlstate};
 
 use super::Session;
-use crate::client::{CommandTag, CopyLayout, StatementSink};
+use crate::client::{CommandTag, CopyLayout, Notice, StatementSink};
 use crate::export::{Export, Found, PipeReader, pipe};
 
 impl Session {
@@ -31,9 +31,14 @@ impl Session {
         if sent.is_err() {
             export.cancel();
         }
+        for text in export.notices() {
+            self.services.notices.tell(Notice::message(text));
+        }
         let ended = export.end();
         sent?;
         let rows = ended?;
+        // Before the data ends, as some clients do not listen any more behind it.
+        self.services.send_notices(sink)?;
         sink.copy_done()?;
         Ok(CommandTag { text: "BACKUP".to_owned(), rows })
     }
