@@ -666,10 +666,34 @@ impl Schema<'_> {
         self.tell_column(name, &column.name.text, words)?;
         self.reshape_all(&holders)?;
         for constraint in &column.constraints {
-            let action = AlterAction::AddConstraint(constraint.clone());
+            // The column was made with one, which gets the name that was given.
+            let action = match (&constraint.clause, &constraint.name) {
+                (ConstraintClause::NotNull(_), Some(to)) if !constraint.no_inherit => {
+                    match self.not_null_made(name, column)? {
+                        Some(made) if made.text == to.text => continue,
+                        Some(made) => AlterAction::RenameConstraint { name: made, to: to.clone() },
+                        None => AlterAction::AddConstraint(constraint.clone()),
+                    }
+                }
+                _ => AlterAction::AddConstraint(constraint.clone()),
+            };
             self.frame.inside(|frame| Schema { frame }.alter_action(name, &action, false))?;
         }
         Ok(())
+    }
+
+    /// The name of the NOT NULL that a new column has.
+    fn not_null_made(
+        &self,
+        name: &QualifiedName,
+        column: &ColumnDefinition,
+    ) -> Result<Option<Name>, Failure> {
+        self.frame.inside_now(|frame| {
+            let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
+            let table = binder.target(name)?;
+            let made = table.column(&column.name.text).and_then(|at| table.not_null_of(table.columns[at].id));
+            Ok(made.map(|made| Name { text: made.name.to_string(), at: column.name.at }))
+        })
     }
 
     /// ALTER COLUMN … SET GENERATED, and the options of the sequence of an identity column.
