@@ -78,6 +78,8 @@ pub struct Instance {
     pub(crate) sweeps: Mutex<Vec<SweepRecord>>,
     /// Settings that sessions begin with.
     session_defaults: Mutex<Vec<(String, String)>>,
+    /// Held by the session that keeps a setting for good.
+    keeping: Mutex<()>,
     /// Shares of the machine.
     pub(crate) shares: Arc<Shares>,
     /// What transactions that have not ended add to RESERVABLE columns.
@@ -213,6 +215,7 @@ impl Instance {
             log_min_duration_ms: AtomicI64::new(-1),
             sweeps: Mutex::default(),
             session_defaults: Mutex::default(),
+            keeping: Mutex::default(),
             long,
         }
     }

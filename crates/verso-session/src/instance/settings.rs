@@ -420,15 +420,26 @@ impl Instance {
 
     /// Changes a setting for good: one of the database, or one that its sessions begin with. Without a value it is as if it
     /// had never been set; `all` are all that were.
+    /// Sessions that do this wait for each other: all settings are kept in one row.
     pub(crate) fn keep_setting(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+        let _one_by_one = self.keeping.lock();
         if name == "all" && value.is_none() {
             let known = self.catalog.database_settings()?.into_iter().map(|(name, _)| name);
-            return known
-                .filter(|name| name != UNFINISHED)
-                .try_for_each(|name| self.keep_setting(&name, None));
+            return known.filter(|name| name != UNFINISHED).try_for_each(|name| self.keep_one(&name, None));
         }
+        self.keep_one(name, value)
+    }
+
+    fn keep_one(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
         self.set_database(name, value)?;
         self.catalog.set_database_setting(name, value)?;
+        // Another name of the same thing says nothing any more.
+        for other in settings::aliases(name) {
+            let kept = self.catalog.database_settings()?;
+            if kept.iter().any(|(known, _)| known == other) {
+                self.catalog.set_database_setting(other, None)?;
+            }
+        }
         if value.is_none() {
             self.fall_back(name)?;
         }

@@ -17,6 +17,12 @@ pub(crate) fn are_aliases(one: &str, other: &str) -> bool {
     one != other && FAMILIES.iter().any(|family| family.contains(&one) && family.contains(&other))
 }
 
+/// The other names of what a setting is; of those about commits, which are more than one thing, there are none.
+pub(crate) fn aliases(name: &str) -> impl Iterator<Item = &'static str> + '_ {
+    let families = FAMILIES.iter().filter(move |family| !is_of_commits(name) && family.contains(&name));
+    families.flat_map(|family| family.iter().copied()).filter(move |other| *other != name)
+}
+
 /// Whether it says how commits are written.
 pub(crate) fn is_of_commits(name: &str) -> bool {
     FAMILIES[0].contains(&name)
@@ -32,6 +38,8 @@ mod tests {
         assert!(are_aliases("shared_buffers", "buffer_pool"));
         assert!(!are_aliases("commit_wait", "commit_wait"));
         assert!(!are_aliases("commit_wait", "buffer_pool") && !are_aliases("work_mem", "temp_file_limit"));
+        assert_eq!(aliases("shared_buffers").collect::<Vec<_>>(), ["buffer_pool"]);
+        assert_eq!(aliases("work_mem").chain(aliases("commit_wait")).count(), 0);
         assert!(is_of_commits("commit_logging") && !is_of_commits("buffer_pool"));
         for name in FAMILIES.iter().flat_map(|family| family.iter()) {
             let mut settings = crate::settings::Settings::default();

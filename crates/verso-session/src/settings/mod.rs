@@ -29,7 +29,7 @@ use verso_types::TimeStyle;
 use verso_parser::syntax::IsolationLevel;
 use verso_planner::Rules;
 
-pub(crate) use aliases::{are_aliases, is_of_commits};
+pub(crate) use aliases::{aliases, are_aliases, is_of_commits};
 pub use commit::CommitLevel;
 pub(crate) use commit::{OwedWait, Written, written};
 pub(crate) use current::{Asked, Change, ChangedSettings, KnownRole, SessionSettings};

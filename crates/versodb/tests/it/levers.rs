@@ -67,6 +67,50 @@ fn what_alter_system_keeps_stands_above_the_configuration_under_other_names_too(
 }
 
 #[test]
+fn settings_of_two_names_are_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("test.verso");
+    let database = versodb::Database::create(&path, Options::new()).unwrap();
+    for (one, other, values) in [
+        ("buffer_pool", "shared_buffers", ["16MB", "32MB"]),
+        ("checkpoint_interval", "checkpoint_timeout", ["10min", "20min"]),
+        ("maintenance_memory", "maintenance_work_mem", ["8MB", "16MB"]),
+    ] {
+        for (said, asked) in [(one, other), (other, one)] {
+            let show = format!("SHOW {asked}");
+            let before = text(&mut database.connect().unwrap(), &show);
+            let mut connection = database.connect().unwrap();
+            for (name, value) in [(said, values[0]), (asked, values[1]), (said, values[0])] {
+                connection.execute(&format!("ALTER SYSTEM SET {name} = '{value}'")).unwrap();
+                assert_eq!(text(&mut database.connect().unwrap(), &show), value, "{name}");
+            }
+            connection.execute(&format!("ALTER SYSTEM RESET {asked}")).unwrap();
+            assert_eq!(text(&mut database.connect().unwrap(), &show), before, "{said} {asked}");
+        }
+    }
+}
+
+#[test]
+fn sessions_that_keep_settings_wait_for_each_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("test.verso");
+    let database = versodb::Database::create(&path, Options::new()).unwrap();
+    let database = &database;
+    std::thread::scope(|scope| {
+        for name in ["work_mem", "default_statistics_target", "checkpoint_timeout", "temp_file_limit"] {
+            scope.spawn(move || {
+                let mut connection = database.connect().unwrap();
+                for value in 1..40 {
+                    let value = 100 + value;
+                    connection.execute(&format!("ALTER SYSTEM SET {name} = '{value}'")).unwrap();
+                    connection.execute(&format!("ALTER SYSTEM RESET {name}")).unwrap();
+                }
+            });
+        }
+    });
+}
+
+#[test]
 fn the_buffer_pool_changes_while_it_is_used() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("test.verso");
