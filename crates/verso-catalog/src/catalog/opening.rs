@@ -116,7 +116,7 @@ impl Catalog {
         let retired = Catalog::retire_indexes(engine, &mut txn)?;
         txn.end_statement()?;
         if retired == 0 {
-            txn.rollback()?;
+            txn.end_unseen()?;
             return Ok(());
         }
         tracing::warn!(

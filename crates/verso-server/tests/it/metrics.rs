@@ -82,7 +82,8 @@ fn figures_follow_what_happens() {
         of(&after, &name) - of(&before, &name)
     };
     assert!(grown("verso_commits_total") >= 2.0);
-    assert!(grown("verso_rollbacks_total") >= 1.0);
+    // Connections, and what the server looks up for itself, end in none.
+    assert_eq!(grown("verso_rollbacks_total"), 1.0);
     assert!(grown("verso_rows_inserted_total") >= 100.0);
     assert!(grown("verso_wal_bytes_total") > 1000.0);
     assert!(grown("verso_buffer_fetches_total") > 0.0);

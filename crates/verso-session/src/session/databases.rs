@@ -231,7 +231,7 @@ fn reading<T>(
     txn.begin_statement()?;
     let snapshot = instance.catalog.snapshot(&txn);
     txn.end_statement()?;
-    txn.rollback()?;
+    txn.end_unseen()?;
     read(&*snapshot?)
 }
 

@@ -198,7 +198,8 @@ impl Session {
         // Another one, which does nothing, stands for it until the client says ROLLBACK.
         let nothing = TxnOptions { read_only: true, ..active.state.modes.options() };
         let failed = active.txn.replace(self.services.instance.engine.begin(nothing));
-        let _ = failed.rollback();
+        // That one is counted when it ends.
+        let _ = failed.end_unseen();
     }
 
     /// Ends a transaction that was taken out of the session. One whose commit fails is rolled back.

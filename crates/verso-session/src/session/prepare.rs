@@ -198,7 +198,7 @@ impl Session {
         txn.begin_statement()?;
         let snapshot = services.snapshot(&txn)?;
         txn.end_statement()?;
-        txn.rollback()?;
+        txn.end_unseen()?;
         self.services.lend_names(&snapshot);
         work(self, &snapshot, true)
     }

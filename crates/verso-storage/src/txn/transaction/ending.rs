@@ -268,6 +268,14 @@ impl Txn {
         self.roll_back()
     }
 
+    /// Ends a transaction in which something was only looked up, beside those of clients: it is not counted among the rollbacks.
+    ///
+    /// # Errors
+    /// `Poisoned` when the log failed.
+    pub fn end_unseen(mut self) -> Result<(), StorageError> {
+        self.roll_back_as(false)
+    }
+
     /// Undoes everything; the session's next transaction may begin with what is left ([`Txn::begin_again`]).
     ///
     /// # Errors
@@ -283,18 +291,25 @@ impl Txn {
 
     pub(super) fn finish_badly(&mut self) {
         if let Err(error) = self.roll_back() {
-            tracing::warn!(%error, txn = self.id.0, "rollback failed; recovery will mark the transaction dead");
+            warn_of(&error, self.id);
         }
     }
 
     pub(super) fn roll_back(&mut self) -> Result<(), StorageError> {
+        self.roll_back_as(true)
+    }
+
+    /// The same; whether it is `counted` among the rollbacks.
+    fn roll_back_as(&mut self, counted: bool) -> Result<(), StorageError> {
         if self.ended {
             return Ok(());
         }
         self.ended = true;
         self.open_frame();
         self.statements.clear();
-        self.shared.rollbacks.fetch_add(1, Ordering::Relaxed);
+        if counted {
+            self.shared.rollbacks.fetch_add(1, Ordering::Relaxed);
+        }
         if self.id == TxnId::NONE {
             self.leave(false);
             return Ok(());
@@ -398,12 +413,21 @@ impl LeftBehind {
     }
 }
 
+/// Tells of a rollback that failed.
+fn warn_of(error: &StorageError, txn: TxnId) {
+    tracing::warn!(%error, txn = txn.0, "rollback failed; recovery will mark the transaction dead");
+}
+
 impl Drop for Txn {
     fn drop(&mut self) {
         if let Err(error) = self.finish_commit() {
             tracing::warn!(%error, txn = self.id.0, "in doubt until the next start");
         }
-        self.finish_badly();
+        // One that only reads is dropped by who has looked something up: clients' are ended.
+        let looked_up = self.options.read_only && self.id == TxnId::NONE;
+        if let Err(error) = self.roll_back_as(!looked_up) {
+            warn_of(&error, self.id);
+        }
         self.shared.live.lock().remove(&self.serial);
     }
 }
