@@ -40,6 +40,11 @@ pub(crate) fn int(value: u64) -> Value {
     Value::Int8(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
+/// A session by its number, as `pg_cancel_backend` takes it.
+pub(crate) fn session(number: u64) -> Value {
+    Value::Int4(i32::try_from(number).unwrap_or(i32::MAX))
+}
+
 fn id(value: TxnId) -> Value {
     int(value.0)
 }
@@ -313,7 +318,7 @@ impl Views<'_> {
                 records,
                 Value::text(lock.mode),
                 Value::Bool(lock.granted),
-                if lock.session == 0 { Value::Null } else { int(lock.session) },
+                if lock.session == 0 { Value::Null } else { session(lock.session) },
                 lock.txn.map_or(Value::Null, id),
                 if blockers.is_empty() { Value::Null } else { Value::text(&blockers.join(",")) },
             ]
@@ -376,7 +381,7 @@ impl Views<'_> {
         let row = |job: &JobInfo| {
             let seconds = now.saturating_sub(job.started_nanos) as f64 / 1e9;
             vec![
-                if job.session == 0 { Value::Null } else { int(job.session) },
+                if job.session == 0 { Value::Null } else { session(job.session) },
                 Value::text(job.what),
                 table(job).or_else(|| of_statement(job)).unwrap_or(Value::Null),
                 Value::text(job.phase),
@@ -503,7 +508,7 @@ fn state_name(state: TxnState) -> &'static str {
 
 fn sweep_row(record: &SweepRecord) -> Vec<Value> {
     let SweepRecord {
-        session,
+        session: by,
         started,
         seconds,
         workers,
@@ -526,6 +531,6 @@ fn sweep_row(record: &SweepRecord) -> Vec<Value> {
     for markers in [before, after] {
         row.extend([id(markers.oit), id(markers.oat), id(markers.ost), id(markers.next)]);
     }
-    row.push(session.map_or(Value::Null, int));
+    row.push(by.map_or(Value::Null, session));
     row
 }

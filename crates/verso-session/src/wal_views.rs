@@ -76,7 +76,7 @@ impl Views<'_> {
         let row = |state: &'static str, at: Option<usize>, entry: &crate::shares::Entry| {
             let session = instance.sessions.find(entry.session);
             vec![
-                int(entry.session),
+                crate::views::session(entry.session),
                 Value::text(state),
                 at.map_or(Value::Null, |at| int(at as u64 + 1)),
                 int(u64::from(entry.units)),
@@ -120,7 +120,7 @@ impl Views<'_> {
         let mut rows = of(Value::Null, instance.engine.lock_waits(), instance.member.waits()).to_vec();
         for info in instance.sessions.of(&instance.member) {
             let locks = (info.lock_waits().count(), info.lock_waits().nanos());
-            rows.extend(of(int(info.number), locks, &info.waits));
+            rows.extend(of(crate::views::session(info.number), locks, &info.waits));
         }
         rows
     }
