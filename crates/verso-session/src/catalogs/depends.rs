@@ -602,15 +602,6 @@ impl Rows<'_> {
         needed.into_iter().for_each(|other| self.add(place, other, 'n'));
     }
 
-    /// The functions of users that a kept text names.
-    fn needs_functions(&mut self, place: Place, text: &str) {
-        for oid in kept::objects_of(text) {
-            if self.catalog.function_by_oid(oid).is_some() {
-                self.add(place, (PROC, oid.0, 0), 'n');
-            }
-        }
-    }
-
     /// The sequence of a default `nextval('…'::regclass)`.
     fn sequence_of(&self, table: &Arc<TableDef>, column: &ColumnDef) -> Option<u32> {
         let text = definitions::default_text(self.views, self.catalog, table, column)?;
