@@ -346,7 +346,7 @@ impl<'c> Binder<'c> {
     }
 
     fn unplanned(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
-        self.watched(|binder| match binder.with_changes(statement)? {
+        self.checked(|binder| match binder.with_changes(statement)? {
             Some(bound) => Ok(bound),
             None => binder.plain(statement),
         })

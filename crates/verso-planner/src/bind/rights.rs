@@ -44,6 +44,8 @@ pub(super) struct Need {
     /// SELECT even where no column is named.
     reads: bool,
     selected: RefCell<BTreeSet<u16>>,
+    /// What a view above it names, whose rows change: read where any of it is.
+    named: RefCell<BTreeSet<u16>>,
     /// The right to change these columns: none where nothing is changed, empty for any of them.
     changed: RefCell<Vec<(Rights, BTreeSet<u16>)>>,
 }
@@ -70,6 +72,11 @@ impl Need {
         self.changed.borrow_mut().push((right, numbers.copied().collect()));
     }
 
+    /// What has been read so far was only named by the text of a view whose rows change.
+    pub(super) fn put_off(&self) {
+        self.named.borrow_mut().append(&mut self.selected.borrow_mut());
+    }
+
     /// What it is about.
     pub(super) fn relation(&self) -> Oid {
         self.relation
@@ -92,7 +99,10 @@ impl Need {
             let columns: Vec<u16> = columns.iter().copied().collect();
             catalog.may_columns(self.role, self.relation, rights, &columns)
         };
-        let selected = self.selected.borrow();
+        let mut selected = self.selected.borrow().clone();
+        if self.reads || !selected.is_empty() || self.whole.get().has(Rights::SELECT) {
+            selected.extend(self.named.borrow().iter());
+        }
         catalog.rights(self.role, Object::Relation(self.relation)).has(self.whole.get())
             && (!self.reads && selected.is_empty() || may(Rights::SELECT, &selected))
             && self.changed.borrow().iter().all(|(right, columns)| may(*right, columns))
@@ -106,11 +116,17 @@ pub fn denied(kind: &str, name: &str) -> SqlError {
 }
 
 impl Binder<'_> {
-    /// Binds a query or a change, then checks what it needs (G1).
+    /// Binds a query, then checks what it needs (G1): nothing, where no rights are limited. What a view reads is asked about by
+    /// its own query.
     pub(super) fn watched<T>(&self, bind: impl FnOnce(&Self) -> Result<T, SqlError>) -> Result<T, SqlError> {
         if self.acting.is_none() && self.needs.is_none() {
             return bind(self);
         }
+        self.checked(bind)
+    }
+
+    /// The same of a statement, which may change a table through a view: its owner needs the rights, whoever runs it (G3).
+    pub(super) fn checked<T>(&self, bind: impl FnOnce(&Self) -> Result<T, SqlError>) -> Result<T, SqlError> {
         let needs = Needs::default();
         let bound = bind(&Binder { needs: Some(Rc::clone(&needs)), ..self.clone() })?;
         let needs = needs.borrow();
@@ -159,6 +175,7 @@ impl Binder<'_> {
                 whole: Cell::default(),
                 reads: false,
                 selected: RefCell::default(),
+                named: RefCell::default(),
                 changed: RefCell::default(),
             });
             noting.rows(&need, row);
@@ -185,6 +202,7 @@ impl Binder<'_> {
             whole: Cell::default(),
             reads,
             selected: RefCell::default(),
+            named: RefCell::default(),
             changed: RefCell::default(),
         }))
     }
@@ -201,6 +219,7 @@ impl Binder<'_> {
             whole: Cell::default(),
             reads,
             selected: RefCell::default(),
+            named: RefCell::default(),
             changed: RefCell::default(),
         }))
     }

@@ -73,6 +73,8 @@ pub(super) struct Changed {
     rows: Option<Plan>,
     /// What the role needs for it: of the view and those below it, of the table.
     needs: Vec<Rc<Need>>,
+    /// Who the table is changed as: it is this role's policies that hold.
+    acting: Option<Oid>,
     /// Which rows policies show.
     shown: Option<TypedExpr>,
     /// What policies demand of new rows.
@@ -103,6 +105,7 @@ impl Changed {
             known: None,
             rows: None,
             needs,
+            acting: None,
             shown: None,
             demanded,
         }
@@ -394,7 +397,7 @@ impl Binder<'_> {
 
     /// A table whose rows change, with what that takes and what policies say.
     fn table_changed(&self, table: Arc<TableDef>, change: Change) -> Result<Changed, SqlError> {
-        let mut changed = Changed::of(Arc::clone(&table));
+        let mut changed = Changed { acting: self.acting, ..Changed::of(Arc::clone(&table)) };
         changed.needs.extend(self.need_table(&table, 0..table.columns.len(), false));
         let command = match change {
             Change::Insert => PolicyFor::Insert,
@@ -412,7 +415,12 @@ impl Binder<'_> {
 
     /// A change that reads rows, or gives them back, sees those only that a query sees; so are the new ones to be.
     pub(super) fn reads_changed(&self, changed: &mut Changed, change: Change) -> Result<(), SqlError> {
-        let Some(read) = self.policy_filter(&changed.table, PolicyFor::Select)? else { return Ok(()) };
+        if changed.acting.is_none() {
+            return Ok(());
+        }
+        // As whom the table is changed: below a view that is its owner, not who runs the statement.
+        let inside = Binder { acting: changed.acting, ..self.clone() };
+        let Some(read) = inside.policy_filter(&changed.table, PolicyFor::Select)? else { return Ok(()) };
         if change != Change::Delete {
             let (name, condition) = (Arc::clone(&changed.table.name), read.clone());
             changed.demanded.push(Check { name, condition, of: CheckOf::Policy });
@@ -524,16 +532,29 @@ impl Binder<'_> {
             let own = columns.iter().enumerate().filter(uses);
             own.filter_map(|(n, _)| view.columns.get(n)).map(|column| column.id).collect()
         });
+        // As in PostgreSQL its owner needs to read what the view's query names where the statement reads any of it.
         let mut needs = source.needs;
+        needs.iter().for_each(|need| need.put_off());
         needs.extend(self.need_view(view, numbers.collect(), false));
         let computed = columns.iter().zip(&view.columns).filter(|((_, expr), _)| plain(expr).is_none());
         let mut given = computed.filter(|(_, own)| own.default.is_some());
         let given = given.next().map(|(_, own)| Arc::clone(&own.name));
         let shown = Shown { oid: view.oid, name: Arc::clone(&view.name), given, columns, filters, checks };
-        let (policy, demanded) = (source.shown, source.demanded);
+        let (acting, policy, demanded) = (source.acting, source.shown, source.demanded);
         let (table, seen, rows) = (source.table, Arc::new(seen), source.rows);
         let view = Some(shown);
-        Ok(Changed { table, seen, alias: None, view, known: None, rows, needs, shown: policy, demanded })
+        Ok(Changed {
+            table,
+            seen,
+            alias: None,
+            view,
+            known: None,
+            rows,
+            needs,
+            acting,
+            shown: policy,
+            demanded,
+        })
     }
 
     /// Does something with the table whose rows a view shows, as whom the view reads it.
