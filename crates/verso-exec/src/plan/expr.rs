@@ -443,10 +443,18 @@ impl TypedExpr {
         })
     }
 
-    /// Whether it calls a function of the catalog.
+    /// Whether it calls a function of the catalog, also where a domain asks about a value; queries within it are not looked into.
     #[must_use]
     pub fn calls_users(&self) -> bool {
-        self.any(&mut |part| matches!(part.kind, ExprKind::UserCall { .. } | ExprKind::Fold { .. }))
+        self.any(&mut |part| match &part.kind {
+            ExprKind::UserCall { .. } | ExprKind::Fold { .. } => true,
+            ExprKind::Domain { rules, .. } => {
+                let fields = rules.fields.iter().map(|(_, field)| field);
+                rules.checks.iter().map(|(_, check)| check).chain(fields).any(TypedExpr::calls_users)
+            }
+            ExprKind::JsonPath(call) => call.domain.as_ref().is_some_and(TypedExpr::calls_users),
+            _ => false,
+        })
     }
 
     /// `a AND b AND c`, taken apart.

@@ -270,6 +270,18 @@ impl Plan {
         })
     }
 
+    /// Whether this operator itself, not its inputs and not the queries within its expressions, calls functions of the catalog.
+    #[must_use]
+    pub fn calls_users(&self) -> bool {
+        let is_users = |call: &SetCall| matches!(call, SetCall::User { .. });
+        match self {
+            Plan::FunctionScan { call, .. } if is_users(call) => true,
+            Plan::ProjectSet { calls, .. } if calls.iter().any(|one| is_users(&one.call)) => true,
+            Plan::Window { calls, .. } if calls.iter().any(|call| call.fold.is_some()) => true,
+            _ => self.exprs().into_iter().any(TypedExpr::calls_users),
+        }
+    }
+
     /// Whether it needs values of a query around it (P5).
     #[must_use]
     pub fn uses_outer(&self) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, Rights, TableDef};
 use verso_exec::exec::{TriggerEvent, keep_others, set_generated, triggers_change_rows};
 use verso_exec::plan::{
-    Check, CheckOf, ConflictUpdate, ExprKind as K, Insert, OnConflict, OutputColumn, Plan, RowRules, SetCall,
+    Check, CheckOf, ConflictUpdate, ExprKind as K, Insert, OnConflict, OutputColumn, Plan, RowRules,
     TypedExpr,
 };
 use verso_types::{CastKind, SqlType, cast_kind};
@@ -656,11 +656,9 @@ fn check_width(
 
 /// Whether a plan may read what is written to the table (rule T2): it scans it, or calls a function that may.
 pub(super) fn reads(plan: &Plan, table: &TableDef) -> bool {
-    let calls = |part: &Plan| part.exprs().into_iter().any(TypedExpr::calls_users);
     plan.any(&mut |part| match part {
         Plan::TableScan { table: scanned, .. } if share_rows(scanned, table) => true,
-        Plan::FunctionScan { call: SetCall::User { .. }, .. } => true,
-        Plan::Values { rows, .. } => rows.len() > 1 && calls(part), // a single row is there before it is written
-        _ => calls(part),
+        Plan::Values { rows, .. } => rows.len() > 1 && part.calls_users(), // a single row is there before it is written
+        _ => part.calls_users(),
     })
 }

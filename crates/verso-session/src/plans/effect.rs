@@ -1,6 +1,6 @@
 //! What a statement may do, told from its syntax or its plan before it runs.
 
-use verso_exec::plan::{Plan, SetCall, TypedExpr};
+use verso_exec::plan::Plan;
 
 use super::NamedStatements;
 use crate::settings::LogStatement;
@@ -380,7 +380,6 @@ pub(crate) fn ends_transaction(statement: &Statement) -> bool {
 pub(crate) fn calls_users(plan: &Plan) -> bool {
     plan.any(&mut |part| {
         // Rows that are to be locked may have changed: the query then runs again.
-        matches!(part, Plan::LockRows { .. } | Plan::FunctionScan { call: SetCall::User { .. }, .. })
-            || part.exprs().into_iter().any(TypedExpr::calls_users)
+        matches!(part, Plan::LockRows { .. }) || part.calls_users()
     })
 }
