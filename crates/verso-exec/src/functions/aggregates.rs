@@ -66,6 +66,8 @@ pub(super) static AGGREGATES: &[AggregateFunction] = aggregates! {
     "array_agg" ArrayAgg [ArgType::AnyNonArray] ResultType::ArrayOf(0);
     "array_agg" ArrayAgg [ArgType::AnyArray] ResultType::SameAs(0);
     "array_gathered" Gathered [ArgType::AnyElement] ResultType::ArrayOf(0);
+    // Of rows of several arguments: under DISTINCT each of them may be sorted by.
+    "array_gathered_parts" Gathered [ArgType::AnyElement] ResultType::ArrayOf(0);
     "string_agg" StringAgg [exact(SqlType::Bytea), exact(SqlType::Bytea)] fixed(SqlType::Bytea);
     "variance" VarSamp [exact(SqlType::Int2)] fixed(SqlType::Numeric(None));
     "variance" VarSamp [exact(SqlType::Int4)] fixed(SqlType::Numeric(None));

@@ -390,9 +390,9 @@ fn copy<'t>(text: &'t str, out: &mut String) -> &'t str {
     chars.as_str()
 }
 
-/// A local timestamp by a template; infinities and the empty template are NULL.
+/// A local timestamp by a template, which may ask for nothing; infinities are NULL.
 fn shown(micros: i64, template: &[Step], offset: i32, zone: &str) -> Result<Value> {
-    if template.is_empty() || !is_finite(micros) {
+    if !is_finite(micros) {
         return Ok(Value::Null);
     }
     let (day, time) = datetime::split_timestamp(micros);

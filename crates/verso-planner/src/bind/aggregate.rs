@@ -190,11 +190,10 @@ impl Binder<'_> {
                         SqlType::Text,
                     ))
                 }
-                // Nor for cidr, and takes that of inet.
-                SqlType::System(SystemType::Cidr) if extreme => {
-                    self.coerce(arg, at, &SqlType::System(SystemType::Inet), CastKind::Implicit)
-                }
-                to => self.coerce(arg, at, to, CastKind::Implicit),
+                to => match extreme.then(|| taken_as(to)).flatten() {
+                    Some(taken) => self.coerce(arg, at, &taken, CastKind::Implicit),
+                    None => self.coerce(arg, at, to, CastKind::Implicit),
+                },
             })
             .collect::<Result<Vec<_>, SqlError>>()?;
         let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
@@ -202,10 +201,17 @@ impl Binder<'_> {
         if let (true, Some(n)) = (
             call.distinct,
             order_by.iter().zip(&call.order_by).position(|(key, item)| {
+                let parts: Vec<(&TypedExpr, &Expr)> = match (args.as_slice(), call.args.as_slice()) {
+                    (
+                        [TypedExpr { kind: K::Row(parts), .. }],
+                        [Expr { kind: ExprKind::Row(written), .. }],
+                    ) if name == "array_gathered_parts" => parts.iter().zip(written).collect(),
+                    (args, written) => args.iter().zip(written).collect(),
+                };
                 let fits = |(arg, written): (&TypedExpr, &Expr)| {
                     is_sorted_by(arg, unkeyed(&key.expr)) && collated_alike(written, &item.expr)
                 };
-                !args.iter().zip(&call.args).any(fits)
+                !parts.into_iter().any(fits)
             }),
         ) {
             let text = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
@@ -585,6 +591,16 @@ fn collated_alike(arg: &Expr, key: &Expr) -> bool {
         }
         (ExprKind::Collate { .. }, _) | (_, ExprKind::Collate { .. }) => false,
         _ => true,
+    }
+}
+
+/// The type whose `min` and `max` PostgreSQL takes for values of a type that has none of its own.
+fn taken_as(ty: &SqlType) -> Option<SqlType> {
+    match ty {
+        SqlType::System(SystemType::Cidr) => Some(SqlType::System(SystemType::Inet)),
+        SqlType::System(SystemType::Char) => Some(SqlType::Text),
+        SqlType::System(ty) if ty.is_reference() => Some(SqlType::Oid),
+        _ => None,
     }
 }
 

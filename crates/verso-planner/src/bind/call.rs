@@ -195,7 +195,9 @@ impl Binder<'_> {
                 }
                 found => found?,
             },
-            Some(named) => {
+            // A literal is always read as a value of the type.
+            Some((named, true)) => return self.called_cast(args, &named),
+            Some((named, false)) => {
                 let schema = call.name.schema_text().filter(|schema| *schema != "pg_catalog");
                 if functions_named(name).is_empty() && self.catalog.functions(schema, name).is_empty() {
                     return self.called_cast(args, &named);
@@ -300,7 +302,7 @@ impl Binder<'_> {
 
     /// `date(x)`: the type that a call would cast to, were there no function of that name; as it is named. That it was looked at
     /// is noted nowhere: a table that is called as a function is has nothing to do with calls of it.
-    fn type_called(&self, call: &Call, args: &[(TypedExpr, u32)]) -> Option<SqlType> {
+    fn type_called(&self, call: &Call, args: &[(TypedExpr, u32)]) -> Option<(SqlType, bool)> {
         let [(arg, _)] = args else { return None };
         if !call.names.is_empty() || call.variadic || arg.ty.is_row() || arg.ty == SqlType::Record {
             return None;
@@ -311,7 +313,8 @@ impl Binder<'_> {
         let known = arg.ty == SqlType::Unknown
             || cast_kind(&arg.ty, &ty).is_some()
             || self.has_user_cast(&arg.ty, &ty, CastKind::Explicit);
-        known.then_some(named)
+        let is_literal = matches!(arg.kind, K::Literal(_)) && arg.ty == SqlType::Unknown && !ty.is_row();
+        known.then_some((named, is_literal))
     }
 
     fn called_cast(&self, args: Vec<(TypedExpr, u32)>, named: &SqlType) -> Result<TypedExpr, SqlError> {
@@ -830,9 +833,12 @@ fn nullif_type((left, right): (SqlType, SqlType), compared: &SqlType) -> SqlType
         _ => None,
     };
     let of_one_family = family(&left).is_some() && family(&left) == family(&right);
+    let single = SqlType::System(SystemType::Char);
+    let of_single = [&left, &right].into_iter().all(|ty| *ty == single || *ty == Unknown);
     let of_name = left == Name && matches!(right, Name | Text | Varchar(_));
     match (&left, &right, compared) {
         (Unknown, Unknown, _) => Text,
+        _ if of_single => single,
         _ if of_one_family || of_name => left.without_modifiers(),
         (_, _, Varchar(_)) => Text,
         (Char(_), _, Char(_)) => passed_on(&left),

@@ -73,24 +73,33 @@ pub(super) fn json_aggregate(call: &Call, expr: &Expr) -> Option<Expr> {
         }
         ("jsonb_agg", [value]) => (call_of(convert, vec![value.clone()], call, value), "jsonb_agg_end"),
         ("json_object_agg" | "jsonb_object_agg", [key, value]) => {
-            let key = call_of(&format!("{prefix}_agg_key"), vec![key.clone()], call, key);
             // It may be of any type: a literal is a text.
-            let kept = match &value.kind {
+            let kept = |value: &Expr| match &value.kind {
                 ExprKind::Literal(Literal::String(_) | Literal::Null) => {
                     let (arg, at_type) = (Box::new(value.clone()), value.at.start);
                     at(ExprKind::Cast { arg, ty: SqlType::Text, at_type }, value)
                 }
                 _ => value.clone(),
             };
-            let pair = ExprKind::Row(vec![key, call_of(convert, vec![kept], call, value)]);
+            // Before the pair stand the values that are distinct: these are sorted by, not what they look like.
+            let mut parts = if call.distinct { vec![kept(key), kept(value)] } else { Vec::new() };
+            parts.push(call_of(&format!("{prefix}_agg_key"), vec![key.clone()], call, key));
+            parts.push(call_of(convert, vec![kept(value)], call, value));
+            let pair = ExprKind::Row(parts);
             end_of_object = format!("{prefix}_object_agg{kind}_end");
             (at(pair, value), end_of_object.as_str())
         }
         _ => return None,
     };
     let mut gathered = call.clone();
-    let keeps_arrays = matches!(end, "json_agg_of" | "jsonb_agg_of");
-    gathered.name = named(if keeps_arrays { "array_gathered" } else { "array_agg" }, call.name.name.at);
+    let gathers = match end {
+        "json_agg_of" | "jsonb_agg_of" => "array_gathered",
+        _ if call.distinct && matches!(item.kind, ExprKind::Row(_)) && call.args.len() == 2 => {
+            "array_gathered_parts"
+        }
+        _ => "array_agg",
+    };
+    gathered.name = named(gathers, call.name.name.at);
     gathered.args = vec![item];
     let mut gathered = at(ExprKind::Call(Box::new(gathered)), expr);
     if strict {

@@ -379,10 +379,15 @@ impl Binder<'_> {
         if call.variadic || !call.names.is_empty() {
             return Err(SqlError::unsupported("named or VARIADIC arguments of an aggregate").at(at.start));
         }
-        // What DISTINCT is to sort by has to be the argument itself.
+        // What DISTINCT is to sort by has to be an argument itself.
         let single = call.distinct && call.args.len() == 1;
         let mut gathered = call.clone();
-        gathered.name = named(if single { "array_gathered" } else { "array_agg" }, at);
+        let gathers = match (single, call.distinct) {
+            (true, _) => "array_gathered",
+            (false, true) => "array_gathered_parts",
+            (false, false) => "array_agg",
+        };
+        gathered.name = named(gathers, at);
         gathered.star = false;
         gathered.args = match (single, call.args.as_slice()) {
             (true, args) => args.to_vec(),

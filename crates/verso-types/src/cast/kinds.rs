@@ -35,6 +35,8 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
     let (plain_from, plain_to) = (plain(from), plain(to));
     let (from, to) = (plain_from.as_ref().unwrap_or(from), plain_to.as_ref().unwrap_or(to));
     Some(match (from, to) {
+        // through text, as every type
+        (T::Void, T::Text | T::Varchar(_) | T::Char(_) | T::Name) => Assignment,
         (T::Void | T::Named(_), _) | (_, T::Void | T::Named(_)) => return None,
         (T::Unknown, _) => Implicit,
         (_, T::Unknown) => return None,
@@ -184,7 +186,8 @@ mod tests {
             assert_eq!(cast_kind(find(from), find(to)), expected, "{from} to {to}");
         }
         assert_eq!(cast_kind(&SqlType::Unknown, &SqlType::Uuid), Some(CastKind::Implicit));
-        assert_eq!(cast_kind(&SqlType::Void, &SqlType::Text), None);
+        assert_eq!(cast_kind(&SqlType::Void, &SqlType::Text), Some(CastKind::Assignment));
+        assert_eq!(cast_kind(&SqlType::Void, &SqlType::Int4), None);
     }
 
     #[test]

@@ -438,12 +438,18 @@ const UNIQUE: Pairs = Pairs { unique: true, absent: false };
 const PRESENT: Pairs = Pairs { unique: false, absent: true };
 const UNIQUE_PRESENT: Pairs = Pairs { unique: true, absent: true };
 
+/// The pair of an object; DISTINCT has put the values before it that it is made of.
+fn last_two(parts: &[Value]) -> &[Value] {
+    &parts[parts.len().saturating_sub(2)..]
+}
+
 fn object_agg_end(args: &[Value], wanted: Pairs) -> Result<Value> {
     let [Value::Array(items)] = args else { return Err(unexpected("json_object_agg", args)) };
     let mut seen = HashSet::new();
     let mut out = String::from("{ ");
     for item in items.iter() {
         let Value::Record(pair) = item else { return Err(unexpected("json_object_agg", args)) };
+        let pair = last_two(pair);
         let key = pair.first().and_then(Value::as_str).unwrap_or_default();
         if wanted.unique && !seen.insert(key) {
             return Err(duplicate(Some(key)));
@@ -468,6 +474,7 @@ fn object_agg_end_b(args: &[Value], wanted: Pairs) -> Result<Value> {
     let mut pairs = Vec::with_capacity(items.len());
     for item in items.iter() {
         let Value::Record(pair) = item else { return Err(unexpected("jsonb_object_agg", args)) };
+        let pair = last_two(pair);
         let key = pair.first().and_then(Value::as_str).unwrap_or_default();
         if wanted.unique && !seen.insert(key) {
             return Err(duplicate(None));

@@ -76,7 +76,8 @@ fn record_valid(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Resu
     let [base, from] = args else { return Err(unexpected("jsonb_populate_record_valid", args)) };
     let row = composite(record_name(types), types, base)?;
     if from.is_null() {
-        return Ok(Value::Null);
+        // A row is given back as it is.
+        return Ok(if base.is_null() { Value::Null } else { Value::Bool(true) });
     }
     match row_value(&text_form(from), &row, base, cx.services.time_zone) {
         Ok(_) => Ok(Value::Bool(true)),
