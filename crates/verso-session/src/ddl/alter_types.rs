@@ -34,6 +34,7 @@ impl Schema<'_> {
         let changes = |action: &&AlterAction| matches!(action, AlterAction::ColumnType { .. });
         let changes: Vec<&AlterAction> = actions.iter().filter(changes).collect();
         let mut changed: Vec<usize> = Vec::new();
+        let mut retyped = BTreeSet::new();
         let mut kept = BTreeSet::new();
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
         for action in &changes {
@@ -43,9 +44,13 @@ impl Schema<'_> {
                 kept.extend(changed.iter().copied().filter(|at| read.contains(at)));
             }
             let Some(at) = table.column(&column.text) else { continue };
-            if changed.contains(&at) {
+            if retyped.contains(&at) {
                 let text = format!("cannot alter type of column \"{}\" twice", column.text);
                 return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
+            }
+            // USING alone may be said twice: the last one holds.
+            if changes.len() > 1 && binder.data_type(ty)? != table.columns[at].seen() {
+                retyped.insert(at);
             }
             changed.push(at);
         }

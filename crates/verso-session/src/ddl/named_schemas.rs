@@ -5,8 +5,8 @@
 
 use verso_catalog::{CatalogError, CatalogSnapshot, ObjectKind, kept};
 use verso_parser::syntax::{
-    AlterAction, CastMethod, CastStatement, Commented, ConstraintClause, CreateTable, FunctionArg, GrantKind,
-    GrantOn, IndexChange, IndexElement, Owned, QualifiedName, ReindexTarget, RightsStatement, RoutineType,
+    AlterAction, CastMethod, CastStatement, Commented, ConstraintClause, CreateTable, GrantKind, GrantOn,
+    IndexChange, IndexElement, Owned, QualifiedName, ReindexTarget, Returns, RightsStatement, RoutineType,
     SchemaStatement, SequenceOptions, Statement, StatisticsStatement, TableElement, TriggerAction,
     TypeStatement, ViewStatement,
 };
@@ -66,9 +66,12 @@ fn is_partition(statement: &Statement, name: &QualifiedName) -> bool {
 pub(super) fn placed(statement: &Statement, error: SqlError) -> SqlError {
     let tells_place = match statement {
         Statement::CreateFunction(create) => {
-            let placed =
-                |arg: &FunctionArg| type_place(&arg.ty).is_some_and(|at| error.position == Some(at + 1));
-            create.args.iter().any(placed)
+            // That of what it returns is not told; that of its arguments and in its body is.
+            let returned = match &create.returns {
+                Some(Returns::Type(ty) | Returns::Set(ty)) => type_place(ty),
+                _ => None,
+            };
+            returned.is_none_or(|at| error.position != Some(at + 1))
         }
         Statement::AlterTable(alter) => {
             let is_kept = |action: &AlterAction| {

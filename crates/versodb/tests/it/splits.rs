@@ -66,7 +66,7 @@ fn fails(connection: &mut Connection, sql: &str, states: &[&str]) -> bool {
 #[test]
 fn an_update_without_room_is_undone_whole() {
     let mut refused = 0;
-    for step in 0..12 {
+    for step in 0..40 {
         let world = World::new(step);
         let failed = world.run(|env| {
             let database = Database::create(path(), options(env)).unwrap();
@@ -74,7 +74,7 @@ fn an_update_without_room_is_undone_whole() {
             connection.execute(MADE).unwrap();
             database.checkpoint().unwrap();
             let before = contents(&mut connection);
-            let capacity_bytes = Some(world.vfs().used_bytes() + step * (53 << 10));
+            let capacity_bytes = Some(world.vfs().used_bytes() + step * (13 << 10));
             world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
             let failed = fails(&mut connection, &change("7"), &["53100"]);
             world.vfs().set_faults(FaultPlan::default());
