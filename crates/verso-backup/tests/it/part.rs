@@ -143,7 +143,7 @@ fn a_partition_is_restored_alone_or_with_the_whole() {
     restore(&all, &path, &some).unwrap();
     let copy = open(&path);
     let mut connection = copy.connect().unwrap();
-    assert_eq!(answer(&mut connection, "SELECT count(*), max(tableoid::regclass) FROM p"), "5|p1");
+    assert_eq!(answer(&mut connection, "SELECT count(*), max(tableoid)::regclass FROM p"), "5|p1");
     assert_eq!(connection.execute("INSERT INTO p VALUES (77, 'x')").unwrap_err().sqlstate, "23514");
     let parts =
         "SELECT count(*) FROM pg_inherits WHERE inhrelid::regclass::text IN ('p1', 'p1_pkey', 'p1_v_idx')";
