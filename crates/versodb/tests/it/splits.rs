@@ -57,7 +57,7 @@ fn fails(connection: &mut Connection, sql: &str, states: &[&str]) -> bool {
     match connection.execute(sql) {
         Ok(_) => false,
         Err(error) => {
-            assert!(states.contains(&&*error.sqlstate), "{error:?}");
+            assert!(states.contains(&error.sqlstate), "{error:?}");
             true
         }
     }
