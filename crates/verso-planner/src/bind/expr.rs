@@ -119,23 +119,16 @@ impl Binder<'_> {
                 if let (Some(left), Some(right)) = spread {
                     return self.distinct_rows(&left, &right, *negated, expr.point, cx);
                 }
-                let mut sides =
+                let sides =
                     vec![(self.expr(left, cx)?, left.at.start), (self.expr(right, cx)?, right.at.start)];
                 let null = |side: &Expr| matches!(side.kind, ExprKind::Literal(Literal::Null));
                 if null(left) || null(right) {
-                    // It is IS NULL in other words.
-                    for (side, at) in
-                        sides.iter_mut().filter(|(side, _)| matches!(side.kind, K::Parameter(_)))
-                    {
-                        *side = self.of_any_type(side.clone(), *at)?;
-                    }
-                    // For which the type needs no `=`. Of a row it is the row that is NULL, not each of its fields.
-                    let (other, at) = sides.swap_remove(usize::from(null(left)));
+                    // It is IS NULL in other words, and needs no `=`. Of a row it is the row that is NULL, not each of its fields.
+                    let (other, at) = &sides[usize::from(null(left))];
                     if !matches!(other.ty, SqlType::Row(_) | SqlType::Record) {
-                        let arg = Box::new(self.of_any_type(other, at)?);
+                        let arg = Box::new(self.of_any_type(other.clone(), *at)?);
                         return Ok(TypedExpr::new(K::IsNull { arg, negated: !*negated }, SqlType::Bool));
                     }
-                    sides.insert(usize::from(null(left)), (other, at));
                 }
                 if sides.iter().all(|(side, _)| matches!(side.ty, SqlType::Row(_)))
                     && let Some(equal) = self.compare_records("=", &sides, expr.point)?

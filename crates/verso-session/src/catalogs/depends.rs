@@ -11,7 +11,7 @@ use verso_catalog::{
     TypeDef, ViewDef, default_oid, kept,
 };
 use verso_exec::plan::ExprKind;
-use verso_types::{SqlType, Value};
+use verso_types::{Collation, SqlType, Value};
 
 use super::extensions::{TRIGRAM_CLASS, TRIGRAM_FAMILY};
 use super::keys::Keys;
@@ -145,6 +145,11 @@ fn concerned(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Relation> {
     concerned.sort_by_key(Relation::oid);
     concerned.dedup_by_key(|relation| relation.oid());
     concerned
+}
+
+/// A collation as an object that others need, if users have made it.
+fn of_users(collation: &Collation) -> Option<Place> {
+    (!Oid(collation.oid).is_system()).then_some((COLLATION, collation.oid, 0))
 }
 
 /// The texts that columns have.
@@ -340,10 +345,8 @@ impl Rows<'_> {
 
     /// An object needs the collation of a type, if users have made it.
     fn needs_collation(&mut self, own: Place, ty: &SqlType) {
-        if let Some(collation) = ty.collation().map(|collation| Oid(collation.oid))
-            && !collation.is_system()
-        {
-            self.add(own, (COLLATION, collation.0, 0), 'n');
+        if let Some(collation) = ty.collation().and_then(|collation| of_users(&collation)) {
+            self.add(own, collation, 'n');
         }
     }
 
@@ -476,8 +479,7 @@ impl Rows<'_> {
         }
         let mut needed = self.named(texts);
         let collations = index.parts.iter().filter_map(|part| part.collation.as_ref());
-        let users = collations.filter(|collation| !Oid(collation.oid).is_system());
-        needed.extend(users.map(|collation| (COLLATION, collation.oid, 0)));
+        needed.extend(collations.filter_map(|collation| of_users(collation)));
         needed.into_iter().for_each(|other| self.add(own, other, 'n'));
     }
 
@@ -492,8 +494,7 @@ impl Rows<'_> {
         let keys = hidden.filter(|column| partitioned.columns.contains(&column.id));
         let mut needed = self.named(keys.filter_map(|column| column.default.as_deref()));
         let collations = partitioned.types.iter().filter_map(SqlType::collation);
-        let users = collations.filter(|collation| !Oid(collation.oid).is_system());
-        needed.extend(users.map(|collation| (COLLATION, collation.oid, 0)));
+        needed.extend(collations.filter_map(|collation| of_users(&collation)));
         needed.into_iter().for_each(|other| self.add(own, other, 'n'));
     }
 

@@ -33,14 +33,18 @@ impl Schema<'_> {
     ) -> Result<Vec<Name>, Failure> {
         let changes = |action: &&AlterAction| matches!(action, AlterAction::ColumnType { .. });
         let changes: Vec<&AlterAction> = actions.iter().filter(changes).collect();
+        if changes.len() < 2 {
+            return Ok(Vec::new());
+        }
         let mut changed: Vec<usize> = Vec::new();
         let mut retyped = BTreeSet::new();
         let mut kept = BTreeSet::new();
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
         for action in &changes {
             let AlterAction::ColumnType { column, ty, using } = action else { continue };
+            let ty = binder.data_type(ty)?;
             if let Some(using) = using.as_ref().filter(|_| !changed.is_empty()) {
-                let read = columns_of(&binder.conversion(using, table, &binder.data_type(ty)?)?);
+                let read = columns_of(&binder.conversion(using, table, &ty)?);
                 kept.extend(changed.iter().copied().filter(|at| read.contains(at)));
             }
             let Some(at) = table.column(&column.text) else { continue };
@@ -49,7 +53,7 @@ impl Schema<'_> {
                 return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
             }
             // USING alone may be said twice: the last one holds.
-            if changes.len() > 1 && binder.data_type(ty)? != table.columns[at].seen() {
+            if ty != table.columns[at].seen() {
                 retyped.insert(at);
             }
             changed.push(at);

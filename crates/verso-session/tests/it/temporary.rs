@@ -69,20 +69,23 @@ fn a_prepared_transaction_has_nothing_temporary() {
     assert_eq!(client.fails("SELECT * FROM t").0, "42P01");
 }
 
+/// Prepares a transaction that has changed a table and done some work, and takes it back; the refusal, if there was one.
+fn prepared(client: &mut Client, table: &str, work: &str) -> String {
+    client.run(&format!("BEGIN; INSERT INTO {table} VALUES (1); {work}"));
+    match client.try_run("PREPARE TRANSACTION 'x'") {
+        Ok(_) => drop(client.run("ROLLBACK PREPARED 'x'")),
+        Err(error) => return format!("{} {}", error.sqlstate, error.message),
+    }
+    String::new()
+}
+
 /// What an earlier transaction did does not count, nor what was dropped.
 #[test]
 fn only_the_transactions_own_use_of_temporary_objects_keeps_it_from_being_prepared() {
     let world = World::new();
     let mut client = world.connect();
     client.run("CREATE TABLE kept (a int)");
-    let mut prepares = |work: &str| {
-        client.run(&format!("BEGIN; INSERT INTO kept VALUES (1); {work}"));
-        match client.try_run("PREPARE TRANSACTION 'x'") {
-            Ok(_) => drop(client.run("ROLLBACK PREPARED 'x'")),
-            Err(error) => return format!("{} {}", error.sqlstate, error.message),
-        }
-        String::new()
-    };
+    let mut prepares = |work: &str| prepared(&mut client, "kept", work);
     let refused = "0A000 cannot PREPARE a transaction that has operated on temporary objects";
     assert_eq!(prepares(""), "");
     assert_eq!(prepares("CREATE TEMP TABLE t (a int)"), refused);
@@ -90,14 +93,7 @@ fn only_the_transactions_own_use_of_temporary_objects_keeps_it_from_being_prepar
     assert_eq!(prepares("SAVEPOINT s; CREATE TEMP TABLE t (a int); ROLLBACK TO s"), refused);
     let mut other = world.connect();
     other.run("CREATE TEMP TABLE t (a int) ON COMMIT DELETE ROWS; CREATE TEMP SEQUENCE q; CREATE TABLE more (a int)");
-    let mut prepares = |work: &str| {
-        other.run(&format!("BEGIN; INSERT INTO more VALUES (1); {work}"));
-        match other.try_run("PREPARE TRANSACTION 'y'") {
-            Ok(_) => drop(other.run("ROLLBACK PREPARED 'y'")),
-            Err(error) => return format!("{} {}", error.sqlstate, error.message),
-        }
-        String::new()
-    };
+    let mut prepares = |work: &str| prepared(&mut other, "more", work);
     assert_eq!(prepares(""), "", "it is there, and not used");
     for work in [
         "SELECT * FROM t",
@@ -114,14 +110,7 @@ fn only_the_transactions_own_use_of_temporary_objects_keeps_it_from_being_prepar
     assert_eq!(prepares(""), "");
     assert_eq!(prepares("CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql AS 'SELECT 1'"), refused);
     other.run("CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE TYPE pg_temp.e AS ENUM ('x')");
-    let mut prepares = |work: &str| {
-        other.run(&format!("BEGIN; INSERT INTO more VALUES (1); {work}"));
-        match other.try_run("PREPARE TRANSACTION 'y'") {
-            Ok(_) => drop(other.run("ROLLBACK PREPARED 'y'")),
-            Err(error) => return format!("{} {}", error.sqlstate, error.message),
-        }
-        String::new()
-    };
+    let mut prepares = |work: &str| prepared(&mut other, "more", work);
     assert_eq!(prepares("CREATE TABLE still (a int)"), "", "they are there, and not used");
     for work in ["DROP FUNCTION pg_temp.f()", "ALTER FUNCTION pg_temp.f() STABLE", "DROP TYPE pg_temp.e"] {
         assert_eq!(prepares(work), refused, "{work}");
