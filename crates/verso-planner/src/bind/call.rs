@@ -23,7 +23,6 @@ use super::resolve::{
 use super::routine::{self, Fit};
 use super::row::with_fields;
 use super::scope::Scope;
-use super::strict::null_if_strict;
 use super::walk::same;
 use super::written::written;
 use crate::errors::{SqlError, sqlstate};
@@ -259,7 +258,7 @@ impl Binder<'_> {
                     Some(op) if function.name != name => self.compared(op, bound, at)?,
                     _ => bound,
                 };
-                Ok(null_if_strict(bound))
+                Ok(cx.null_if_strict(bound))
             }
             Found::User(function, args) if function.is_range_constructor() => {
                 let constructor = functions::own_constructor(&function.body);

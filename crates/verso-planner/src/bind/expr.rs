@@ -13,7 +13,6 @@ use super::context::{Clause, Context};
 use super::once::{once, once_if_volatile};
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
 use super::scope::{Meaning, Scope, value_type};
-use super::strict::null_if_strict;
 use super::subscript::array_over;
 use super::trace::{Source, Trace, source_of};
 use crate::depth::levels;
@@ -79,7 +78,10 @@ impl Binder<'_> {
                 self.notes().for_each(|notes| notes.operands(expr.point, expr.at, &[arg.at]));
                 self.operator(op, vec![(operand, arg.at.start)], expr.point)
             }
-            ExprKind::Binary { .. } => Ok(known_range(null_if_strict(self.chain(expr, cx)?))),
+            ExprKind::Binary { .. } => {
+                let chain = self.chain(expr, cx)?;
+                Ok(known_range(cx.null_if_strict(chain)))
+            }
             ExprKind::And(args) => Ok(TypedExpr::new(K::And(self.booleans(args, "AND", cx)?), SqlType::Bool)),
             ExprKind::Or(args) => Ok(TypedExpr::new(K::Or(self.booleans(args, "OR", cx)?), SqlType::Bool)),
             ExprKind::Not(arg) => {
@@ -164,8 +166,8 @@ impl Binder<'_> {
                 let (below, above) = if *negated { ("<", ">") } else { (">=", "<=") };
                 once(value, |value| {
                     let parts = vec![
-                        null_if_strict(self.operator(below, vec![value.clone(), low], expr.point)?),
-                        null_if_strict(self.operator(above, vec![value, high], expr.point)?),
+                        cx.null_if_strict(self.operator(below, vec![value.clone(), low], expr.point)?),
+                        cx.null_if_strict(self.operator(above, vec![value, high], expr.point)?),
                     ];
                     Ok(TypedExpr::new(if *negated { K::Or(parts) } else { K::And(parts) }, SqlType::Bool))
                 })
@@ -317,6 +319,9 @@ impl Binder<'_> {
             let at = parts.first().map_or(0, |part| part.at.start);
             let text = "cannot use column reference in DEFAULT expression";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
+        }
+        if let Some(parts) = self.without_schema(parts, cx.scope) {
+            return self.column(&parts, cx);
         }
         if let Some(trace) = self.traced {
             self.trace_column(trace, parts, cx.scope);

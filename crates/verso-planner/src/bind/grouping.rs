@@ -17,6 +17,7 @@ use super::computed::sorted_values;
 use super::context::{AGGREGATE_BASE, Clause, Context, GROUPING_BASE, SET_BASE, WINDOW_BASE};
 use super::scope::Scope;
 use super::select::{Item, check_targets};
+use super::strict::Nulls;
 use super::walk::{map_columns, same};
 use super::window::Windows;
 use crate::errors::{SqlError, sqlstate};
@@ -78,6 +79,8 @@ pub(super) struct Grouping<'c> {
     pub(super) groupings: Vec<(Vec<TypedExpr>, u32)>,
     /// Columns used plainly, where and under which name.
     pub(super) plain_columns: &'c [(usize, u32, String)],
+    /// What is NULL whatever its columns are: these are to be grouped nevertheless.
+    pub(super) nulls: Nulls,
 }
 
 impl Grouping<'_> {
@@ -88,7 +91,7 @@ impl Grouping<'_> {
         above: &mut Above,
         depends: &dyn Fn(usize, &[TypedExpr]) -> bool,
     ) -> Result<Plan, SqlError> {
-        let Grouping { mut keys, entries, mut sets, mut aggregates, groupings, plain_columns } = self;
+        let Grouping { mut keys, entries, mut sets, mut aggregates, groupings, plain_columns, nulls } = self;
         let written = keys.len();
         {
             // With several sets the primary key has to be in each of them.
@@ -99,6 +102,7 @@ impl Grouping<'_> {
             let depends =
                 |column: usize, keys: &[TypedExpr]| depends(column, common.as_deref().unwrap_or(keys));
             above.for_each_expr_mut(&mut |expr| add_dependent(expr, &mut keys, &depends));
+            nulls.above.iter().for_each(|expr| add_dependent(expr, &mut keys, &depends));
             aggregates.iter().flat_map(|call| &call.direct).for_each(|expr| {
                 add_dependent(expr, &mut keys, &depends);
             });
@@ -123,6 +127,10 @@ impl Grouping<'_> {
             }
         });
         result?;
+        let known = [keys.as_slice(), &nulls.keys].concat();
+        for mut expr in nulls.above {
+            over_groups(&mut expr, &known, aggregates.len(), plain_columns)?;
+        }
         // Direct arguments are evaluated with the others, but may name grouped columns only.
         for expr in aggregates.iter_mut().flat_map(|call| &call.direct) {
             over_groups(&mut expr.clone(), &keys, 0, plain_columns)?;

@@ -56,6 +56,8 @@ impl Binder<'_> {
             ExprKind::Column(parts) => parts,
             _ => return None,
         };
+        let plain = self.without_schema(parts, scope);
+        let parts = plain.as_ref().unwrap_or(parts);
         let name = match parts.as_slice() {
             [name, star] if star.text == "*" => name,
             [name] if self.records.iter().any(|record| *record.name == *name.text) => name,
@@ -103,6 +105,21 @@ impl Binder<'_> {
             Expr { kind: ExprKind::Column(vec![name.clone(), part]), ..expr.clone() }
         };
         Some(names.into_iter().map(field).collect())
+    }
+
+    /// `t.*` for `s.t.*`, where an item of FROM is that table.
+    pub(super) fn without_schema(&self, parts: &[Name], scope: &Scope) -> Option<Vec<Name>> {
+        let [schema, table, star] = parts else { return None };
+        if star.text != "*" {
+            return None;
+        }
+        let is_item = |scope: &Scope| scope.item(Some(&schema.text), &table.text).is_some();
+        let around = std::iter::successors(self.outer, |outer| outer.parent);
+        let mut around = around.filter(|outer| outer.hidden.is_none());
+        if !is_item(scope) && !around.any(|outer| is_item(outer.scope)) {
+            return None;
+        }
+        Some(vec![Name { text: table.text.clone(), at: schema.at }, star.clone()])
     }
 
     /// A list with `t.*` and `(row).*` as so many expressions.

@@ -72,7 +72,7 @@ impl Binder<'_> {
         let distinct = Distinct { all: select.distinct, on: &select.distinct_on };
         let Sorting { sort, hidden, distinct_on } =
             self.sort_columns(order_by, &distinct, &items, &mut cx)?;
-        let Context { aggregates, groupings, windows, sets: set_calls, plain_columns, .. } = cx;
+        let Context { aggregates, groupings, windows, sets: set_calls, plain_columns, nulls, .. } = cx;
         let aggregates = aggregates.into_inner();
         let grouped = !aggregates.is_empty()
             || !select.group_by.is_empty()
@@ -121,7 +121,7 @@ impl Binder<'_> {
             let depends = |column: usize, keys: &[TypedExpr]| self.depends(&scope, column, keys);
             let groupings = groupings.into_inner();
             let grouping =
-                Grouping { keys, entries, sets, aggregates, groupings, plain_columns: &plain_columns };
+                Grouping { keys, entries, sets, aggregates, groupings, plain_columns: &plain_columns, nulls };
             plan = grouping.over(plan, &mut above, &depends)?;
         }
         if !above.windows.is_empty() {

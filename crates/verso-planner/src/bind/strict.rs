@@ -3,20 +3,48 @@
 //! N1. What of the other arguments PostgreSQL computes while it plans is computed first, errors included: calls of immutable
 //!     functions with constants. Parameters may stand for constants of the text.
 //! N2. What varies from row to row or with a setting is not evaluated, whatever it would raise or do.
+//! N3. PostgreSQL does it after it has checked the statement: what a call was before counts where columns are asked whether
+//!     they are grouped, and is kept with the context for that.
 
 use verso_exec::functions::Volatility;
 use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::Value;
 
+use super::context::{Clause, Context, Inside};
 use super::steady::is_steady_cast;
 
-/// The NULL that a call is, if it is one.
-pub(super) fn null_if_strict(expr: TypedExpr) -> TypedExpr {
-    let K::Call { function, args } = &expr.kind else { return expr };
-    let may_go = |arg: &TypedExpr| matches!(arg.kind, K::Literal(_)) || varies(arg) || !computes_first(arg);
-    let folds =
-        function.strict && !function.returns_set() && args.iter().any(is_null) && args.iter().all(may_go);
-    if folds { TypedExpr::null(expr.ty) } else { expr }
+impl Context<'_> {
+    /// The NULL that a call is, if it is one.
+    pub(super) fn null_if_strict(&mut self, expr: TypedExpr) -> TypedExpr {
+        let K::Call { function, args } = &expr.kind else { return expr };
+        let may_go =
+            |arg: &TypedExpr| matches!(arg.kind, K::Literal(_)) || varies(arg) || !computes_first(arg);
+        let folds =
+            function.strict && !function.returns_set() && args.iter().any(is_null) && args.iter().all(may_go);
+        if !folds {
+            return expr;
+        }
+        let null = TypedExpr::null(expr.ty.clone());
+        // Within an aggregate any column may stand.
+        let is_plain = matches!(self.inside, Inside::Nothing | Inside::Window);
+        if is_plain && expr.any(&mut |part| matches!(part.kind, K::Column(_))) {
+            match self.clause {
+                Clause::GroupBy => self.nulls.keys.push(expr),
+                Clause::Select | Clause::Having | Clause::OrderBy => self.nulls.above.push(expr),
+                _ => {}
+            }
+        }
+        null
+    }
+}
+
+/// Calls with columns that are NULL, as they were written (N3).
+#[derive(Default)]
+pub(super) struct Nulls {
+    /// Those of GROUP BY.
+    pub(super) keys: Vec<TypedExpr>,
+    /// Those of what is computed above the groups.
+    pub(super) above: Vec<TypedExpr>,
 }
 
 fn is_null(arg: &TypedExpr) -> bool {

@@ -235,7 +235,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// `a`, `t.a`, `s.t.a`, `f(…)`, `s.f(…)`; `t.*`, whose second part is `*`.
+    /// `a`, `t.a`, `s.t.a`, `f(…)`, `s.f(…)`; `t.*`, `s.t.*`, whose last part is `*`.
     fn column_or_call(&mut self) -> Result<Expr, SyntaxError> {
         let start = self.here();
         let mut parts = vec![self.name()?];
@@ -243,11 +243,12 @@ impl Cursor<'_> {
             self.advance();
             parts.push(self.label()?);
         }
-        if self.peek() == Token::Period && self.peek_at(1) == Token::Mul && parts.len() == 1 {
+        if self.peek() == Token::Period && self.peek_at(1) == Token::Mul {
             self.advance();
             self.advance();
             parts.push(Name { text: "*".to_string(), at: self.last() });
             let at = self.since(start);
+            self.without_database(&mut parts, 3, false)?;
             return Ok(node(ExprKind::Column(parts), at, at.start));
         }
         match self.peek() {
