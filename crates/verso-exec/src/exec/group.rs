@@ -158,6 +158,8 @@ fn grouping_set(set: &[usize], keys: usize, calls: &[Vec<usize>]) -> Set {
 struct Groups {
     /// A short way to the numbers of the table.
     front: Front,
+    /// Having given it up they look at their keys again when they are so many.
+    again: usize,
     table: KeyTable,
     keys: Batch,
     /// The grouping set of each group.
@@ -171,8 +173,25 @@ struct Groups {
 impl Groups {
     /// From now on keys are looked up in the table.
     fn forget_front(&mut self) {
+        self.leave_front();
+        self.again = usize::MAX;
+    }
+
+    /// The same until there are many groups: the first keys of a dense range that come in no order lie far apart.
+    fn leave_front(&mut self) {
         self.front = Front::None;
         self.table.settle();
+    }
+
+    /// Takes the short way again where the keys of many groups have turned out to be close to each other.
+    fn find_front_again(&mut self) {
+        if self.keys.rows < self.again || !matches!(self.front, Front::None) {
+            return;
+        }
+        self.again = 2 * self.keys.rows;
+        if let Some(array) = front::Array::of_all(&self.keys.columns[0]) {
+            self.front = Front::Array(array);
+        }
     }
 
     /// Adds groups that the table has, with the keys of these rows.
@@ -281,8 +300,10 @@ impl GroupOperator {
 
     /// No groups, and room for some.
     fn begin(&mut self, cx: &ExecContext<'_>) {
+        let front = if self.has_sets { Front::None } else { Front::of(self.keys.types()) };
         self.groups = Groups {
-            front: if self.has_sets { Front::None } else { Front::of(self.keys.types()) },
+            again: if matches!(front, Front::Array(_)) { front::MANY } else { usize::MAX },
+            front,
             keys: Batch::of_types(self.keys.types()),
             states: self.calls.iter().map(|call| GroupStates::new(&call.call)).collect(),
             ..Groups::default()
@@ -449,24 +470,25 @@ impl GroupOperator {
         if closed || self.passes.is_later() {
             self.groups.forget_front();
         }
+        self.groups.find_front_again();
         if self.find_by_front(group_of_row) {
             return Ok(());
         }
-        group_of_row.clear();
         let mut later = Vec::new();
         self.encode(set);
-        group_of_row.reserve(self.key_batch.rows);
-        for row in 0..self.key_batch.rows {
+        self.groups.table.find_all(&self.encoded, group_of_row);
+        for (row, group) in group_of_row.iter_mut().enumerate().filter(|(_, group)| **group == KeyTable::NONE)
+        {
             let hash = self.encoded.hash(row);
-            let group = match self.groups.table.find(hash, self.encoded.key(row)) {
-                Some(group) => group,
-                None if closed => {
-                    later.push((row as u32, hash));
-                    LATER
-                }
-                None => self.add_group(set.unwrap_or_else(|| self.stored_sets[row]), row),
-            };
-            group_of_row.push(group);
+            if closed {
+                later.push((row as u32, hash));
+                *group = LATER;
+                continue;
+            }
+            // A row before it may have made the group.
+            let known = self.groups.table.find(hash, self.encoded.key(row));
+            *group =
+                known.unwrap_or_else(|| self.add_group(set.unwrap_or_else(|| self.stored_sets[row]), row));
         }
         if later.is_empty() {
             return Ok(());
@@ -522,7 +544,7 @@ impl GroupOperator {
                 }
                 groups.push_rows(key_batch, &new);
                 if !done {
-                    groups.forget_front();
+                    groups.leave_front();
                 }
                 done
             }
@@ -544,7 +566,7 @@ impl GroupOperator {
                 }
                 groups.push_rows(key_batch, &new);
                 if !done {
-                    groups.forget_front();
+                    groups.leave_front();
                 }
                 done
             }

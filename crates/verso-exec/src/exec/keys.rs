@@ -98,6 +98,9 @@ pub(super) struct KeyTable {
 }
 
 impl KeyTable {
+    /// The number of no key.
+    pub const NONE: u32 = u32::MAX;
+
     /// How many keys there are.
     #[inline]
     pub fn len(&self) -> usize {
@@ -138,6 +141,32 @@ impl KeyTable {
                 }
                 _ => at = (at + 1) & mask,
             }
+        }
+    }
+
+    /// The numbers of a batch's keys, [`NONE`](KeyTable::NONE) for each that is not there. The slots of many are read before the
+    /// first key is compared: a table larger than the processor's caches is waited for once and not for each key.
+    pub fn find_all(&self, keys: &RowKeys, numbers: &mut Vec<u32>) {
+        const AT_ONCE: usize = 64;
+        numbers.clear();
+        if self.slots.is_empty() {
+            numbers.resize(keys.hashes.len(), KeyTable::NONE);
+            return;
+        }
+        let mask = self.slots.len() - 1;
+        let mut slots = [EMPTY; AT_ONCE];
+        for (chunk, hashes) in keys.hashes.chunks(AT_ONCE).enumerate() {
+            for (slot, hash) in slots.iter_mut().zip(hashes) {
+                *slot = self.slots[*hash as usize & mask];
+            }
+            numbers.extend(slots.iter().zip(hashes).enumerate().map(|(at, (slot, hash))| {
+                let key = keys.key(chunk * AT_ONCE + at);
+                match *slot {
+                    EMPTY => KeyTable::NONE,
+                    slot if (slot ^ hash) >> 32 == 0 && same(self.key(slot as u32), key) => slot as u32,
+                    _ => self.find(*hash, key).unwrap_or(KeyTable::NONE),
+                }
+            }));
         }
     }
 
@@ -447,6 +476,16 @@ mod tests {
                 assert_eq!(table.find_or_add(hash(&key), &key), (i, true));
                 assert!(table.heap_bytes() <= before.max(1024), "{} {before}", table.heap_bytes());
                 assert_eq!(table.find_or_add(hash(&key), &key), (i, false));
+            }
+            let mut keys = RowKeys::default();
+            keys.fill_by(1000, |row, bytes| bytes.extend_from_slice(&key(row as u32 * 13 % 1000)));
+            let (mut numbers, mut none) = (vec![7], vec![7]);
+            table.find_all(&keys, &mut numbers);
+            KeyTable::default().find_all(&keys, &mut none);
+            for row in 0..1000 {
+                let wanted = row as u32 * 13 % 1000;
+                let wanted = if wanted < 500 { wanted } else { KeyTable::NONE };
+                assert_eq!((numbers[row], none[row]), (wanted, KeyTable::NONE), "{row}");
             }
             table.truncate(123);
             for i in 0..500 {

@@ -8,7 +8,8 @@
 //!
 //! 1. What it says is what the table would say. Behind an array all groups stand, so what is not in it is a new group: the table
 //!    need not look for it, and learns of it later ([`settle`](crate::exec::keys::KeyTable::settle)).
-//! 2. Where keys lie too far apart, or are too long, there is no short way any more.
+//! 2. Where keys lie too far apart, or are too long, there is no short way any more. Integers that come in no order lie far apart
+//!    at first: when there are many groups, it is looked whether they have come to lie close.
 //! 3. NULLs, and batches whose texts are longer than their types say, go by the table.
 
 use verso_types::{Batch, Column, ColumnData, SqlType};
@@ -48,6 +49,10 @@ const CHUNK: usize = 1 << CHUNK_BITS;
 const SPARSE: usize = 16;
 /// Places that an array may have anyway.
 const FEW: usize = 64 << 10;
+/// So many groups without an array are looked at again, and whenever they are twice as many.
+pub(super) const MANY: usize = 64 << 10;
+/// Places that an array of all of them may have for each.
+const DENSE: u64 = 8;
 /// Chunks over which the keys of a few groups may be spread.
 const SPREAD: usize = 64 << 10;
 
@@ -116,6 +121,34 @@ fn width(ty: &SqlType) -> Option<u32> {
 }
 
 impl Array {
+    /// An array of groups with these keys, numbered in their order, if the keys lie close to each other and none is NULL.
+    pub fn of_all(keys: &Column) -> Option<Array> {
+        if keys.nulls.any() {
+            return None;
+        }
+        match integers(keys)? {
+            Integers::Short(values) => Array::of_keys(values),
+            Integers::Plain(values) => Array::of_keys(values),
+            Integers::Long(values) => Array::of_keys(values),
+        }
+    }
+
+    fn of_keys<T: Copy + Into<i64>>(keys: &[T]) -> Option<Array> {
+        let integers = || keys.iter().map(|key| (*key).into());
+        let (least, greatest) = (integers().min()?, integers().max()?);
+        if greatest.abs_diff(least) / DENSE > keys.len() as u64 {
+            return None;
+        }
+        let (first, last) = (least >> CHUNK_BITS, greatest >> CHUNK_BITS);
+        let mut chunks: Vec<Option<Box<Chunk>>> = Vec::new();
+        chunks.resize_with((last - first + 1) as usize, || Some(Box::new([0; CHUNK])));
+        for (group, key) in (1..).zip(integers()) {
+            let chunk = chunks[((key >> CHUNK_BITS) - first) as usize].as_mut()?;
+            chunk[place_within(key)] = group;
+        }
+        Some(Array { first, used: chunks.len(), count: keys.len(), chunks })
+    }
+
     /// The group of each row, [`NONE`] where there is none yet; those rows are listed. False for a column of anything but integers, and
     /// one with NULLs.
     pub fn find(&self, column: &Column, groups: &mut Vec<u32>, new: &mut Vec<u32>) -> bool {
@@ -311,6 +344,29 @@ mod tests {
         let mut array = Array::default();
         let taken = (0..10_000).take_while(|group| array.add(group * 5000, *group as u32)).count();
         assert_eq!(taken, FEW / CHUNK, "each has a chunk of its own");
+    }
+
+    #[test]
+    fn an_array_of_all_groups_is_made_where_their_keys_lie_close() {
+        let column = |keys: &[i64]| {
+            let mut column = Column::new(SqlType::Int8.physical());
+            keys.iter()
+                .for_each(|key| column.push_value(&verso_types::Value::Int8(*key), &SqlType::Int8).unwrap());
+            column
+        };
+        // 7 generates all numbers below 5003, which is a prime.
+        let keys: Vec<i64> = (1..5003).map(|i| i * 7 % 5003 - 2000).collect();
+        let mut array = Array::of_all(&column(&keys)).expect("they lie close");
+        for (group, key) in keys.iter().enumerate() {
+            assert_eq!(array.get(*key), group as u32);
+        }
+        assert_eq!((array.get(-2000), array.get(3003), array.get(i64::MIN)), (NONE, NONE, NONE));
+        assert!(array.add(3003, 5002) && array.get(3003) == 5002);
+        assert!(Array::of_all(&column(&[1, 2, 3, 1 << 40])).is_none());
+        assert!(Array::of_all(&column(&[i64::MIN, i64::MAX])).is_none());
+        let mut with_null = column(&[1, 2, 3]);
+        with_null.push_null();
+        assert!(Array::of_all(&with_null).is_none() && Array::of_all(&column(&[])).is_none());
     }
 
     #[test]
