@@ -325,6 +325,7 @@ fn held_by_others(
     let Some(ty) = snapshot.relation_by_oid(relation).and_then(Relation::row_type) else { return Vec::new() };
     let mut uses = TypeUses::of(snapshot, &ty);
     uses.columns.retain(|(table, _)| !goes(*table));
+    uses.whole.retain(|table| !goes(*table));
     uses.domains.retain(|domain| !goes(*domain));
     uses.fields.retain(|(composite, _)| !goes(*composite));
     uses.functions.clear();

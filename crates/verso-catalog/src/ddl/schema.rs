@@ -271,7 +271,7 @@ impl Catalog {
         }
         let mut contents = contents;
         let mut names = names;
-        for oid in contents.types.iter().flat_map(|ty| super::TypeUses::of(&snapshot, ty).tables) {
+        for oid in contents.types.iter().flat_map(|ty| super::TypeUses::of(&snapshot, ty).all_of_tables()) {
             if contents.tables.iter().all(|known| known.oid != oid)
                 && let Some(table) = snapshot.table_by_oid(oid)
             {

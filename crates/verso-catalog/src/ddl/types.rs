@@ -16,7 +16,7 @@ use super::claim::NameOf;
 use super::needing::{Lost, Needing, named, shown_type};
 use super::{refuse_if_needed, target_schema};
 use crate::catalog::Catalog;
-use crate::definition::{FunctionDef, FunctionReturn, Oid, SchemaDef, TypeDef};
+use crate::definition::{FunctionDef, FunctionReturn, Oid, SchemaDef, TableDef, TypeDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewEnum, NewRange};
 use crate::snapshot::CatalogSnapshot;
@@ -213,7 +213,8 @@ impl Catalog {
             let uses = TypeUses::of(&snapshot, ty);
             let goes = |oid: &Oid| types.iter().any(|ty| ty.oid == *oid);
             let along = uses.domains.iter().all(goes) && uses.fields.iter().all(|(ty, _)| goes(ty));
-            if !(cascade && uses.columns.is_empty() && uses.tables.is_empty() && along) {
+            let held = !(uses.columns.is_empty() && uses.tables.is_empty() && uses.whole.is_empty());
+            if held || !along || !cascade {
                 refuse_if_needed(format!("type {}", shown_type(&snapshot, ty)), uses.lines(&snapshot, ty))?;
             }
             self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
@@ -296,6 +297,10 @@ pub struct TypeUses {
     pub columns: Vec<(Oid, u16)>,
     /// Typed tables of it.
     pub tables: Vec<Oid>,
+    /// Materialized views with columns of it, and tables that are divided by one: they go as a whole.
+    pub whole: Vec<Oid>,
+    /// Partitions of these that have columns of it.
+    partitions: Vec<Oid>,
     pub(super) functions: Vec<Oid>,
     /// Functions that make values of it, a range type; they go with it.
     pub(super) constructors: Vec<Oid>,
@@ -309,11 +314,21 @@ impl TypeUses {
     /// Columns, tables and functions of a type or its array.
     pub fn of(snapshot: &CatalogSnapshot, ty: &TypeDef) -> TypeUses {
         let is_it = |used: &SqlType| uses(used, ty.oid);
-        let mut columns = Vec::new();
+        let (mut columns, mut whole) = (Vec::new(), Vec::new());
         for table in snapshot.tables() {
-            let using = table.columns.iter().filter(|column| is_it(column.declared()));
-            columns.extend(using.map(|column| (table.oid, column.id)));
+            let using = || table.columns.iter().filter(|column| is_it(column.declared()));
+            let divided = table.divided_by();
+            if using().any(|column| table.materialized.is_some() || divided.contains(&column.id)) {
+                whole.push(table.oid);
+            }
+            columns.extend(using().map(|column| (table.oid, column.id)));
         }
+        // Partitions go with their tables.
+        let goes =
+            |table: &Oid| snapshot.table_by_oid(*table).is_some_and(|it| is_below(snapshot, &it, &whole));
+        let tables = columns.iter().map(|(table, _)| *table);
+        let partitions: Vec<Oid> = tables.filter(goes).collect();
+        whole.retain(|table| !partitions.contains(table));
         let typed = snapshot.tables().filter(|table| table.of_type() == Some(ty.oid));
         let tables = typed.map(|table| table.oid).collect();
         let (constructors, functions): (Vec<_>, Vec<_>) = snapshot
@@ -342,13 +357,26 @@ impl TypeUses {
         let oids =
             |functions: Vec<&Arc<FunctionDef>>| functions.iter().map(|function| function.oid).collect();
         let (functions, constructors) = (oids(functions), oids(constructors));
-        TypeUses { columns, tables, functions, constructors, domains, fields }
+        TypeUses { columns, tables, whole, partitions, functions, constructors, domains, fields }
+    }
+
+    /// The columns of tables that do not go as a whole.
+    fn single_columns(&self) -> impl Iterator<Item = &(Oid, u16)> {
+        self.columns
+            .iter()
+            .filter(|(table, _)| !self.whole.contains(table) && !self.partitions.contains(table))
+    }
+
+    /// The tables that go as a whole.
+    pub(super) fn all_of_tables(self) -> impl Iterator<Item = Oid> {
+        self.tables.into_iter().chain(self.whole)
     }
 
     /// The views that need the type, its columns or its functions.
     fn needing(&self, snapshot: &CatalogSnapshot, ty: &TypeDef) -> Needing {
         let mut lost = vec![Lost::Type(ty.oid)];
         lost.extend(self.columns.iter().map(|(table, column)| Lost::Column(*table, *column)));
+        lost.extend(self.whole.iter().map(|table| Lost::Relation(*table)));
         let functions = self.functions.iter().chain(&self.constructors);
         lost.extend(functions.map(|function| Lost::Function(*function)));
         Needing::of(snapshot, &lost)
@@ -363,8 +391,9 @@ impl TypeUses {
 
     fn own_names(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
         let columns =
-            self.columns.iter().map(|(table, column)| named(snapshot, Lost::Column(*table, *column)));
-        let tables = self.tables.iter().map(|table| named(snapshot, Lost::Relation(*table)));
+            self.single_columns().map(|(table, column)| named(snapshot, Lost::Column(*table, *column)));
+        let tables = self.tables.iter().chain(&self.whole);
+        let tables = tables.map(|table| named(snapshot, Lost::Relation(*table)));
         let functions = self.functions.iter().map(|function| named(snapshot, Lost::Function(*function)));
         let functions = tables.chain(functions);
         let domains = self.domains.iter().map(|domain| named(snapshot, Lost::Type(*domain)));
@@ -392,11 +421,24 @@ impl TypeUses {
             let at = table.as_ref().and_then(|table| table.column_with_id(column));
             table.zip(at).is_some_and(|(table, at)| matches!(table.columns[at].declared(), SqlType::Array(_)))
         };
-        let arrays = self.columns.iter().map(|(table, column)| is_array(*table, *column));
+        let arrays = self.single_columns().map(|(table, column)| is_array(*table, *column));
         let arrays = arrays.chain(std::iter::repeat(false));
         let typed = |(one, array): (String, bool)| (one, format!("{name}{}", if array { "[]" } else { "" }));
         self.own_names(snapshot).into_iter().zip(arrays).map(typed).collect()
     }
+}
+
+/// Is it a partition of one of these tables, at whatever depth?
+fn is_below(snapshot: &CatalogSnapshot, table: &TableDef, tables: &[Oid]) -> bool {
+    let mut parent = table.partition_of.as_ref().map(|of| of.parent);
+    while let Some(oid) = parent {
+        if tables.contains(&oid) {
+            return true;
+        }
+        let table = snapshot.table_by_oid(oid);
+        parent = table.and_then(|table| table.partition_of.as_ref().map(|of| of.parent));
+    }
+    false
 }
 
 /// Is a type this one, or made of it?

@@ -44,7 +44,18 @@ impl Schema<'_> {
     fn drop_held(&self, found: &[Relation], along: &mut Vec<String>) -> Result<(), Failure> {
         let catalog = self.frame.catalog;
         for ty in found.iter().filter_map(Relation::row_type) {
-            for (table, column) in TypeUses::of(catalog, &ty).columns {
+            let uses = TypeUses::of(catalog, &ty);
+            let whole = uses.whole.into_iter().filter(|table| found.iter().all(|one| one.oid() != *table));
+            for table in whole.filter_map(|table| catalog.table_by_oid(table)) {
+                let of = if table.materialized.is_some() { "materialized view" } else { "table" };
+                along.push(format!("{of} {}", table.name));
+                self.frame.inside(|frame| {
+                    let Some(table) = frame.catalog.table_by_oid(table.oid) else { return Ok(()) };
+                    let catalog = &frame.services.instance.catalog;
+                    Ok(catalog.drop_tables(&mut frame.txn.borrow_mut(), &[table], true).map(drop)?)
+                })?;
+            }
+            for (table, column) in uses.columns {
                 let Some(table) = catalog.table_by_oid(table) else { continue };
                 let Some(column) = table.column_with_id(column).map(|at| &table.columns[at].name) else {
                     continue;

@@ -216,6 +216,7 @@ impl Schema<'_> {
         let is_used = |ty: &&Arc<TypeDef>| {
             let uses = TypeUses::of(catalog, ty);
             uses.columns.iter().any(|(table, _)| outside(*table))
+                || uses.whole.iter().any(|table| outside(*table))
                 || uses.domains.iter().any(|ty| other(*ty))
                 || uses.fields.iter().any(|(ty, _)| other(*ty))
         };
