@@ -6,7 +6,7 @@ use super::operator::Operator;
 use super::source::types;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext};
 use crate::context::EvalContext;
-use crate::error::{ExecError, Result};
+use crate::error::Result;
 use crate::expr::RowExpr;
 use crate::functions::Body;
 use crate::plan::{OutputColumn, SetCall};
@@ -37,11 +37,11 @@ impl FunctionRows {
             FunctionRows::Spool(spool) => spool.next(out),
             FunctionRows::Values(values) => {
                 out.clear();
-                if types.len() > 1 {
+                if types.len() != 1 {
                     return rows_of_records(values, out, types);
                 }
                 let (Some(column), Some(ty)) = (out.columns.first_mut(), types.first()) else {
-                    return Err(ExecError::raised("XX000", "a function without a column"));
+                    return Ok(false);
                 };
                 while out.rows < BATCH_ROWS
                     && column.data.bytes().is_none_or(|bytes| bytes.bytes.len() < BATCH_BYTES)

@@ -15,9 +15,9 @@ use verso_catalog::{
     FunctionDef, FunctionReturn, Object, Oid, PolicyFor, Relation, Rights, SystemView, TableDef, kept,
 };
 use verso_env::recursion;
-use verso_exec::functions::ArgType;
 use verso_exec::functions::json::with_definitions;
 use verso_exec::functions::records::UNNEST_ROWS;
+use verso_exec::functions::{ArgType, ResultType};
 use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SetColumns, TypedExpr, With};
 use verso_types::{CastKind, RowType, SqlType, Value};
 
@@ -437,16 +437,10 @@ impl Binder<'_> {
         if let (Some(table), Some(own)) = (&whole, scope.tables.first_mut()) {
             own.relation = Some(table.oid.0);
         }
-        if let (
-            FromSource::Function(..),
-            [_],
-            Plan::FunctionScan { call: SetCall::Builtin { function, .. }, .. },
-            Some(own),
-        ) = (&item.source, scope.columns.as_slice(), &plan, scope.tables.first_mut())
+        if let (FromSource::Function(..), [_], Plan::FunctionScan { call, .. }, Some(own)) =
+            (&item.source, scope.columns.as_slice(), &plan, scope.tables.first_mut())
         {
-            use verso_exec::functions::ResultType;
-            own.scalar = !matches!(function.result, ResultType::Columns(_) | ResultType::Mixed(_))
-                && item.definitions.is_empty();
+            own.scalar = yields_values(call) && item.definitions.is_empty();
         }
         if let Some(own) = scope.tables.first_mut() {
             own.row = match &plan {
@@ -938,6 +932,21 @@ fn row_of_call(call: &SetCall) -> Option<Arc<RowType>> {
     match ty {
         SqlType::Row(row) if row.of.is_some() => Some(row),
         _ => None,
+    }
+}
+
+/// Whether a call whose rows have one column yields values: the name of its item then is that of a value, not of a row.
+fn yields_values(call: &SetCall) -> bool {
+    match call {
+        SetCall::User { function, .. } => match &function.returns {
+            FunctionReturn::Table(_) => true,
+            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => !ty.is_row(),
+            FunctionReturn::Void | FunctionReturn::Procedure | FunctionReturn::Trigger => true,
+        },
+        SetCall::Builtin { function, .. } => {
+            !matches!(function.result, ResultType::Columns(_) | ResultType::Mixed(_))
+                && row_of_call(call).is_none()
+        }
     }
 }
 
