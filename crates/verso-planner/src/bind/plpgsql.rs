@@ -521,7 +521,10 @@ impl<'c> Body<'c> {
     /// The same without a note of what its errors say.
     fn bind_quietly(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
         let scope = Scope::default();
-        let bind = |expr: &Expr| self.binder.expr(expr, &mut Context::new(&scope, Clause::Procedure));
+        let bind = |expr: &Expr| {
+            let bind = |binder: &Binder<'_>| binder.expr(expr, &mut Context::new(&scope, Clause::Procedure));
+            self.binder.as_numbered(&bind)
+        };
         let bound = bind(expr).or_else(|error| match is_of_queries(&error) {
             true => bind(&as_query(expr)),
             false => Err(error),
@@ -538,9 +541,10 @@ impl<'c> Body<'c> {
         if !is_bare || error.message != "subquery must return only one column" {
             return error;
         }
-        let (Ok(plan), Some((text, _))) =
-            (self.binder.query_for(query, &[]), self.source.part_at(expr.at.start + 1))
-        else {
+        let (Ok(plan), Some((text, _))) = (
+            self.binder.as_numbered(&|binder| binder.query_for(query, &[])),
+            self.source.part_at(expr.at.start + 1),
+        ) else {
             return error;
         };
         let (what, context) = match self.assigns.get() {

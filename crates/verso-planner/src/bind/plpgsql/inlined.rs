@@ -39,7 +39,7 @@ pub(crate) fn body_as_query(
         PlReturn::Rows(types) => types,
         PlReturn::Void | PlReturn::Trigger | PlReturn::Record | PlReturn::Records => return None,
     };
-    let plan = body.binder.query_for(query, &wanted).ok()?;
+    let plan = body.binder.as_numbered(&|binder| binder.query_for(query, &wanted)).ok()?;
     // Hints in the body are for a plan of its own.
     body.binder.hints.is_empty().then_some(plan)
 }

@@ -184,7 +184,7 @@ impl Body<'_> {
         if !is_replaced || **select != Select::of(vec![item.clone()], None) {
             return false;
         }
-        let plan = self.binder.query_for(query, &[]);
+        let plan = self.binder.as_numbered(&|binder| binder.query_for(query, &[]));
         plan.is_ok_and(|plan| matches!(plan.output().as_slice(), [column] if column.ty == SqlType::Void))
     }
 
@@ -261,7 +261,10 @@ impl Body<'_> {
         let bound = match statement {
             // as with a client's statement: its WITH may change rows
             Statement::Query(query) if query.changes_rows() => Box::new(self.binder.statement(statement)?),
-            Statement::Query(query) => planned(&self.binder, self.binder.query_for(query, &[])?)?,
+            Statement::Query(query) => {
+                let plan = self.binder.as_numbered(&|binder| binder.query_for(query, &[]))?;
+                planned(&self.binder, plan)?
+            }
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) => {
                 Box::new(self.binder.statement(statement)?)
             }
