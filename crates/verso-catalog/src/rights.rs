@@ -284,6 +284,9 @@ impl Acl {
 
     /// Adds rights, which may be handed on if `option`.
     pub fn grant(&mut self, grantee: Oid, grantor: Oid, rights: Rights, option: bool) {
+        if rights.is_empty() {
+            return;
+        }
         let grantable = if option { rights } else { Rights::NONE };
         let same = |item: &&mut AclItem| item.grantee == grantee && item.grantor == grantor;
         match self.0.iter_mut().find(same) {
@@ -308,6 +311,8 @@ impl Acl {
         owner: Oid,
         cascade: bool,
     ) -> Result<(), Dependent> {
+        // Entries of no rights were kept once.
+        self.0.retain(|item| !item.rights.is_empty());
         let Some(item) = self.0.iter_mut().find(|item| item.grantee == grantee && item.grantor == grantor)
         else {
             return Ok(());

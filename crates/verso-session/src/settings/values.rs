@@ -26,18 +26,42 @@ pub fn flag(name: &str, value: Option<&str>, default: bool) -> Result<bool, SqlE
     })
 }
 
-/// `64kB`, `4MB`, `1GB`; a bare number counts kilobytes, as PostgreSQL's work_mem does.
+/// `64kB`, `1.5MB`, `1GB`; a bare number counts kilobytes, as PostgreSQL's work_mem does. What is no number of kilobytes is
+/// rounded to one.
 pub(crate) fn memory_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let number: u64 = text[..digits].parse().ok()?;
-    let shift = match text[digits..].trim() {
+    let (number, unit) = text.split_at(number_length(text));
+    let shift = match unit.trim() {
+        "B" => 0,
         "" | "kB" => 10,
         "MB" => 20,
         "GB" => 30,
+        "TB" => 40,
         _ => return None,
     };
-    number.checked_mul(1 << shift)
+    if let (Ok(number), true) = (number.parse::<u64>(), shift > 0) {
+        return number.checked_mul(1 << shift);
+    }
+    let number: f64 = number.parse().ok().filter(|number| *number >= 0.0)?;
+    let kilobytes = (number * (1u64 << shift) as f64 / 1024.0).round_ties_even();
+    (kilobytes < (1u64 << 53) as f64).then_some((kilobytes as u64) << 10)
+}
+
+/// How many bytes of a text are a number: digits, a fraction, an exponent.
+fn number_length(text: &str) -> usize {
+    let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
+    let mut end = digits(0);
+    if text[end..].starts_with('.') {
+        end += 1 + digits(end + 1);
+    }
+    if text[end..].starts_with(['e', 'E']) {
+        let sign = usize::from(text[end + 1..].starts_with(['+', '-']));
+        match digits(end + 1 + sign) {
+            0 => {}
+            exponent => end += 1 + sign + exponent,
+        }
+    }
+    end
 }
 
 /// A size of the log: a bare number counts megabytes, as in PostgreSQL.
@@ -118,6 +142,29 @@ pub(crate) fn duration(milliseconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_is_read_as_postgresql_reads_it() {
+        let kilobytes = |text: &str| memory_bytes(text).map(|bytes| bytes >> 10);
+        for (text, wanted) in [
+            ("64", 64),
+            (" 64 kB ", 64),
+            ("1.5MB", 1536),
+            ("2e3", 2000),
+            ("2e3kB", 2000),
+            ("1e-1 GB", 104_858),
+            (".5MB", 512),
+            ("1.", 1),
+            ("2TB", 2 << 30),
+            ("1536B", 2),
+            ("0", 0),
+        ] {
+            assert_eq!(kilobytes(text), Some(wanted), "{text}");
+        }
+        for text in ["", "MB", "1mb", "1.5.5", "-1", "1e", "1x", "1e400", "18446744073709551615"] {
+            assert_eq!(kilobytes(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn intervals_of_a_month_are_read() {

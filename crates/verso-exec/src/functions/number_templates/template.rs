@@ -16,6 +16,8 @@ pub(super) enum Pattern {
     Comma,
     Group,
     Blank,
+    /// PostgreSQL knows a pattern `C` and prints nothing for it.
+    Nothing,
     Exponent,
     Fill,
     Currency,
@@ -46,6 +48,7 @@ static PATTERNS: &[(&str, Pattern)] = &[
     ("0", Pattern::Zero),
     ("9", Pattern::Nine),
     ("B", Pattern::Blank),
+    ("C", Pattern::Nothing),
     ("D", Pattern::Point),
     ("G", Pattern::Group),
     ("L", Pattern::Currency),
@@ -255,8 +258,12 @@ impl Template {
                 }
                 self.exponent = true;
             }
-            Pattern::Comma | Pattern::Group | Pattern::Currency | Pattern::Ordinal(_) | Pattern::Other(_) => {
-            }
+            Pattern::Comma
+            | Pattern::Group
+            | Pattern::Currency
+            | Pattern::Nothing
+            | Pattern::Ordinal(_)
+            | Pattern::Other(_) => {}
         }
         Ok(())
     }
