@@ -172,6 +172,10 @@ impl Frame<'_> {
         job: &Job<'_>,
         results: &mut Results<'_>,
     ) -> Result<Done, Failure> {
+        if !planned.streams && self.services.frameless.get() {
+            self.services.wants_frames.set(true);
+            return Err(SqlError::internal("a change in a transaction that keeps no frames").into());
+        }
         results.streams = planned.streams;
         self.tell(&planned.told);
         if planned.returns {

@@ -12,6 +12,7 @@ use verso_types::SqlType;
 
 use super::Schema;
 use crate::failure::Failure;
+use crate::frame::Frame;
 use verso_parser::syntax::QualifiedName;
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
@@ -220,8 +221,13 @@ impl Schema<'_> {
         copy.columns.iter_mut().for_each(|column| column.not_null = false);
         let copy = Arc::new(copy);
         let insert = Bound::Insert(Insert::plain(Arc::clone(&copy), source, values));
-        // The expressions of indexes are the owner's.
-        self.frame.inside_now(|frame| frame.as_owner_of(new, |frame| frame.count(&insert, &[])))?;
+        self.frame.inside_now(|frame| {
+            // Functions that read the table find it as it was: the heap that is being filled has its rows in the end.
+            self.frame.services.lend_names(self.frame.catalog);
+            let before = Frame { catalog: self.frame.catalog, ..*frame };
+            // The expressions of indexes are the owner's.
+            before.as_owner_of(new, |frame| frame.count(&insert, &[]))
+        })?;
         Ok(copy)
     }
 

@@ -36,8 +36,8 @@ pub struct Prepared {
     columns: Option<Arc<[OutputColumn]>>,
     /// A query or a change of rows: what has a plan.
     plain: bool,
-    /// A query that changes nothing.
-    only_reads: bool,
+    /// A query that changes nothing, as far as is known: the functions that it calls may become others.
+    only_reads: AtomicBool,
     /// An INSERT of one row.
     row: bool,
     /// Of a statement of the cache: the types its literals have. What nobody has seen may change with the catalog.
@@ -152,7 +152,7 @@ impl Prepared {
             params: types.iter().map(|ty| ty.clone().unwrap_or(SqlType::Text)).collect(),
             columns: None,
             plain: false,
-            only_reads: false,
+            only_reads: AtomicBool::new(false),
             row: false,
             literals: None,
             lasts: true,
@@ -193,7 +193,7 @@ impl Prepared {
         self.note_read(&mut bound, views, catalog, time_zone);
         let planned = Planned::new(bound, catalog.key(), time_zone).telling(told);
         let columns = planned.returns.then(|| Arc::clone(&planned.columns));
-        let (only_reads, row) = (planned.streams, planned.inserts_row());
+        let (only_reads, row) = (AtomicBool::new(planned.streams), planned.inserts_row());
         let plan = Mutex::new(keep.then(|| Arc::new(planned)));
         Ok(Prepared { params, columns, plain: true, only_reads, row, by_literals, paths, plan, ..self })
     }
@@ -287,7 +287,12 @@ impl Prepared {
 
     /// Whether it is a query that changes nothing.
     pub(crate) fn only_reads(&self) -> bool {
-        self.only_reads
+        self.only_reads.load(Ordering::Relaxed)
+    }
+
+    /// It turned out that functions that it calls may change something now.
+    pub(crate) fn may_change(&self) {
+        self.only_reads.store(false, Ordering::Relaxed);
     }
 
     /// Whether it is an INSERT of one row, given by VALUES.

@@ -112,6 +112,10 @@ pub(crate) struct Services {
     pub(crate) automatic: Cell<bool>,
     /// The running statement may end its transaction: it is a procedure's call or a block, and no part of one.
     pub(crate) may_end: Cell<bool>,
+    /// The transaction is that of a query alone which is taken to change nothing: it keeps no frames.
+    pub(crate) frameless: Cell<bool>,
+    /// Its plan, made anew, calls functions that may change something: it is to begin again in a transaction with frames.
+    pub(crate) wants_frames: Cell<bool>,
     /// The running statement has ended a transaction, so it is not run again.
     pub(crate) has_ended: Cell<bool>,
     /// What commits of the running statement have left to wait for.
@@ -187,6 +191,8 @@ impl Services {
             may_restart: Cell::new(false),
             automatic: Cell::new(false),
             may_end: Cell::new(false),
+            frameless: Cell::new(false),
+            wants_frames: Cell::new(false),
             has_ended: Cell::new(false),
             owed: OwedWait::default(),
             acting: Cell::new(None),

@@ -36,7 +36,9 @@ impl Session {
         if reads && block == Block::Statement {
             options.savepoints = false; // there is nothing to undo
         }
+        let frameless = modes.savepoints && !options.savepoints;
         self.begin_as(options, modes, block);
+        self.services.frameless.set(frameless);
         self.services.clocks.start_transaction();
         Ok(())
     }
@@ -83,6 +85,7 @@ impl Session {
     fn begin_as(&mut self, options: TxnOptions, modes: Modes, block: Block) {
         let services = &self.services;
         services.temporary.forget_touched();
+        services.frameless.set(false);
         let fresh = |options| services.instance.engine.begin_for(&services.owner, options);
         let active = self.transaction.begin(options, modes, block, fresh);
         let txn = active.txn.get_mut();

@@ -84,6 +84,16 @@ impl Session {
         if lifted && let Some(active) = self.transaction.active_mut() {
             active.set_read_only(true);
         }
+        if done.is_err()
+            && self.services.wants_frames.take()
+            && let Some(prepared) = job.prepared
+        {
+            // Functions have become others since it was prepared.
+            drop(results);
+            prepared.may_change();
+            self.abandon();
+            return self.transactional(job, sink);
+        }
         let done = done?;
         results.finish()?;
         self.change_asked_settings()?;
