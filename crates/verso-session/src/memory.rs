@@ -9,8 +9,10 @@
 
 use std::sync::Arc;
 
+use verso_env::sync::Mutex;
 use verso_exec::memory::{Account, Memory, Refused, Reservation, Scope};
 use verso_exec::spill::TempSpace;
+use verso_storage::{KeyMemory, StorageError};
 
 use crate::instance::Instance;
 use crate::settings::Settings;
@@ -112,6 +114,19 @@ impl SessionMemory {
         let mut held = self.session.reserve(what, u64::MAX);
         held.resize(bytes)?;
         Ok(held)
+    }
+
+    /// For keys that storage has to look at again, and those that a value has many of.
+    pub(crate) fn for_keys(&self) -> KeyMemory {
+        const WHAT: &str = "keys of indexes";
+        let held = Mutex::new(self.session.reserve(WHAT, u64::MAX));
+        Arc::new(move |bytes| {
+            held.lock().try_resize(bytes).map_err(|refused| StorageError::NoMemory {
+                what: WHAT,
+                limit_bytes: refused.limit_bytes,
+                setting: refused.scope.setting(),
+            })
+        })
     }
 
     /// The session's temporary files, for the sorts of indexes.

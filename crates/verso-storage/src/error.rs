@@ -302,6 +302,12 @@ impl StorageError {
         }
     }
 
+    /// Whether the log was refused room: a checkpoint may give some back.
+    #[must_use]
+    pub(crate) fn is_full_log(&self) -> bool {
+        matches!(self, StorageError::Full { what } if what == crate::wal::SEGMENT)
+    }
+
     /// Whether it says that one page is damaged: what does not need that page can go on.
     #[must_use]
     pub fn is_of_a_page(&self) -> bool {

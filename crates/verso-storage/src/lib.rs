@@ -55,7 +55,7 @@ pub use space::Growth;
 pub use txn::live::TxnInfo;
 pub use txn::prepared::PreparedInfo;
 pub use txn::transaction::{
-    CommitMode, HeldView, Isolation, MemoryGauge, SnapshotReader, Txn, TxnOptions, TxnStatistics,
+    CommitMode, HeldView, Isolation, KeyMemory, MemoryGauge, SnapshotReader, Txn, TxnOptions, TxnStatistics,
 };
 pub use txn::{HistoryReport, Markers, ReadView, TxnFate, TxnState};
 pub use work::Work;

@@ -80,6 +80,8 @@ pub struct Mini<'e> {
     more: Option<Box<More<'e>>>,
     reservation: Option<Reservation<'e>>,
     use_reserve: bool,
+    /// Of the file only.
+    use_reserve_of_file: bool,
     /// A usual group has its room already.
     promised: bool,
     /// Of no transaction: it gives room back, sooner or later.
@@ -98,6 +100,7 @@ impl<'e> Mini<'e> {
             more: None,
             reservation: None,
             use_reserve: false,
+            use_reserve_of_file: false,
             promised: false,
             housekeeping: txn == TxnId::NONE,
             changed: false,
@@ -203,10 +206,15 @@ impl<'e> Mini<'e> {
         self.use_reserve = true;
     }
 
+    /// Lets this mini-transaction use the space of the file kept for undo and back-out.
+    pub fn use_reserve_of_file(&mut self) {
+        self.use_reserve_of_file = true;
+    }
+
     /// Whether allocations may use the space kept for undo and back-out.
     #[must_use]
     pub fn uses_reserve(&self) -> bool {
-        self.use_reserve || (self.changed && !disabled(Rule::M7))
+        self.use_reserve || self.use_reserve_of_file || (self.changed && !disabled(Rule::M7))
     }
 
     /// Changes a page by the redo function of `kind` and logs the payload.

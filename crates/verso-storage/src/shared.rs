@@ -287,8 +287,20 @@ impl Shared {
         if let Some(heap) = heap {
             heap.forget_pages(&heap.indexes.close());
         }
+        let freed = self.free_pages_of(object);
+        if freed.as_ref().is_err_and(StorageError::is_full_disk) {
+            // It is there as before.
+            self.roots.lock().insert(object, root);
+        }
+        freed
+    }
+
+    /// Gives back what an object has that nobody finds any more.
+    fn free_pages_of(&self, object: ObjectId) -> Result<u64, StorageError> {
         let mut mini = crate::Mini::begin(self.core(), TxnId::NONE);
         mini.use_reserve();
+        // Before anything is changed.
+        mini.reserve(0)?;
         let pages = self.space.free_owner(&mut mini, object)?;
         self.note_gone(&mut mini, object)?;
         mini.commit_with(|_, _| self.core().unlogged.remove(object))?;

@@ -95,7 +95,10 @@ impl From<StorageError> for SqlError {
             }
             StorageError::NoTemporarySpace { limit_bytes: _ } => "53400",
             StorageError::NoSuchObject(_) => INTERNAL_ERROR,
-            StorageError::Full { what: _ } => DISK_FULL,
+            StorageError::Full { what: _ } => {
+                let hint = "Free space on the disk. DROP, TRUNCATE, DELETE and VACUUM work without any and make room in the database.";
+                return SqlError::new(DISK_FULL, message).with_hint(hint);
+            }
             StorageError::PoolExhausted { frames: _ } => OUT_OF_MEMORY,
             StorageError::Corrupt { page: _, owner: _, flaw: _ } => DATA_CORRUPTED,
             StorageError::Unreadable { page: _, source: _ } => IO_ERROR,

@@ -96,6 +96,9 @@ impl Session {
             txn.set_lock_timeout(settings.lock_timeout());
         }
         txn.set_deferrable(modes.deferrable);
+        if !txn.has_key_memory() {
+            txn.set_key_memory(services.memory.for_keys());
+        }
         services.info.transaction_started.store(services.clocks.statement_started(), Ordering::Relaxed);
         services.transaction.set(Some(modes.shown()));
     }

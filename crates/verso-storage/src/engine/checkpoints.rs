@@ -56,6 +56,35 @@ fn counted(
     Ok(())
 }
 
+/// How often one change is tried again in a log that has no room (R5): what was given back may go to others.
+const TRIES: u32 = 4;
+
+/// A change that goes on where a checkpoint gives the log room.
+pub(crate) struct RoomInLog {
+    tries: u32,
+}
+
+impl RoomInLog {
+    /// For one change, which has not been tried yet.
+    pub(crate) fn new() -> RoomInLog {
+        RoomInLog { tries: TRIES }
+    }
+
+    /// After an error that has left everything as it was: whether it is worth trying again, for which a checkpoint was made. No
+    /// page is latched.
+    #[cold]
+    pub(crate) fn is_there_after(&mut self, shared: &Shared, error: &StorageError) -> bool {
+        if !error.is_full_log() || self.tries == 0 {
+            return false;
+        }
+        self.tries -= 1;
+        let make = || shared.store.checkpoint(|| shared.collect());
+        let made = counted(shared, |counts| &mut counts.requested, make);
+        shared.core().wal.is_fed();
+        made.is_ok()
+    }
+}
+
 impl Engine {
     /// When checkpoints are made without being asked for, from now on: at the latest after this time, and this much log.
     pub fn set_checkpoints(&self, interval: Duration, log_bytes: u64) {

@@ -16,6 +16,7 @@ mod report;
 mod restore;
 mod transactions;
 
+pub(crate) use checkpoints::RoomInLog;
 pub use log::RESTORE_POINT_BYTES_MAX;
 pub use objects::UnloggedLoad;
 pub use options::{EngineOptions, GcPolicy};

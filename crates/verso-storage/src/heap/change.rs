@@ -23,6 +23,7 @@ use super::slots::Slots;
 use super::table::Heap;
 use super::{overflow, undo};
 use crate::StorageError;
+use crate::engine::RoomInLog;
 use crate::index::maintain;
 use crate::lock::{Place, RecordLockMode, Request, WaitPolicy};
 use crate::page::{PageKind, RecordId, TxnId, header};
@@ -169,6 +170,20 @@ impl Heap {
         txn: &mut Txn,
         rows: &ScanBatch,
         selection: Option<&[u32]>,
+        stale: Option<&mut Vec<u32>>,
+        change: impl Fn(usize) -> Change<'a>,
+    ) -> Result<(), StorageError> {
+        let done = self.change_each(txn, rows, selection, stale, change);
+        txn.ends_deleting_anyway();
+        done
+    }
+
+    /// Changes the records page by page, and tries again where the log or the file has no room at first.
+    fn change_each<'a>(
+        self: &Arc<Self>,
+        txn: &mut Txn,
+        rows: &ScanBatch,
+        selection: Option<&[u32]>,
         mut stale: Option<&mut Vec<u32>>,
         change: impl Fn(usize) -> Change<'a>,
     ) -> Result<(), StorageError> {
@@ -189,6 +204,7 @@ impl Heap {
         let mut first = 0;
         // A stale row behind others ends their group.
         let mut end = count;
+        let mut room = RoomInLog::new();
         while first < count {
             // A deletion may take of the reserve: it is how space is made.
             if let Change::Update { .. } = change_all {
@@ -207,11 +223,23 @@ impl Heap {
                 let most = (2..=slots.len()).take_while(fits).last().unwrap_or(1);
                 slots.truncate(most);
             }
+            let logged = txn.log_bytes();
             let done = self.change_together(txn, &view, page_index, &slots, change(first));
             match (done, &mut stale) {
                 (Ok(done), _) => {
                     txn.changed(&self.changed, change_all.counted(done));
                     first += done;
+                    room = RoomInLog::new();
+                    if txn.deletes_anyway() && !txn.shared.space.has_half() {
+                        txn.ends_deleting_anyway();
+                    }
+                }
+                (Err(error @ StorageError::Full { .. }), _) => {
+                    let again = txn.has_room_again(logged, &mut room, &error)
+                        || change_all.update().is_none() && txn.begins_to_delete_anyway(logged, &error);
+                    if !again {
+                        return Err(error);
+                    }
                 }
                 (Err(StorageError::Conflict { record, .. }), Some(stale)) => {
                     // Those before it go by themselves; it is left alone.
@@ -319,7 +347,7 @@ impl Heap {
             {
                 drop(mini);
                 drop(gate);
-                self.unpack(&shared, page_index, txn.makes_room())?;
+                self.unpack(&shared, page_index, txn.makes_room() || txn.deletes_anyway())?;
                 continue;
             }
             if gate.is_none() && self.indexes.any() {

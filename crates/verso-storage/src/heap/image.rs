@@ -193,10 +193,26 @@ fn from_group(group: &GroupView<'_>, page: PageId, lsn: Lsn) -> Result<Vec<u8>, 
 /// # Errors
 /// Those of reading the log and of the pages for images; what was not copied stays in the log.
 pub(crate) fn keep_log_short(txn: &mut Txn) -> Result<(), StorageError> {
+    if txn.frames.last().and_then(Frame::oldest_log).is_none() {
+        return Ok(());
+    }
+    let (_, kept_max) = txn.shared.core().wal.undo_bytes();
+    keep_log(txn, kept_max)
+}
+
+/// Copies all images of `txn` out of the log, so that none of it is kept for them.
+///
+/// # Errors
+/// As [`keep_log_short`].
+pub(crate) fn leave_log(txn: &mut Txn) -> Result<(), StorageError> {
+    keep_log(txn, 0)
+}
+
+/// Copies images out of the log where a frame keeps more than `kept_max` of it.
+fn keep_log(txn: &mut Txn, kept_max: u64) -> Result<(), StorageError> {
     let Some(oldest) = txn.frames.last().and_then(Frame::oldest_log) else { return Ok(()) };
     let shared = Arc::clone(&txn.shared);
     let wal = &shared.core().wal;
-    let (_, kept_max) = wal.undo_bytes();
     let appended = wal.appended();
     if appended.0 - oldest.0 <= kept_max {
         return Ok(());

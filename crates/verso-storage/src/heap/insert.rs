@@ -20,6 +20,7 @@ use super::table::Heap;
 use super::{moved, overflow, packed, room};
 use crate::StorageError;
 use crate::buffer::{BufferPool, ExclusivePage};
+use crate::engine::RoomInLog;
 use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{u16_at, u64_at};
@@ -45,43 +46,76 @@ impl Heap {
         txn.begin_insert()?;
         self.keep_room(txn, || 0)?;
         txn.changed(&self.changed, RowCounts { inserted: rows.rows as u64, ..RowCounts::default() });
-        if rows.rows == 1
-            && let Some(record) = self.append_row(txn, rows)?
-        {
-            records.into_iter().for_each(|records| records.push(record));
-            return Ok(());
-        }
-        let shared = Arc::clone(&txn.shared);
         let mut row = 0;
+        let mut room = RoomInLog::new();
         while row < rows.rows {
-            let portion = portion(rows, row, &shared.core().pool);
-            self.keep_room(txn, || portion.1)?;
-            let mut ahead = match portion {
-                (1, bytes) if bytes > ahead::with_record(&shared.core().pool) => {
-                    Ahead::write(self, txn, variable(rows, row))?
+            let logged = txn.log_bytes();
+            let inserted = match self.append_only_row(txn, rows) {
+                Ok(Some(record)) => {
+                    if let Some(records) = &mut records {
+                        records.push(record);
+                    }
+                    return Ok(());
                 }
-                _ => Ahead::default(),
+                Ok(None) => self.insert_portion(txn, rows, row, &mut records),
+                Err(error) => Err(error),
             };
-            let mut mini = txn.begin_mini(&shared);
-            let (page_index, slots) =
-                self.insert_some(&shared, txn, &mut mini, rows, row, portion, &ahead)?;
-            let lsns = mini.commit()?;
-            ahead.taken_over();
-            shared.core().pool.prepare_ahead();
-            txn.wrote(lsns);
-            let taken = row..row + slots.len();
-            row = taken.end;
-            if let Some(records) = &mut records {
-                records.extend(slots.iter().map(|slot| RecordId { page_index, slot: *slot }));
-            }
-            if let Some(reader) = &txn.reader {
-                reader.wrote(self.object, page_index, Slots::from_list(&slots))?;
-            }
-            if self.indexes.any() {
-                maintain::inserted(&shared, txn, self, rows, taken, page_index, &slots)?;
+            match inserted {
+                Ok(count) => {
+                    row += count;
+                    room = RoomInLog::new();
+                }
+                Err(error) if txn.has_room_again(logged, &mut room, &error) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    /// Inserts the only row of `rows` by the short way, if there is no other and it can go that way.
+    #[inline]
+    fn append_only_row(
+        self: &Arc<Self>,
+        txn: &mut Txn,
+        rows: &Batch,
+    ) -> Result<Option<RecordId>, StorageError> {
+        if rows.rows == 1 { self.append_row(txn, rows) } else { Ok(None) }
+    }
+
+    /// Inserts rows from `row` on into one page; how many.
+    fn insert_portion(
+        self: &Arc<Self>,
+        txn: &mut Txn,
+        rows: &Batch,
+        row: usize,
+        records: &mut Option<&mut Vec<RecordId>>,
+    ) -> Result<usize, StorageError> {
+        let shared = Arc::clone(&txn.shared);
+        let portion = portion(rows, row, &shared.core().pool);
+        self.keep_room(txn, || portion.1)?;
+        let mut ahead = match portion {
+            (1, bytes) if bytes > ahead::with_record(&shared.core().pool) => {
+                Ahead::write(self, txn, variable(rows, row))?
+            }
+            _ => Ahead::default(),
+        };
+        let mut mini = txn.begin_mini(&shared);
+        let (page_index, slots) = self.insert_some(&shared, txn, &mut mini, rows, row, portion, &ahead)?;
+        let lsns = mini.commit()?;
+        ahead.taken_over();
+        shared.core().pool.prepare_ahead();
+        txn.wrote(lsns);
+        if let Some(records) = records {
+            records.extend(slots.iter().map(|slot| RecordId { page_index, slot: *slot }));
+        }
+        if let Some(reader) = &txn.reader {
+            reader.wrote(self.object, page_index, Slots::from_list(&slots))?;
+        }
+        if self.indexes.any() {
+            let taken = row..row + slots.len();
+            maintain::inserted(&shared, txn, self, rows, taken, page_index, &slots)?;
+        }
+        Ok(slots.len())
     }
 
     /// Inserts rows from `first` on into one page, as many as the portion says at most; its directory index and their

@@ -17,6 +17,7 @@ use super::slots::{SlotSet, Slots};
 use super::table::Heap;
 use super::{image, moved, overflow};
 use crate::StorageError;
+use crate::engine::RoomInLog;
 use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{u16_at, u64_at};
@@ -27,67 +28,54 @@ use crate::txn::frame::{Frame, ImageRun, OwnValue, PageUndo, Voidable};
 use crate::txn::image_store::ImageStore;
 use crate::txn::transaction::Txn;
 use crate::version::entry::{Entry, VersionPointer};
-use crate::wal::RecordKind;
+use crate::wal::{LogLookup, RecordKind};
 
 /// Bytes of old values of one page that may have to move to chains; room in the log for them is made before anything
 /// is changed.
 const OLD_VALUES: usize = 256 << 10;
 
-/// Undoes a frame (F2).
+/// Undoes a frame (F2). Where the log has no room a checkpoint is made, which may give it some; if it does not, what is still to
+/// be undone stays in the frame, to be tried again.
 ///
 /// # Errors
-/// `Corrupt`, `Io`, `Poisoned`; the transaction can only be marked dead then.
-pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
+/// `Full`; `Corrupt`, `Io`, `Poisoned`, and the transaction can only be marked dead then.
+pub fn undo_frame(txn: &mut Txn, frame: &mut Frame) -> Result<(), StorageError> {
     let shared = Arc::clone(&txn.shared);
-    let id = txn.id;
-    let voids: Vec<(Voidable, bool)> = std::mem::take(&mut frame.voids)
-        .into_iter()
-        .map(|void| {
-            // Nothing leads to the entry any more then, and what it names is gone.
-            let stepped_back = void.own_value.is_some_and(|OwnValue { table, record, .. }| {
-                frame.find(table, record.page_index).is_some_and(|undo| undo.bits.contains(record.slot))
-            });
-            (void, stepped_back)
-        })
-        .collect();
-    let mut log = shared.core().wal.lookup();
-    for (table, pages) in frame.take_tables() {
-        // It may have been created and freed within the frame.
-        let Some(heap) = shared.heap_if_there(table)? else { continue };
-        for (page_index, mut undo) in pages {
-            // Where it is: a page with changes of a transaction that has not ended is not packed.
-            let Some(page) = heap.page_at(page_index)? else { continue };
-            image::fetch(&mut log, page, &mut undo)?;
-            let _gate = heap.indexes.enter();
-            let mut mini = Mini::begin(shared.core(), id);
-            mini.use_reserve();
-            overflow::reserve(&mut mini, OLD_VALUES)?;
-            let Some(home) = heap.write_home(&mut mini, page_index)? else { continue };
-            let restored = maintain::before_undo(
-                &shared,
-                &heap,
-                mini.page(home),
-                page_index,
-                id,
-                Some((&undo, &txn.images)),
-            )?;
-            let undone = step_back(&shared, &heap, &mut mini, home, page_index, id, Some(&undo.bits))
-                .and_then(|()| restore_images(&shared, &txn.images, &heap, &mut mini, home, &undo));
-            if let Err(error) = undone {
-                // The transaction can only die; back-out does the rest, from wherever it finds the records.
-                if error.is_of_a_page() && !mini.is_empty() {
-                    mini.commit()?;
-                }
-                return Err(error);
-            }
-            heap.room.note(page_index, mini.page(home));
-            let lsns = mini.commit()?;
-            txn.wrote(lsns);
-            maintain::after_undo(&shared, id, &restored)?;
+    for at in 0..frame.voids.len() {
+        // Nothing leads to the entry any more then, and what it names is gone.
+        let stepped_back = frame.voids[at].own_value.is_some_and(|OwnValue { table, record, .. }| {
+            frame.find(table, record.page_index).is_some_and(|undo| undo.bits.contains(record.slot))
+        });
+        if stepped_back {
+            frame.voids[at].own_value = None;
         }
     }
-    for (Voidable { pointer, own_value }, stepped_back) in voids {
-        if let Some(value) = own_value.filter(|_| !stepped_back)
+    let mut log = shared.core().wal.lookup();
+    let mut tables = frame.take_tables();
+    while let Some((table, pages)) = tables.next() {
+        // It may have been created and freed within the frame.
+        let Some(heap) = shared.heap_if_there(table)? else { continue };
+        let mut pages = pages.into_iter();
+        while let Some((page_index, mut undo)) = pages.next() {
+            let (mut room, mut bytes) = (RoomInLog::new(), OLD_VALUES);
+            while let Err(error) = undo_page(txn, &shared, &heap, page_index, (&mut undo, bytes), &mut log) {
+                if room.is_there_after(&shared, &error) {
+                } else if error.is_full_log() && bytes > 0 {
+                    // Few pages need it, and the room beyond what is promised takes them in most cases.
+                    bytes = 0;
+                } else {
+                    if error.is_full_disk() {
+                        *frame.page(table, page_index) = undo;
+                        pages.for_each(|(index, undo)| *frame.page(table, index) = undo);
+                        tables.for_each(|(table, pages)| frame.put_back(table, pages));
+                    }
+                    return Err(error);
+                }
+            }
+        }
+    }
+    while let Some(Voidable { pointer, own_value }) = frame.voids.pop() {
+        if let Some(value) = own_value
             && is_left_over(&shared, &value)?
         {
             // Until the frame around is undone, too.
@@ -96,15 +84,79 @@ pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
             }
             continue;
         }
-        let mut mini = Mini::begin(shared.core(), id);
-        let handle = mini.write(pointer.page())?;
-        mini.apply(handle, RecordKind::VERSION_VOID, &(pointer.offset() as u16).to_le_bytes())?;
-        mini.commit()?;
+        let mut room = RoomInLog::new();
+        while let Err(error) = void(&shared, txn.id, pointer) {
+            if !room.is_there_after(&shared, &error) {
+                frame.voids.push(Voidable { pointer, own_value: None });
+                return Err(error);
+            }
+        }
     }
-    for object in frame.created {
-        shared.free_object(object)?;
+    let mut created = std::mem::take(&mut frame.created).into_iter();
+    while let Some(object) = created.next() {
+        let mut room = RoomInLog::new();
+        while let Err(error) = shared.free_object(object) {
+            if !room.is_there_after(&shared, &error) {
+                frame.created = std::iter::once(object).chain(created).collect();
+                return Err(error);
+            }
+        }
     }
     Ok(())
+}
+
+/// Undoes what a frame knows of one page, of which so many bytes of old values may move to chains. `Full` has changed nothing.
+fn undo_page(
+    txn: &mut Txn,
+    shared: &Shared,
+    heap: &Heap,
+    page_index: u32,
+    (undo, old_values): (&mut PageUndo, usize),
+    log: &mut LogLookup<'_>,
+) -> Result<(), StorageError> {
+    let id = txn.id;
+    // Where it is: a page with changes of a transaction that has not ended is not packed.
+    let Some(page) = heap.page_at(page_index)? else { return Ok(()) };
+    image::fetch(log, page, undo)?;
+    let _gate = heap.indexes.enter();
+    let mut mini = Mini::begin(shared.core(), id);
+    mini.use_reserve();
+    match old_values {
+        0 => mini.reserve(0)?,
+        bytes => overflow::reserve(&mut mini, bytes)?,
+    }
+    let Some(home) = heap.write_home(&mut mini, page_index)? else { return Ok(()) };
+    let restored =
+        maintain::before_undo(shared, heap, mini.page(home), page_index, id, Some((undo, &txn.images)))?;
+    let undone = step_back(shared, heap, &mut mini, home, page_index, id, Some(&undo.bits))
+        .and_then(|()| restore_images(shared, &txn.images, heap, &mut mini, home, undo));
+    if let Err(error) = undone {
+        // The transaction can only die; back-out does the rest, from wherever it finds the records.
+        if error.is_of_a_page() && !mini.is_empty() {
+            mini.commit()?;
+        }
+        return Err(error);
+    }
+    heap.room.note(page_index, mini.page(home));
+    let lsns = mini.commit()?;
+    txn.wrote(lsns);
+    // Not with the page: it is undone.
+    let mut room = RoomInLog::new();
+    while let Err(error) = maintain::after_undo(shared, id, &restored) {
+        if !room.is_there_after(shared, &error) {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// The entry is not to be purged.
+fn void(shared: &Shared, txn: TxnId, pointer: VersionPointer) -> Result<(), StorageError> {
+    let mut mini = Mini::begin(shared.core(), txn);
+    mini.use_reserve();
+    let handle = mini.write(pointer.page())?;
+    mini.apply(handle, RecordKind::VERSION_VOID, &(pointer.offset() as u16).to_le_bytes())?;
+    mini.commit().map(drop)
 }
 
 /// Whether undoing a frame has left a value of the transaction's own to the entry that names it: the record, which was

@@ -181,7 +181,7 @@ pub(crate) fn settle_all(
 ) -> Result<(), StorageError> {
     if txn.unique.is_deferred(index.object()) {
         note_all(txn, heap, index, entries, met);
-        return Ok(());
+        return txn.hold_keys(0);
     }
     for Met { item, found, unsettled } in met {
         let (key, record) = (entries.key(item), entries.record(item));

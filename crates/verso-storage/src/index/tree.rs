@@ -21,6 +21,7 @@ use super::node::{self, Node, SLOT};
 use super::table::Index;
 use crate::StorageError;
 use crate::buffer::{ExclusivePage, SharedPage};
+use crate::engine::RoomInLog;
 use crate::mini::{Mini, PageHandle};
 use crate::page::{Flaw, Lsn, PageId, RecordId, TxnId, header};
 use crate::rules::{Rule, disabled};
@@ -226,20 +227,38 @@ impl Index {
         let unique = self.is_unique() && !disabled(Rule::I2);
         let mut written = Written::default();
         let mut next = 0;
+        let mut room = RoomInLog::new();
+        // Undo may hold a page.
+        let mut goes_on = |error: &StorageError| !reserve && room.is_there_after(shared, error);
         while next < entries.len() {
             let checked = unique && !entries.is_free(next);
             let string = entries.entry(next);
+            let known = rivals.len();
             // The leaf where entries of the same key begin.
             let probe = if checked { entries.key(next) } else { string };
             let leaf = self.write_leaf(shared, probe)?;
             let mut mini = Mini::begin(shared.core(), txn);
+            if reserve {
+                mini.use_reserve();
+            }
             let handle = mini.take(leaf);
             let done = if checked
                 && Node::of(mini.page(handle)).is_ok_and(|node| !holds_key(&node, string, probe))
             {
-                self.add_across(&mut mini, handle, entries, next, adding, rivals)?
+                self.add_across(&mut mini, handle, entries, next, adding, rivals)
             } else {
-                self.add_here(&mut mini, handle, entries, next, (unique, adding), rivals)?
+                self.add_here(&mut mini, handle, entries, next, (unique, adding), rivals)
+            };
+            let done = match done {
+                Ok(done) => done,
+                Err(error) => {
+                    drop(mini);
+                    rivals.truncate(known);
+                    if goes_on(&error) {
+                        continue;
+                    }
+                    return Err(error);
+                }
             };
             let hint = mini.page_id(handle);
             if !mini.is_empty() {
@@ -251,8 +270,11 @@ impl Index {
             } else {
                 drop(mini);
             }
-            if done == 0 {
-                self.split(shared, txn, string, reserve, &mut written)?;
+            if done == 0
+                && let Err(error) = self.split(shared, txn, string, reserve, &mut written)
+                && !goes_on(&error)
+            {
+                return Err(error);
             }
             next += done;
         }

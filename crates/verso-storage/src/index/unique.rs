@@ -47,6 +47,15 @@ pub struct UniqueChecks {
     pending: HashMap<ObjectId, Pending>,
     /// Objects that the transaction has dropped, each with how many frames were open (I5).
     dropped: Vec<(ObjectId, usize)>,
+    /// Bytes of what is due.
+    bytes: u64,
+}
+
+impl Due {
+    /// What it takes, twice over: while it is looked at the list is divided.
+    fn bytes(&self) -> u64 {
+        (2 * size_of::<Due>() + self.key.len() + size_of::<usize>() * 2) as u64
+    }
 }
 
 impl UniqueChecks {
@@ -56,6 +65,13 @@ impl UniqueChecks {
         self.due.clear();
         self.pending.clear();
         self.dropped.clear();
+        self.bytes = 0;
+    }
+
+    /// Bytes of what is due.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// The transaction drops an object, within so many frames.
@@ -108,7 +124,9 @@ impl UniqueChecks {
     ) {
         let depth = (!self.is_deferred(index.object())).then_some(depth);
         let (heap, index) = (Arc::clone(heap), Arc::clone(index));
-        self.due.push(Due { heap, index, record, key: key.into(), depth, unsettled: None });
+        let due = Due { heap, index, record, key: key.into(), depth, unsettled: None };
+        self.bytes += due.bytes();
+        self.due.push(due);
     }
 
     /// As [`UniqueChecks::note`] of a record that has met others under an exclusion constraint.
@@ -137,11 +155,16 @@ impl UniqueChecks {
 
     /// A statement was undone: what it noted is not due any more.
     pub(crate) fn abandon(&mut self, depth: usize) {
+        if self.due.is_empty() {
+            return;
+        }
         self.due.retain(|due| due.depth.is_none_or(|its| its < depth));
-        self.count_pending();
+        self.count();
     }
 
-    fn count_pending(&mut self) {
+    /// Counts what is due anew.
+    fn count(&mut self) {
+        self.bytes = self.due.iter().map(Due::bytes).sum();
         self.pending.clear();
         for due in self.due.iter().filter(|due| due.unsettled.is_some()) {
             self.pending.entry(due.index.object()).or_default().note(due.record);
@@ -372,7 +395,8 @@ pub(crate) fn check_due(txn: &mut Txn, depth: Option<usize>, checked: Checked) -
         // If it failed the caller undoes the statement or the transaction; deferred checks stay due until then.
         txn.unique.due.extend(due.filter(|due| due.depth.is_none()));
     }
-    txn.unique.count_pending();
+    txn.unique.count();
+    txn.let_keys_go();
     failed.map_or(Ok(()), Err)
 }
 

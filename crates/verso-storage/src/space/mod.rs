@@ -16,7 +16,8 @@
 //!     nothing may fail any more.
 //! S6. Work that may be refused begins only while the reserve is whole: what changes have taken of it is replaced before,
 //!     by a longer file, or the work is refused. Changes of rows go on where the file cannot grow, while half of the reserve
-//!     is there, if their table has the pages that they need. What makes room is never refused for the reserve.
+//!     is there, if their table has the pages that they need. Rows are
+//!     deleted as long as half of the reserve is there. What makes room otherwise is never refused for the reserve.
 //! S7. Behind the last unit of the map there are zeroes: new units begin so. What a crash while closing has left there (the state
 //!     of the last checkpoint) goes when the map is read.
 //!

@@ -265,6 +265,11 @@ impl Frame {
         std::mem::take(&mut self.tables).into_iter()
     }
 
+    /// Puts back what was [taken out](Frame::take_tables) of a table of which nothing else is known.
+    pub fn put_back(&mut self, table: ObjectId, pages: PageMap) {
+        self.tables.push((table, pages));
+    }
+
     /// Pages of which something is known.
     pub fn pages(&self) -> usize {
         self.tables.iter().map(|(_, pages)| pages.page_count()).sum()

@@ -17,6 +17,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use crate::StorageError;
+use crate::engine::RoomInLog;
 use crate::heap::{ChangedRows, RowCounts, image};
 use crate::index::TemporarySpace;
 use crate::index::entries::Entries;
@@ -166,6 +167,10 @@ pub struct Txn {
     deferrable: bool,
     /// What it does makes room (S6).
     makes_room: bool,
+    /// It deletes rows where the file has no room but what is kept for undo (S6).
+    deletes_anyway: bool,
+    /// Undoing a frame found the disk full: what is left of it stands in this one, to be undone with it.
+    half_undone: Option<usize>,
     /// Key in the list of open transactions.
     serial: u64,
     /// What that list says of it.
@@ -178,6 +183,10 @@ pub struct Txn {
     pub(crate) index_entries: Entries,
     /// Told how much memory an index takes while it is built.
     pub(crate) gauge: Option<MemoryGauge>,
+    /// Told how much memory keys take; that of the session, for all of its transactions.
+    key_memory: Option<KeyMemory>,
+    /// What it was told last.
+    keys_told: u64,
     /// See [`Txn::watch_scans`].
     watched: Option<(ObjectId, Arc<Job>)>,
     /// What its jobs of maintenance may use.
@@ -190,6 +199,12 @@ pub struct Txn {
 
 /// Told how many bytes work of a transaction holds, each time that has become another number; its error ends the work.
 pub type MemoryGauge = Box<dyn FnMut(u64) -> Result<(), StorageError> + Send>;
+
+/// Told how many bytes a transaction holds for keys, each time that has become another number; its error ends the statement.
+pub type KeyMemory = Arc<dyn Fn(u64) -> Result<(), StorageError> + Send + Sync>;
+
+/// Keys of fewer bytes, and changes of fewer, are not told.
+const KEYS_TOLD: u64 = 64 << 10;
 
 impl Txn {
     pub(crate) fn new(shared: Arc<Shared>, options: TxnOptions, owner: Option<&LockOwner>) -> Txn {
@@ -232,12 +247,16 @@ impl Txn {
             exported: Vec::new(),
             deferrable: false,
             makes_room: false,
+            deletes_anyway: false,
+            half_undone: None,
             serial,
             live,
             bitmaps: (0, 0),
             unique: UniqueChecks::default(),
             index_entries: Entries::default(),
             gauge: None,
+            key_memory: None,
+            keys_told: 0,
             watched: None,
             limits: JobLimits::default(),
             temporary: None,
@@ -248,6 +267,46 @@ impl Txn {
     /// Who is told how much memory the building of indexes takes.
     pub fn set_gauge(&mut self, gauge: Option<MemoryGauge>) {
         self.gauge = gauge;
+    }
+
+    /// Whether somebody is told how much memory keys take.
+    pub fn has_key_memory(&self) -> bool {
+        self.key_memory.is_some()
+    }
+
+    /// Who is told how much memory keys take, by this transaction and those that begin again from it: those of unique indexes to be
+    /// looked at again, and the many that a value has in an inverted index.
+    pub fn set_key_memory(&mut self, memory: KeyMemory) {
+        self.key_memory = Some(memory);
+    }
+
+    /// Tells how much memory keys take: those to be looked at again, and so many bytes besides for a while.
+    ///
+    /// # Errors
+    /// `NoMemory`.
+    #[inline]
+    pub(crate) fn hold_keys(&mut self, more: u64) -> Result<(), StorageError> {
+        let bytes = self.unique.bytes() + more;
+        let told = if bytes < KEYS_TOLD { 0 } else { bytes };
+        if told.abs_diff(self.keys_told) < KEYS_TOLD && told > 0 || told == self.keys_told {
+            return Ok(());
+        }
+        self.tell_keys(told)
+    }
+
+    #[cold]
+    fn tell_keys(&mut self, bytes: u64) -> Result<(), StorageError> {
+        if let Some(memory) = &self.key_memory {
+            memory(bytes)?;
+        }
+        self.keys_told = bytes;
+        Ok(())
+    }
+
+    /// As [`Txn::hold_keys`] where there are fewer of them than before.
+    pub(crate) fn let_keys_go(&mut self) {
+        // Less is never refused.
+        let _ = self.hold_keys(0);
     }
 
     /// What building indexes may use.
@@ -284,6 +343,7 @@ impl Txn {
         self.lock_timeout = None;
         self.deferrable = false;
         self.makes_room = false;
+        (self.deletes_anyway, self.half_undone) = (false, None);
         self.bitmaps = (0, 0);
         self.live.begin(options);
     }
@@ -334,7 +394,7 @@ impl Txn {
 
     /// Whether only reads and rollback are accepted any more.
     pub fn must_rollback(&self) -> bool {
-        self.must_rollback
+        self.must_rollback || self.half_undone.is_some()
     }
 
     /// Whether it has written.
@@ -395,8 +455,48 @@ impl Txn {
         let mut mini = Mini::begin(shared.core(), self.id);
         if self.makes_room {
             mini.use_reserve();
+        } else if self.deletes_anyway {
+            mini.use_reserve_of_file();
         }
         mini
+    }
+
+    /// After an error of a deletion before which it had logged so much: whether it goes on out of the space of the file that is kept
+    /// for undo, of which half is left (S6). That of the log is not for it.
+    #[cold]
+    pub(crate) fn begins_to_delete_anyway(&mut self, logged: u64, error: &StorageError) -> bool {
+        if self.log_bytes != logged || self.deletes_anyway || self.makes_room || error.is_full_log() {
+            return false;
+        }
+        self.deletes_anyway = self.shared.space.has_half();
+        self.deletes_anyway
+    }
+
+    /// Whether it takes of that space.
+    pub(crate) fn deletes_anyway(&self) -> bool {
+        self.deletes_anyway
+    }
+
+    /// Half of the space is no longer there, or all rows are deleted.
+    pub(crate) fn ends_deleting_anyway(&mut self) {
+        self.deletes_anyway = false;
+    }
+
+    /// After an error of a change before which it had logged so much: whether the log has room again for another try (R5 of `wal`).
+    /// No page is latched.
+    #[cold]
+    pub(crate) fn has_room_again(&mut self, logged: u64, room: &mut RoomInLog, error: &StorageError) -> bool {
+        if self.log_bytes != logged || !error.is_full_log() {
+            return false;
+        }
+        // Images in it would keep it; where there is no room for copies they do.
+        let _ = image::leave_log(self);
+        room.is_there_after(&Arc::clone(&self.shared), error)
+    }
+
+    /// Bytes of log that it has written.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        self.log_bytes
     }
 
     /// Its next records of a table do not go to the page of its last ones, which is about to be given up.
@@ -426,7 +526,7 @@ impl Txn {
     /// Refuses writes where they are not allowed.
     pub(crate) fn accept_writes(&self) -> Result<(), StorageError> {
         match () {
-            () if self.must_rollback => Err(StorageError::MustRollback),
+            () if self.must_rollback() => Err(StorageError::MustRollback),
             () if self.options.read_only && !self.writes_temporary => Err(StorageError::ReadOnly),
             () if self.shared.closed.load(Ordering::Relaxed) => Err(StorageError::Closed),
             () => Ok(()),

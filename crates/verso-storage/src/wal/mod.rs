@@ -51,4 +51,5 @@ pub use reader::{LogGap, LogGaps, LogImage, LogOrigin};
 pub use record::{RecordKind, RecordShape};
 pub use remains::Remains;
 pub use room::{Promise, Reservation};
+pub(crate) use segment::SEGMENT;
 pub(crate) use stream::{LogStream, StreamedChunk, chunk_crc, segment_header, segment_path};

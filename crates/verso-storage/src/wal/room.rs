@@ -9,7 +9,9 @@
 //! R3. Spares are made by the log writer ahead of need, and written and synced before they are taken into use as far as
 //!     nobody needs the disk meanwhile; who is promised room that is not there makes one himself.
 //! R4. Files are made, renamed, removed and their names synced with no lock held that a commit needs.
-//! R5. Whoever is refused room has a checkpoint made, which gives back what recovery does not need any more.
+//! R5. Whoever is refused room has a checkpoint made, which gives back what recovery does not need any more. Changes of rows, of
+//!     their keys, undo and commits make it themselves and go on; who holds a latch leaves it to the thread that makes checkpoints.
+//! R6. On a nearly full disk segments are as small as they have to be.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -175,19 +177,34 @@ impl Shared {
                 (tail.next_number - 1, tail.next_size)
             };
             // Out of the lock: flushes go on meanwhile.
-            let spare = segment::create(&*self.env.vfs, &self.dir, number, size)?;
-            self.counters.segments_created.fetch_add(1, Ordering::Relaxed);
+            let spare = self.create_spare(number, size, self.options.segment_bytes_first)?;
             let mut tail = self.tail.lock();
-            tail.next_size = (size * 2).min(self.options.segment_bytes_max);
+            tail.next_size = (spare.size * 2).min(self.options.segment_bytes_max);
             tail.spares.push_back(spare);
+        }
+    }
+
+    /// Creates a spare of `size` bytes; where the disk has no room for that, of half as many and so on, down to `least`.
+    fn create_spare(&self, number: u64, size: u64, least: u64) -> Result<Segment, StorageError> {
+        let mut size = size;
+        loop {
+            match segment::create(&*self.env.vfs, &self.dir, number, size) {
+                Err(StorageError::Full { .. }) if size > least => {
+                    size = (size / 2).max(least).next_multiple_of(SECTOR as u64);
+                }
+                made => {
+                    let spare = made?;
+                    self.counters.segments_created.fetch_add(1, Ordering::Relaxed);
+                    return Ok(spare);
+                }
+            }
         }
     }
 
     /// Makes a spare of at least `bytes` while holding the tail.
     pub(super) fn add_spare(&self, tail: &mut Tail, bytes: u64) -> Result<(), StorageError> {
-        let size = tail.next_size.max(bytes.next_multiple_of(SECTOR as u64));
-        let spare = segment::create(&*self.env.vfs, &self.dir, tail.next_number, size)?;
-        self.counters.segments_created.fetch_add(1, Ordering::Relaxed);
+        let least = bytes.next_multiple_of(SECTOR as u64);
+        let spare = self.create_spare(tail.next_number, tail.next_size.max(least), least)?;
         tail.next_number += 1;
         tail.next_size = (tail.next_size * 2).min(self.options.segment_bytes_max);
         tail.spares.push_back(spare);

@@ -12,6 +12,9 @@ use verso_env::{OpenMode, Vfs, VfsFile};
 use super::chunk::{Head, SECTOR, SegmentHeader};
 use crate::StorageError;
 
+/// What a full disk has no room for where a segment was to be made.
+pub(crate) const SEGMENT: &str = "a log segment";
+
 /// An open segment file.
 #[derive(Clone)]
 pub(super) struct Segment {
@@ -70,6 +73,6 @@ pub(super) fn create(vfs: &dyn Vfs, dir: &Path, number: u64, size: u64) -> Resul
         // The first failure is what counts; what remains is found and reused at the next open.
         let _ = vfs.remove_file(&path);
     }
-    let file = result.map_err(|e| StorageError::io("a log segment", e))?;
+    let file = result.map_err(|e| StorageError::io(SEGMENT, e))?;
     Ok(Segment { number, file, size, overwritable: 0, named: false })
 }

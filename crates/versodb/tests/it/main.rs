@@ -8,6 +8,7 @@ mod commits;
 mod compiled;
 mod exclusion;
 mod files;
+mod full_disk;
 mod guide;
 mod hidden_columns;
 mod histories;

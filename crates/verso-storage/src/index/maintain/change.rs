@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use verso_types::inverted::Keys;
 use verso_types::{Batch, Column};
 
+use super::inverted_bytes;
 use crate::StorageError;
 use crate::heap::Heap;
 use crate::heap::layout::PageLayout;
@@ -126,7 +127,7 @@ pub(crate) struct KeyChanges(SmallVec<[KeyChange; 2]>);
 #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
 pub(crate) fn before_change(
     shared: &Shared,
-    txn: &Txn,
+    txn: &mut Txn,
     heap: &Heap,
     page: &[u8],
     layout: &PageLayout,
@@ -141,6 +142,12 @@ pub(crate) fn before_change(
         let parts = &index.spec().parts;
         if !parts.iter().any(|part| columns.contains(&part.column)) {
             continue;
+        }
+        if index.is_inverted() {
+            let rows = first_row..first_row + slots.len();
+            let its = columns.iter().zip(&values.columns);
+            let its = its.filter(|(column, _)| parts.iter().any(|part| part.column == **column));
+            txn.hold_keys(inverted_bytes(its.map(|(_, column)| column), &rows))?;
         }
         let (mut add, mut gone) = (Entries::default(), Entries::default());
         for (row, slot) in (first_row..).zip(slots) {
@@ -258,7 +265,7 @@ pub(crate) fn after_change(
             last = Some(item);
         }
     }
-    Ok(())
+    txn.hold_keys(0)
 }
 
 /// The same for the index of an exclusion constraint: records that have met others are looked at when the statement ends, or the
@@ -270,5 +277,5 @@ fn add_excluding(txn: &mut Txn, heap: &Arc<Heap>, change: &KeyChange) -> Result<
         reader.wrote_keys(heap.object, index.object(), change.add.iter())?;
     }
     exclusion::note_all(txn, heap, index, &change.add, met);
-    Ok(())
+    txn.hold_keys(0)
 }

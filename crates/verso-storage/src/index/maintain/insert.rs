@@ -21,7 +21,7 @@ use crate::page::RecordId;
 use crate::shared::Shared;
 use crate::txn::transaction::Txn;
 
-use super::{KeyColumns, bad_key};
+use super::{ENTRIES_KEPT, KeyColumns, bad_key, inverted_bytes};
 
 /// Records were inserted: adds their keys and, in unique indexes, looks who else has them (I2).
 pub(crate) fn inserted(
@@ -55,6 +55,9 @@ fn insert_all(
         entries.clear();
         rivals.clear();
         let columns: KeyColumns<'_> = index.ordinals.iter().map(|ordinal| &rows.columns[*ordinal]).collect();
+        if index.is_inverted() {
+            txn.hold_keys(inverted_bytes(columns.iter().copied(), &taken))?;
+        }
         for (row, slot) in taken.clone().zip(slots) {
             let record = RecordId { page_index, slot: *slot };
             push_row(index, &columns, row, record, entries).map_err(|error| bad_key(heap, error))?;
@@ -77,6 +80,10 @@ fn insert_all(
         }
         settle_rivals(txn, heap, index, entries, &rivals)?;
     }
+    if entries.heap_bytes() > ENTRIES_KEPT {
+        *entries = Entries::default();
+    }
+    txn.let_keys_go();
     Ok(())
 }
 
@@ -268,5 +275,5 @@ fn settle_rivals(
             check_record(txn, heap, index, entries.key(item), rival.record)?;
         }
     }
-    Ok(())
+    txn.hold_keys(0)
 }

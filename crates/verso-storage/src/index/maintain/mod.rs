@@ -19,6 +19,8 @@ mod insert;
 mod purge;
 mod undo;
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 use verso_types::Column;
 
@@ -33,6 +35,21 @@ pub(crate) use undo::{after_undo, before_undo};
 
 /// Columns in the order of a key's parts.
 type KeyColumns<'a> = SmallVec<[&'a Column; 4]>;
+
+/// Memory for entries that stays between two pages of rows.
+const ENTRIES_KEPT: usize = 1 << 20;
+/// Bytes that keys of an inverted index take for a byte of their values: twice themselves, and what says where they are.
+const KEYS_PER_BYTE: u64 = 8;
+
+/// What the keys take that values of some rows have in an inverted index.
+fn inverted_bytes<'a>(columns: impl Iterator<Item = &'a Column>, rows: &Range<usize>) -> u64 {
+    let bytes = columns.filter_map(|column| {
+        let bytes = column.data.bytes().filter(|_| !rows.is_empty())?;
+        let start = if rows.start == 0 { 0 } else { bytes.ends[rows.start - 1] };
+        Some(u64::from(bytes.ends[rows.end - 1] - start))
+    });
+    bytes.sum::<u64>() * KEYS_PER_BYTE
+}
 
 /// A key that does not fit its index.
 fn bad_key(heap: &Heap, error: verso_types::TypeError) -> StorageError {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::{CommitMode, Txn};
 use crate::StorageError;
-use crate::engine::GcPolicy;
+use crate::engine::{GcPolicy, RoomInLog};
 use crate::heap::RowCounts;
 use crate::lock::{LockManager, OwnerCore};
 use crate::maintenance::retire;
@@ -44,7 +44,7 @@ impl Txn {
     /// # Errors
     /// `MustRollback`; `Poisoned` when the log failed.
     pub fn commit_logged(&mut self, mode: CommitMode) -> Result<(), StorageError> {
-        if self.must_rollback {
+        if self.must_rollback() {
             self.finish_badly();
             return Err(StorageError::MustRollback);
         }
@@ -67,13 +67,19 @@ impl Txn {
             return settled;
         }
         let shared = Arc::clone(&self.shared);
-        let mut mini = Mini::begin(shared.core(), self.id);
-        if let Err(error) = mini.state(RecordKind::COMMIT, &shared.core().wal.commit_stamp()) {
-            // Nothing is logged yet, so it is an ordinary failure.
-            self.ended = false;
-            self.finish_badly();
-            return Err(error);
-        }
+        let mut room = RoomInLog::new();
+        let mini = loop {
+            let mut mini = Mini::begin(shared.core(), self.id);
+            let begun = mini.state(RecordKind::COMMIT, &shared.core().wal.commit_stamp());
+            let Err(error) = begun else { break mini };
+            drop(mini);
+            if !room.is_there_after(&shared, &error) {
+                // Nothing is logged yet, so it is an ordinary failure.
+                self.ended = false;
+                self.finish_badly();
+                return Err(error);
+            }
+        };
         let mut logged = Logged { needs: Lsn::ZERO, mode, dropped: false, left: None };
         let appended = mini.commit_with(|_, end| {
             let left = || LeftBehind::new(&self.owner);
@@ -168,7 +174,7 @@ impl Txn {
     /// # Errors
     /// `PreparedExists`, `MustRollback`, `Serialization`, `Poisoned`; the transaction is rolled back then.
     pub fn prepare(mut self, name: &str, by: &str) -> Result<(), StorageError> {
-        if self.must_rollback {
+        if self.must_rollback() {
             self.finish_badly();
             return Err(StorageError::MustRollback);
         }
@@ -254,6 +260,7 @@ impl Txn {
         self.statements.clear();
         self.locked.clear();
         self.unique.clear();
+        self.let_keys_go();
         self.scratch.clear();
         self.scratch.shrink_to(SCRATCH_KEEP);
         self.index_entries.clear();

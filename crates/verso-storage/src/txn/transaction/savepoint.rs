@@ -18,7 +18,7 @@ impl Txn {
     /// Undoes the statement; under NO SAVEPOINT the whole transaction must be rolled back if it has written.
     ///
     /// # Errors
-    /// `MustRollback` when undo failed.
+    /// `Full` and others when undo failed: what goes on is going back to a savepoint around, or rollback.
     pub fn abort_statement(&mut self) -> Result<(), StorageError> {
         let undone = self.undo_statement();
         // The client's error may tell of what the statement has read.
@@ -29,6 +29,7 @@ impl Txn {
     pub(super) fn undo_statement(&mut self) -> Result<(), StorageError> {
         self.open_frame();
         self.unique.abandon(self.statements.len());
+        self.let_keys_go();
         self.statements.pop();
         if !self.options.savepoints {
             self.must_rollback |= self.has_writes() && !disabled(Rule::F5);
@@ -104,6 +105,7 @@ impl Txn {
         let parent = around.last_mut().expect("the transaction's own frame");
         Frame::release(inner.iter_mut().map(std::mem::take), parent, &mut self.images);
         self.frames.truncate(at);
+        self.half_undone = self.half_undone.map(|left| left.min(at - 1));
         self.unique.frames_released(at);
     }
 
@@ -112,14 +114,22 @@ impl Txn {
         if self.frames.len() > at + 1 {
             self.release_from(at + 1);
         }
-        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        let Some(mut frame) = self.frames.pop() else { return Ok(()) };
         self.undone += 1;
         self.unique.frames_undone(at);
-        let images_from = frame.images_from;
-        let undone = undo::undo_frame(self, frame);
-        self.images.truncate(images_from);
-        if undone.is_err() {
-            self.must_rollback = true;
+        let undone = undo::undo_frame(self, &mut frame);
+        match &undone {
+            Err(error) if error.is_full_disk() => {
+                // What is left goes with the frame around it, or when this savepoint is gone back to again.
+                frame.statement = false;
+                self.frames.push(frame);
+                self.half_undone = Some(at);
+            }
+            done => {
+                self.must_rollback |= done.is_err();
+                self.half_undone.take_if(|left| *left >= at);
+                self.images.truncate(frame.images_from);
+            }
         }
         undone
     }
@@ -129,7 +139,7 @@ impl Txn {
     /// # Errors
     /// `MustRollback` in that state; `SavepointsOff` under NO SAVEPOINT.
     pub fn savepoint(&mut self, name: &str) -> Result<(), StorageError> {
-        if self.must_rollback {
+        if self.must_rollback() {
             return Err(StorageError::MustRollback);
         }
         if !self.options.savepoints {
@@ -160,7 +170,7 @@ impl Txn {
     /// Undoes everything since the savepoint, which stays.
     ///
     /// # Errors
-    /// `NoSuchSavepoint`; `MustRollback` when undo failed.
+    /// `NoSuchSavepoint`; `Full` where undo found no room: it can be tried again; `MustRollback` when undo failed.
     pub fn rollback_to(&mut self, name: &str) -> Result<(), StorageError> {
         self.open_frame();
         let at = self.find_savepoint(name)?;

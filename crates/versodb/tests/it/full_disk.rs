@@ -1,0 +1,101 @@
+//! On a full disk what makes room goes on, and so does what needs none but log, which checkpoints give back.
+
+use verso_sim::{FaultPlan, World};
+use versodb::{Connection, Database};
+
+use crate::simulated::{number, options, path};
+
+/// Rows with a key, a text and a number.
+const MADE: &str = "
+    CREATE TABLE t (id int PRIMARY KEY, w text, n int);
+    CREATE INDEX by_w ON t (w);
+    CREATE TABLE other (w text);
+    INSERT INTO t SELECT g, repeat('w', 150) || g, 0 FROM generate_series(1, 2000) AS g";
+
+/// A database on a disk without room for another byte.
+fn on_a_full_disk(test: impl FnOnce(&World, &Database, &mut Connection)) {
+    let world = World::new(3);
+    world.run(|env| {
+        let database = Database::create(path(), options(env)).unwrap();
+        let mut connection = database.connect().unwrap();
+        connection.execute(MADE).unwrap();
+        let capacity_bytes = Some(world.vfs().used_bytes());
+        world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+        test(&world, &database, &mut connection);
+        let problems = database.engine().check(&mut |_| {}).unwrap().problems;
+        assert!(problems.is_empty(), "{problems:?}");
+    });
+}
+
+/// Adds rows until the file has no room for more.
+fn fill(connection: &mut Connection) {
+    for (length, count) in [(3000, 1000), (100, 2000)] {
+        let insert = format!("INSERT INTO other SELECT repeat('x', {length}) FROM generate_series(1, 5)");
+        let refused = (0..count).find_map(|_| connection.execute(&insert).err());
+        let refused = refused.expect("the disk is full");
+        assert_eq!(refused.sqlstate, "53100", "{refused:?}");
+        assert!(refused.hint.is_some_and(|hint| hint.contains("DELETE")));
+    }
+}
+
+#[test]
+fn rows_are_deleted_and_make_room() {
+    on_a_full_disk(|_, _, connection| {
+        fill(connection);
+        for round in 0..3 {
+            connection.execute("DELETE FROM t").unwrap();
+            assert_eq!(number(connection, "SELECT count(*) FROM t").unwrap(), 0);
+            connection.execute("VACUUM").unwrap();
+            connection.execute("CHECKPOINT").unwrap();
+            let again = "INSERT INTO t SELECT g, repeat('w', 150) || g, 0 FROM generate_series(1, 1500) AS g";
+            connection.execute(again).unwrap_or_else(|error| panic!("round {round}: {error:?}"));
+        }
+        connection.execute("TRUNCATE other").unwrap();
+        connection.execute("DROP TABLE other").unwrap();
+        connection.execute("DELETE FROM t WHERE id > 10").unwrap();
+        connection.execute("VACUUM").unwrap();
+    });
+}
+
+#[test]
+fn a_transaction_with_more_log_than_the_disk_has_room_for_goes_on() {
+    on_a_full_disk(|world, database, connection| {
+        let before = database.engine().statistics().log.bytes;
+        connection.execute("BEGIN; SAVEPOINT a").unwrap();
+        let mut rounds = 0;
+        while database.engine().statistics().log.bytes < before + (10 << 20) {
+            connection.execute("UPDATE t SET n = n + 1").unwrap();
+            rounds += 1;
+        }
+        assert_eq!(number(connection, "SELECT min(n) FROM t").unwrap(), rounds);
+        connection.execute("ROLLBACK TO a").unwrap();
+        assert_eq!(number(connection, "SELECT max(n) FROM t").unwrap(), 0);
+        connection.execute("UPDATE t SET n = 1 WHERE id < 10; COMMIT").unwrap();
+        assert_eq!(number(connection, "SELECT sum(n) FROM t").unwrap(), 9);
+        world.vfs().set_faults(FaultPlan::default());
+    });
+}
+
+#[test]
+fn savepoints_stay_where_a_statement_finds_the_disk_full() {
+    on_a_full_disk(|world, _, connection| {
+        for round in 0..5 {
+            connection.execute("BEGIN; UPDATE t SET n = -1 WHERE id = 1; SAVEPOINT a").unwrap();
+            connection.execute("UPDATE t SET n = n + 1").unwrap();
+            connection.execute("SAVEPOINT b").unwrap();
+            let longer = "UPDATE t SET w = w || repeat('y', 3000), n = n + 1";
+            let refused = connection.execute(longer).expect_err("the disk is full");
+            assert_eq!(refused.sqlstate, "53100", "{refused:?}");
+            assert_eq!(connection.execute("SELECT 1").expect_err("it failed").sqlstate, "25P02");
+            connection.execute("ROLLBACK TO b").unwrap();
+            assert_eq!(number(connection, "SELECT min(n) FROM t").unwrap(), 0);
+            connection.execute("DELETE FROM t WHERE id > 100").unwrap();
+            connection.execute("ROLLBACK TO a").unwrap();
+            assert_eq!(number(connection, "SELECT count(*) FROM t WHERE n = 0").unwrap(), 1999);
+            connection.execute(if round % 2 == 0 { "COMMIT" } else { "ROLLBACK" }).unwrap();
+            assert_eq!(number(connection, "SELECT sum(n) FROM t").unwrap(), -1);
+            connection.execute("UPDATE t SET n = 0 WHERE id = 1; UPDATE t SET n = -1 WHERE id = 1").unwrap();
+        }
+        world.vfs().set_faults(FaultPlan::default());
+    });
+}
