@@ -33,4 +33,4 @@ pub use context::{EvalContext, Notice, Runtime, Services};
 pub use error::{ExecError, Raised};
 pub use exec::{Compiled, ExecContext, ExternalRows, Sink, execute};
 pub use expr::Executor;
-pub use plpgsql::{Portals, Standing, evaluate, run_procedure};
+pub use plpgsql::{Firing, Portals, Standing, evaluate, run_procedure};

@@ -19,7 +19,7 @@ use crate::framed;
 use crate::plans::{Done, Job, SHOW_ALL_COLUMNS};
 use crate::session::check_resets;
 use crate::settings::ShownModes;
-use verso_parser::syntax::{CopyPlace, Parsed, Statement, TransactionModes};
+use verso_parser::syntax::{CopyPlace, ExecutePurpose, Parsed, Statement, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Runs one.
@@ -78,7 +78,8 @@ pub(crate) fn serve(
             let mut gathered = Gathered { held, ..Gathered::default() };
             let rows = served::fetch(frame, fetch, &mut gathered)?;
             let yields = (!fetch.moves).then(|| values(gathered.columns, gathered.rows));
-            Ok(Served { rows, yields })
+            // As in PostgreSQL the rows of MOVE do not count.
+            Ok(Served { rows: if fetch.moves { 0 } else { rows }, yields })
         }
         Statement::Close(name) => {
             served::close(services, name.as_ref())?;
@@ -125,7 +126,12 @@ fn run(frame: &Frame<'_>, parsed: &Parsed, text: &str, given: Given<'_>) -> Resu
         tag
     };
     let yields = (!gathered.columns.is_empty()).then(|| values(gathered.columns, gathered.rows));
-    Ok(Served { rows: tag.rows, yields })
+    // As in PostgreSQL, of a change by EXECUTE only the rows count that it yields.
+    let counts = match &parsed.statement {
+        Statement::Execute { purpose: ExecutePurpose::Run, .. } => yields.is_some(),
+        _ => true,
+    };
+    Ok(Served { rows: if counts { tag.rows } else { 0 }, yields })
 }
 
 /// SET and RESET.

@@ -1,4 +1,5 @@
-//! Records that a transaction has changed or deleted since a cursor over them was opened: one that locks its rows passes them over.
+//! Records that a transaction has changed or deleted since a cursor over them was opened, one that locks its rows passes them over;
+//! and those that triggers have changed before their statement comes to them, which is an error.
 
 use std::collections::HashMap;
 
@@ -12,6 +13,48 @@ use crate::plan::{leaf_of, place_in_leaf};
 
 /// What a record noted takes in memory.
 const RECORD_BYTES: u64 = 48;
+
+/// Records that functions change while BEFORE ROW triggers of a statement fire.
+#[derive(Debug)]
+pub struct ChangedByTriggers {
+    /// By table and place, with the number of the first change.
+    records: HashMap<(u32, i64), u64>,
+    held: Reservation,
+    /// They fire now: what the statement itself changes does not count.
+    pub(crate) fire: bool,
+}
+
+impl ChangedByTriggers {
+    pub(crate) fn new(account: &Account) -> ChangedByTriggers {
+        let held = account.reserve("a statement with BEFORE triggers", u64::MAX);
+        ChangedByTriggers { records: HashMap::new(), held, fire: false }
+    }
+
+    /// Notes records of a table that are changed by what has this number.
+    ///
+    /// # Errors
+    /// 53200.
+    pub(crate) fn note(
+        &mut self,
+        table: u32,
+        number: u64,
+        records: &mut dyn Iterator<Item = RecordId>,
+    ) -> Result<()> {
+        for record in records {
+            self.records.entry((table, record_number(record))).or_insert(number);
+        }
+        self.held.resize(RECORD_BYTES * self.records.capacity() as u64)
+    }
+
+    /// What was changed by what has a higher number is undone.
+    pub(crate) fn forget_since(&mut self, number: u64) {
+        self.records.retain(|_, first| *first <= number);
+    }
+
+    pub(crate) fn has(&self, table: u32, record: RecordId) -> bool {
+        !self.records.is_empty() && self.records.contains_key(&(table, record_number(record)))
+    }
+}
 
 /// Records of the tables of a cursor.
 #[derive(Debug)]

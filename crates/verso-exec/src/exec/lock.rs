@@ -11,11 +11,11 @@
 
 use verso_catalog::TableDef;
 use verso_storage::RecordId;
-use verso_types::{Batch, ColumnData, Value};
+use verso_types::{Batch, ColumnData, SqlType, Value};
 
 use super::ExecContext;
 use super::aside::set_input_aside;
-use super::operator::Operator;
+use super::operator::{Operator, types_of};
 use super::recheck::Recheck;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, RowExpr};
@@ -43,10 +43,11 @@ pub(crate) struct LockOperator {
     asked: Option<u64>,
     batch: Batch,
     next: usize,
-    /// What computes a row once more.
-    recheck: Recheck,
-    /// The rows were read before, each is locked as it is fetched.
-    fetched: bool,
+    /// What the rows are of.
+    types: Vec<SqlType>,
+    executor: Executor,
+    /// The rows were read before, each is locked as it is fetched: what computes one of them once more.
+    fetched: Option<Recheck>,
 }
 
 /// Rows that were locked, by their places in the batch, and those of them that others have changed since they were read.
@@ -64,8 +65,8 @@ impl LockOperator {
         bound: &[TypedExpr],
         executor: Executor,
     ) -> Self {
-        let recheck = Recheck::new(plan, locks, executor);
-        let batch = recheck.no_rows();
+        let types = types_of(plan);
+        let batch = Batch::of_types(&types);
         Self {
             input,
             locks: locks.to_vec(),
@@ -74,8 +75,9 @@ impl LockOperator {
             asked: None,
             batch,
             next: 0,
-            recheck,
-            fetched: false,
+            types,
+            executor,
+            fetched: None,
         }
     }
 
@@ -117,7 +119,7 @@ impl LockOperator {
         let records: Vec<RecordId> = rows.iter().map(|row| record_of(places[*row as usize])).collect();
         let tables = cx.tables()?;
         let row = |position: u32| rows[position as usize];
-        if !self.fetched {
+        if self.fetched.is_none() {
             let locked = tables.lock_rows(table, &records, lock.mode, lock.wait)?;
             out.rows.extend(locked.into_iter().map(row));
             return Ok(());
@@ -132,15 +134,30 @@ impl LockOperator {
 
     /// The rows that were locked, those that have changed as they are now.
     fn as_they_are(&self, cx: &ExecContext<'_>, locked: &Locked) -> Result<Batch> {
-        let mut rows = self.recheck.no_rows();
+        let mut rows = Batch::of_types(&self.types);
         for row in &locked.rows {
-            if !locked.changed.contains(row) {
-                rows.append(&self.batch.gather(&[*row]));
-            } else if let Some(found) = self.recheck.row(cx, &self.batch, *row as usize)? {
-                rows.append(&found);
+            match self.fetched.as_ref().filter(|_| locked.changed.contains(row)) {
+                None => rows.append(&self.batch.gather(&[*row])),
+                Some(recheck) => {
+                    if let Some(found) = recheck.row(cx, &self.batch, *row as usize)? {
+                        rows.append(&found);
+                    }
+                }
             }
         }
         Ok(rows)
+    }
+}
+
+/// The plan of the rows that the first operator which locks in `plan` locks: those above it have one input.
+fn input_of_locks(plan: &Plan) -> Option<&Plan> {
+    let mut plan = plan;
+    loop {
+        match (plan, plan.inputs().as_slice()) {
+            (Plan::LockRows { input, .. }, _) => return Some(input),
+            (_, [input]) => plan = input,
+            _ => return None,
+        }
     }
 }
 
@@ -203,11 +220,13 @@ impl Operator for LockOperator {
         true
     }
 
-    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
-        self.fetched = true;
+    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>, plan: &Plan) -> Result<()> {
+        let own = input_of_locks(plan)
+            .ok_or_else(|| ExecError::raised("XX000", "locks that are not in the plan"))?;
+        self.fetched = Some(Recheck::new(own, &self.types, &self.locks, self.executor));
         match self.input.can_set_aside() {
-            true => self.input.set_aside(cx, memory),
-            false => set_input_aside(&mut self.input, cx, &self.recheck.no_rows(), memory),
+            true => self.input.set_aside(cx, memory, own),
+            false => set_input_aside(&mut self.input, cx, &Batch::of_types(&self.types), memory),
         }
     }
 

@@ -11,6 +11,7 @@ use super::operator::{Operator, boxed};
 use super::{ExecContext, KEEP_BYTES};
 use crate::error::Result;
 use crate::memory::{Memory, Reservation, SMALL_BYTES};
+use crate::plan::Plan;
 
 /// An operator, and the memory of the batch that it filled last.
 pub(crate) struct MeteredOperator {
@@ -116,9 +117,9 @@ impl Operator for MeteredOperator {
         stack::check().is_ok() && self.input.can_set_aside()
     }
 
-    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
+    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>, plan: &Plan) -> Result<()> {
         stack::check()?;
-        self.input.set_aside(cx, memory)
+        self.input.set_aside(cx, memory, plan)
     }
 
     fn close(&mut self) {

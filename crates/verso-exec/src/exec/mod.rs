@@ -81,7 +81,7 @@ mod window;
 mod with;
 
 pub use access::{Gathering, reads_whole};
-pub use changed::ChangedRecords;
+pub use changed::{ChangedByTriggers, ChangedRecords};
 pub use computed::Computed;
 pub use context::{ExecContext, ExternalRows};
 pub(crate) use context::{InUse, denied};

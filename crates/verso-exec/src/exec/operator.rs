@@ -91,9 +91,10 @@ pub(crate) trait Operator: Send {
         false
     }
     /// Its statement is about to end, and what it sees: what it reads of tables is read now. Its functions that do something
-    /// are called, as before, for the rows that are asked for. Called after `open`; it is not opened again.
-    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
-        let _ = (cx, memory);
+    /// are called, as before, for the rows that are asked for. Called after `open`; it is not opened again. `plan` is that of the query,
+    /// or of a part of it in which this operator is.
+    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>, plan: &Plan) -> Result<()> {
+        let _ = (cx, memory, plan);
         Err(ExecError::raised("XX000", "an operator whose rows cannot be set aside"))
     }
     /// Lets go of what it holds; called at the end, and after errors.

@@ -16,7 +16,7 @@ use super::{BATCH_BYTES, ExecContext, KEEP_BYTES};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate, RowExpr};
 use crate::memory::Memory;
-use crate::plan::{Pruning, TypedExpr};
+use crate::plan::{Plan, Pruning, TypedExpr};
 
 /// Computes its columns from those of the input.
 pub(crate) struct ProjectOperator {
@@ -187,9 +187,9 @@ impl Operator for ProjectOperator {
         !self.reads && (self.is_volatile || self.input.can_set_aside())
     }
 
-    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
+    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>, plan: &Plan) -> Result<()> {
         match self.input.can_set_aside() {
-            true => self.input.set_aside(cx, memory),
+            true => self.input.set_aside(cx, memory, plan),
             false => set_input_aside(&mut self.input, cx, &Batch::of_types(&self.types), memory),
         }
     }
@@ -303,8 +303,8 @@ impl Operator for FilterOperator {
         !self.reads && self.input.can_set_aside()
     }
 
-    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
-        self.input.set_aside(cx, memory)
+    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>, plan: &Plan) -> Result<()> {
+        self.input.set_aside(cx, memory, plan)
     }
 
     fn close(&mut self) {
@@ -465,8 +465,8 @@ impl Operator for LimitOperator {
         self.ties.is_none() && self.input.can_set_aside()
     }
 
-    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
-        self.input.set_aside(cx, memory)
+    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>, plan: &Plan) -> Result<()> {
+        self.input.set_aside(cx, memory, plan)
     }
 
     fn close(&mut self) {

@@ -8,7 +8,7 @@ use verso_env::stack;
 use verso_types::{Batch, ColumnData, SqlType};
 
 use super::ExecContext;
-use super::operator::{compile, types_of};
+use super::operator::compile;
 use super::subquery::StatementState;
 use crate::error::Result;
 use crate::expr::Executor;
@@ -25,17 +25,13 @@ pub(super) struct Recheck {
 }
 
 impl Recheck {
-    pub fn new(plan: &Plan, locks: &[RowLock], executor: Executor) -> Recheck {
+    /// For the rows of `plan`, which is copied.
+    pub fn new(plan: &Plan, types: &[SqlType], locks: &[RowLock], executor: Executor) -> Recheck {
         let mut tables: Vec<u32> = locks.iter().map(|lock| lock.table.oid.0).collect();
         if (1..tables.len()).any(|n| tables[..n].contains(&tables[n])) {
             tables.clear();
         }
-        Recheck { plan: plan.clone(), types: types_of(plan), tables, locks: locks.len(), executor }
-    }
-
-    /// A batch for rows of the plan.
-    pub fn no_rows(&self) -> Batch {
-        Batch::of_types(&self.types)
+        Recheck { plan: plan.clone(), types: types.to_vec(), tables, locks: locks.len(), executor }
     }
 
     /// A row of a batch as it is now; none if the query does not yield it any more.
@@ -61,7 +57,7 @@ impl Recheck {
         let cx = cx.statement(&state);
         let mut operator = compile(plan, self.executor);
         operator.open(&cx)?;
-        let mut rows = self.no_rows();
+        let mut rows = Batch::of_types(&self.types);
         let mut found = None;
         while found.is_none() && operator.next(&cx, &mut rows)? {
             cx.check_cancelled()?;

@@ -312,13 +312,21 @@ impl Compiled {
     }
 
     /// Reads now what is left to be read of tables, of an open query: what it sees is about to go. Its functions that do
-    /// something are called when the rows are asked for. It is not opened again.
+    /// something are called when the rows are asked for. It is not opened again. `statement` is what it was compiled from.
+    ///
     /// # Errors
     /// Those of the query.
-    pub fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
-        match &mut self.kind {
-            Kind::Query { operator, .. } => operator.set_aside(&cx.statement(&self.state), memory),
-            Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) | Kind::With(_) => Ok(()),
+    pub fn set_aside(
+        &mut self,
+        cx: &ExecContext<'_>,
+        memory: Memory<'_>,
+        statement: &Statement,
+    ) -> Result<()> {
+        match (&mut self.kind, statement) {
+            (Kind::Query { operator, .. }, Statement::Query(plan)) => {
+                operator.set_aside(&cx.statement(&self.state), memory, plan)
+            }
+            _ => Ok(()),
         }
     }
 

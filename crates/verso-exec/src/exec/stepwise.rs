@@ -16,7 +16,7 @@ use super::{ExecContext, KEEP_BYTES};
 use crate::error::Result;
 use crate::expr::{Executor, Predicate};
 use crate::memory::Memory;
-use crate::plan::TypedExpr;
+use crate::plan::{Plan, TypedExpr};
 
 /// Keeps the rows for which a volatile condition is true.
 pub(crate) struct StepwiseOperator {
@@ -116,9 +116,9 @@ impl Operator for StepwiseOperator {
         !self.reads
     }
 
-    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>) -> Result<()> {
+    fn set_aside(&mut self, cx: &ExecContext<'_>, memory: Memory<'_>, plan: &Plan) -> Result<()> {
         if self.input.can_set_aside() {
-            return self.input.set_aside(cx, memory);
+            return self.input.set_aside(cx, memory, plan);
         }
         let mut empty = self.batch.clone();
         empty.clear();

@@ -429,6 +429,11 @@ pub trait ChangeCursor {
     fn reread(&mut self, rows: &[u32]) -> Result<()>;
     /// Whether a row just read has this key of a unique index in its newest version, too; waits for others who may change that.
     fn is_held(&mut self, index: &IndexDef, key: &[u8], row: u32) -> Result<bool>;
+    /// Whether triggers that fire for the statement have changed one of the rows just read.
+    fn is_changed_by_triggers(&self, row: u32) -> bool {
+        let _ = row;
+        false
+    }
     /// All columns of one of the rows just read: for the details of an error.
     fn whole_row(&mut self, table: &TableDef, row: u32) -> Option<Vec<Value>> {
         let _ = (table, row);

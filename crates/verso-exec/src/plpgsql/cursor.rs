@@ -24,7 +24,8 @@ use super::frame::Frame;
 use super::program::Embedded;
 use crate::context::Moved;
 use crate::error::{ExecError, Raised, Result};
-use crate::exec::{ChangedRecords, ExecContext};
+use crate::exec::{ChangedByTriggers, ChangedRecords, ExecContext};
+use crate::memory::Account;
 use crate::plan::{Movement, PlCursor, PlTargets};
 use crate::spill::{Spool, SpoolReader};
 
@@ -36,6 +37,8 @@ pub struct Portals {
     loops: RefCell<BTreeMap<Arc<str>, Standing>>,
     /// Those over whose rows loops run that lock them one by one.
     pub(super) fetching: RefCell<Loops>,
+    /// What was changed within the BEFORE triggers of the statements that run, the innermost last.
+    by_triggers: RefCell<Vec<ChangedByTriggers>>,
     /// Names given to cursors that had none.
     unnamed: Cell<u64>,
     /// Cursors ever opened.
@@ -180,12 +183,25 @@ impl Portals {
             .filter_map(|cursor| cursor.changed.as_mut())
             .for_each(|one| one.forget_since(opened));
         self.fetching.borrow_mut().forget_since(opened);
+        self.by_triggers.borrow_mut().iter_mut().for_each(|changed| changed.forget_since(opened));
     }
 
-    /// Does one of them lock its rows?
+    /// A statement with BEFORE ROW triggers runs, until what is returned is dropped.
+    pub fn fire_triggers(&self, account: &Account) -> Firing<'_> {
+        self.by_triggers.borrow_mut().push(ChangedByTriggers::new(account));
+        Firing { portals: self }
+    }
+
+    /// Whether the BEFORE triggers of the innermost statement that has some have changed a record.
+    pub fn is_changed_by_triggers(&self, table: u32, record: RecordId) -> bool {
+        self.by_triggers.borrow().last().is_some_and(|changed| changed.has(table, record))
+    }
+
+    /// Does one of them lock its rows, or do triggers fire whose statement must know what they change?
     pub fn lock_rows(&self) -> bool {
         self.open.borrow().values().any(|cursor| cursor.changed.is_some())
             || !self.fetching.borrow().is_empty()
+            || self.by_triggers.borrow().iter().any(|changed| changed.fire)
     }
 
     /// Records of a table are being changed or deleted, by what has this number: those that lock their rows pass them over.
@@ -199,6 +215,9 @@ impl Portals {
         records: &(impl Iterator<Item = RecordId> + Clone),
     ) -> Result<()> {
         self.fetching.borrow_mut().note_changed(table, number, records)?;
+        for changed in self.by_triggers.borrow_mut().iter_mut().filter(|changed| changed.fire) {
+            changed.note(table, number, &mut records.clone())?;
+        }
         let mut open = self.open.borrow_mut();
         let mut locking = open.values_mut().filter_map(|cursor| cursor.changed.as_mut());
         locking.try_for_each(|changed| changed.note(table, number, &mut records.clone()))
@@ -213,6 +232,33 @@ impl Portals {
                 return name.into();
             }
         }
+    }
+}
+
+/// A statement with BEFORE ROW triggers that runs.
+pub struct Firing<'p> {
+    portals: &'p Portals,
+}
+
+impl Firing<'_> {
+    /// Calls triggers: what changes meanwhile is noted.
+    pub fn call<T>(&self, triggers: impl FnOnce() -> T) -> T {
+        self.fire(true);
+        let called = triggers();
+        self.fire(false);
+        called
+    }
+
+    fn fire(&self, fire: bool) {
+        if let Some(own) = self.portals.by_triggers.borrow_mut().last_mut() {
+            own.fire = fire;
+        }
+    }
+}
+
+impl Drop for Firing<'_> {
+    fn drop(&mut self) {
+        self.portals.by_triggers.borrow_mut().pop();
     }
 }
 

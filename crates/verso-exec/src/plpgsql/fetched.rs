@@ -60,7 +60,7 @@ impl Fetched {
         tables.begin_statement()?;
         let read = opened.within(cx, |compiled, cx| {
             compiled.open(cx)?;
-            compiled.set_aside(cx, cx.services.memory)
+            compiled.set_aside(cx, cx.services.memory, statement)
         });
         match read {
             Ok(()) => {

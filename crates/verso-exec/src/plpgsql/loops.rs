@@ -122,7 +122,8 @@ enum LoopRows {
     Fetched(FetchingLoop, u64),
 }
 
-/// So many rows PostgreSQL fetches for the first turns of a loop over a query, and then for the others.
+/// So many rows PostgreSQL fetches for the first turns of a loop over a query, and then for the others; one by one where the loop may
+/// end the transaction.
 const FETCHED: [u64; 2] = [10, 50];
 
 impl LoopRows {
@@ -136,6 +137,7 @@ impl LoopRows {
         if let Some(opened) = Fetched::open(query, params, cx, frame)? {
             let changed = ChangedRecords::new(&query.places, cx.catalog, cx.services.memory.account);
             let looping = FetchingLoop::begin(cx.services.portals, opened, changed);
+            let one_by_one = one_by_one || cx.ends().is_some();
             return Ok(LoopRows::Fetched(looping, if one_by_one { 1 } else { FETCHED[0] }));
         }
         let mut rows = Spool::default();

@@ -47,7 +47,7 @@ use crate::functions::void;
 use crate::memory::Memory;
 use crate::plan::{PlReturn, TypedExpr};
 use crate::spill::Spool;
-pub use cursor::{Portals, Standing};
+pub use cursor::{Firing, Portals, Standing};
 use frame::{Frame, check_types};
 pub(crate) use program::ProgramPool;
 pub(crate) use site::CallSite;

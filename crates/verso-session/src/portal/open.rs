@@ -47,7 +47,9 @@ impl Open {
     pub(crate) fn detach(&mut self, frame: &Frame<'_>, memory: &KeptMemory) -> Result<bool, Failure> {
         let Open { ready, params, detached, .. } = self;
         if !*detached && ready.compiled.can_set_aside() {
-            frame.with_context(params, |cx| ready.compiled.set_aside(cx, memory.lend()))?;
+            frame.with_context(params, |cx| {
+                ready.compiled.set_aside(cx, memory.lend(), &ready.planned.bound)
+            })?;
             *detached = true;
         }
         Ok(*detached)

@@ -147,7 +147,10 @@ impl Session {
                 *shared.lock() = State::Done;
                 Ok(PortalEnd::Complete(self.perform(&job, sink)?.into_tag()))
             }
-            State::Ready => self.run_whole(&job, &shared, max_rows, sink),
+            State::Ready => match self.pull_detached(&job, &shared, max_rows, sink)? {
+                Some(end) => Ok(end),
+                None => self.run_whole(&job, &shared, max_rows, sink),
+            },
             State::Open(open) => self.pull(&job, &shared, Some(open), max_rows, sink),
             State::Held(held) => held.hand_out(&shared, max_rows, sink),
             State::Done => {
@@ -295,17 +298,62 @@ impl Session {
         max_rows: u64,
         sink: &mut dyn StatementSink,
     ) -> Result<PortalEnd, SqlError> {
+        self.pulled(job, open.is_none(), sink, |session, sink| {
+            if open.as_ref().is_some_and(|open| open.detached)
+                && let Some(active) = session.transaction.active()
+            {
+                // Its functions may change what others read.
+                session.set_all_aside(active)?;
+            }
+            session.pull_within(job, state, open, Some(max_rows), false, sink)
+        })
+    }
+
+    /// Opens a query that locks its rows, or calls functions that do something, and runs it up to the row limit: rows behind it are
+    /// neither locked nor computed. None, and nothing has happened, where it cannot be run in portions.
+    fn pull_detached(
+        &mut self,
+        job: &Job<'_>,
+        state: &Arc<Mutex<State>>,
+        max_rows: u64,
+        sink: &mut dyn StatementSink,
+    ) -> Result<Option<PortalEnd>, SqlError> {
+        let is_query = |statement: &Statement| matches!(statement, Statement::Query(_));
+        if !job.prepared.is_some_and(|prepared| {
+            prepared.parsed.as_ref().is_some_and(|parsed| is_query(&parsed.statement))
+        }) {
+            return Ok(None);
+        }
+        self.pulled(job, true, sink, |session, sink| {
+            if !session.open_detached(job, state, false, sink)? {
+                return Ok(None);
+            }
+            let State::Open(open) = std::mem::replace(&mut *state.lock(), State::Closed) else {
+                return Err(SqlError::internal("not open"));
+            };
+            session.pull_within(job, state, Some(open), Some(max_rows), false, sink).map(Some)
+        })
+    }
+
+    /// Does the work of a run of a portal, its first one or another.
+    fn pulled<T>(
+        &mut self,
+        job: &Job<'_>,
+        is_first: bool,
+        sink: &mut dyn StatementSink,
+        work: impl FnOnce(&mut Session, &mut dyn StatementSink) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
         self.begin_work(job)?;
-        if open.is_none() {
+        if is_first {
             self.tell_begin(job);
         }
         let slow = self.slow_start();
         self.services.forget_asked();
         let mut result = self.contained(|session| {
             session.check_owed(job)?;
-            session.pull_within(job, state, open, Some(max_rows), false, sink)
+            work(session, sink)
         });
-        result = result.and_then(|end| self.change_asked_settings().map(|()| end));
+        result = result.and_then(|done| self.change_asked_settings().map(|()| done));
         if let Err(error) = &mut result {
             self.fail_work(error);
         }

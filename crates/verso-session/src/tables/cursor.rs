@@ -426,6 +426,12 @@ impl ChangeCursor for Changer<'_> {
         self.scan.next(&mut self.row.rows)
     }
 
+    fn is_changed_by_triggers(&self, row: u32) -> bool {
+        let record = self.row.rows.records.get(row as usize);
+        let portals = &self.tables.services.portals;
+        record.is_some_and(|record| portals.is_changed_by_triggers(self.oid.0, *record))
+    }
+
     fn whole_row(&mut self, table: &TableDef, row: u32) -> Option<Vec<Value>> {
         let record = *self.row.rows.records.get(row as usize)?;
         let types: Vec<SqlType> = table.columns.iter().map(|column| column.ty.clone()).collect();

@@ -163,6 +163,49 @@ fn portals_hand_out_rows_in_portions() {
 }
 
 #[test]
+fn portals_lock_and_compute_rows_as_they_are_asked_for() {
+    let world = World::new();
+    let (mut one, mut two) = (world.connect(), world.connect());
+    one.run(
+        "CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t SELECT generate_series(1, 10); CREATE SEQUENCE s",
+    );
+    let free =
+        "SELECT string_agg(a::text, ' ') FROM (SELECT a FROM t ORDER BY a FOR UPDATE SKIP LOCKED) AS f";
+    let prepared = one.session.prepare("SELECT a FROM t ORDER BY a FOR UPDATE", &[]).expect("prepares");
+    one.run("BEGIN");
+    let mut portal = one.session.bind(&prepared, Vec::new()).expect("binds");
+    let mut portion = |client: &mut Client, rows| {
+        let mut sink = Lines::default();
+        let end = client.session.run_portal(&mut portal, rows, false, &mut sink).expect("runs");
+        (sink.lines.join(" "), end)
+    };
+    assert_eq!(portion(&mut one, 2), ("1 2".to_string(), PortalEnd::Suspended));
+    assert_eq!(two.value(free), "3 4 5 6 7 8 9 10");
+    // Rows behind are read as they were, and looked up again where others have changed them since.
+    two.run("UPDATE t SET a = a + 100 WHERE a = 4; DELETE FROM t WHERE a = 5");
+    assert_eq!(portion(&mut one, 3), ("3 104 6".to_string(), PortalEnd::Suspended));
+    assert_eq!(two.value(free), "7 8 9 10");
+    let (rows, end) = portion(&mut one, 0);
+    assert_eq!(rows, "7 8 9 10");
+    assert!(matches!(end, PortalEnd::Complete(_)));
+    one.run("COMMIT");
+    let prepared = one.session.prepare("SELECT nextval('s') FROM t", &[]).expect("prepares");
+    let mut portal = one.session.bind(&prepared, Vec::new()).expect("binds");
+    let end = one.session.run_portal(&mut portal, 3, false, &mut Lines::default()).expect("runs");
+    assert_eq!(end, PortalEnd::Suspended);
+    one.session.sync().expect("commits");
+    assert_eq!(one.value("SELECT last_value FROM s"), "3");
+    // Changes run to their ends.
+    let insert = "INSERT INTO t SELECT generate_series(1001, 1010) RETURNING a";
+    let prepared = one.session.prepare(insert, &[]).expect("prepares");
+    let mut portal = one.session.bind(&prepared, Vec::new()).expect("binds");
+    let end = one.session.run_portal(&mut portal, 3, false, &mut Lines::default()).expect("runs");
+    assert_eq!(end, PortalEnd::Suspended);
+    one.session.sync().expect("commits");
+    assert_eq!(one.value("SELECT count(*) FROM t WHERE a > 1000"), "10");
+}
+
+#[test]
 fn a_series_up_to_sync_is_one_transaction() {
     let world = World::new();
     let (mut one, mut two) = (world.connect(), world.connect());

@@ -15,8 +15,11 @@ use crate::error::Result;
 use crate::exec::ExecContext;
 use crate::exec::statement::column_types;
 
-/// Whether a row is still as it was, as far as columns are shown.
+/// Whether a row is still as it was, as far as columns are shown, and no trigger has changed it, be it to what it was.
 fn stays(cursor: &mut dyn ChangeCursor, table: &TableDef, place: u32, old: &[Value]) -> bool {
+    if cursor.is_changed_by_triggers(place) {
+        return false;
+    }
     let Some(now) = cursor.whole_row(table, place) else { return false };
     let mut shown = table.columns.iter().zip(now.iter().zip(old)).filter(|(column, _)| !column.is_hidden());
     shown.all(|(_, (now, old))| now == old)
@@ -49,6 +52,7 @@ impl UpdateStatement {
         let value_types = values.types().to_vec();
         let mut count = 0;
         let held = scan.held_by_batch();
+        let firing = cx.services.portals.fire_triggers(cx.services.memory.account);
         scan.for_each(cx, |cursor, selection, _| {
             let there = hold(cursor, &table, selection, held)?;
             let selection = there.as_deref().or(selection);
@@ -68,7 +72,8 @@ impl UpdateStatement {
                     new[*target] = value;
                 }
                 triggers.check_found(event, || stays(&mut *cursor, &table, place, &old))?;
-                let Some(mut new) = triggers.before_row(cx, event, Some(&old), Some(new))? else { continue };
+                let before = firing.call(|| triggers.before_row(cx, event, Some(&old), Some(new)));
+                let Some(mut new) = before? else { continue };
                 if !stays(&mut *cursor, &table, place, &old) {
                     return Err(triggers.changed(event));
                 }
@@ -118,6 +123,7 @@ impl DeleteStatement {
         let (columns, types) = (Arc::clone(&scan.columns), column_types(&table));
         let mut count = 0;
         let held = scan.held_by_batch();
+        let firing = cx.services.portals.fire_triggers(cx.services.memory.account);
         scan.for_each(cx, |cursor, selection, _| {
             let there = hold(cursor, &table, selection, held)?;
             let selection = there.as_deref().or(selection);
@@ -132,7 +138,7 @@ impl DeleteStatement {
                 let place = selection.map_or(row as u32, |selection| selection[row]);
                 let old = olds.row(row, &types);
                 triggers.check_found(event, || stays(&mut *cursor, &table, place, &old))?;
-                if triggers.before_row(cx, event, Some(&old), None)?.is_none() {
+                if firing.call(|| triggers.before_row(cx, event, Some(&old), None))?.is_none() {
                     continue;
                 }
                 if !stays(&mut *cursor, &table, place, &old) {
