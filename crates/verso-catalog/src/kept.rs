@@ -5,10 +5,14 @@
 //! DEFAULT 'p'::e                'p'::"␀16420".e
 //! DEFAULT nextval('s')          nextval('16430'::regclass)
 //! CHECK (a === b)               ((a) OPERATOR("␀16440".===) (b))
+//! CHECK ((c).x > 0)             (c)."␀16450.2 x" > 0
+//! DEFAULT ROW(1, 'a')::c        ROW(1, 'a')::"␀16450 1.2".c
 //! ```
 //!
 //! K1. A name with the character 0 and a number for its schema means the object of that number, whatever it is called and wherever
 //!     it is found now. No text of a client has that character, so only the catalog's own texts name objects so.
+//!     A field of a row is named by the numbers of its type, a composite one or that of a table's rows, and of the field, and the
+//!     name that it had. A type of which a row is made says which fields there were: later ones are NULL, and those that went are left out.
 //! K2. What is shown of such a text has the names of today ([`with_names`]). Texts of earlier releases have names only; they mean
 //!     what they mean along the path `pg_catalog, public`.
 
@@ -30,7 +34,32 @@ pub fn numbered(oid: Oid) -> String {
 
 /// The number that stands in place of a schema.
 pub fn number_of(schema: Option<&str>) -> Option<Oid> {
-    schema?.strip_prefix(MARK)?.parse().ok().map(Oid)
+    let numbers = schema?.strip_prefix(MARK)?;
+    numbers.split_once(' ').map_or(numbers, |(oid, _)| oid).parse().ok().map(Oid)
+}
+
+/// What stands for the schema of a type, of which a row with these fields is made.
+pub fn numbered_row(oid: Oid, fields: &[u16]) -> String {
+    let fields: Vec<String> = fields.iter().map(u16::to_string).collect();
+    format!("{}.", quoted(&format!("{MARK}{oid} {}", fields.join("."))))
+}
+
+/// The fields that a row had which is made of the type in this place of a schema.
+pub fn fields_made(schema: Option<&str>) -> Option<Vec<u16>> {
+    let (_, fields) = schema?.strip_prefix(MARK)?.split_once(' ')?;
+    fields.split('.').map(|field| field.parse().ok()).collect()
+}
+
+/// What stands for a field of a type, by their numbers; it had that name.
+pub fn numbered_field(of: Oid, field: u16, name: &str) -> String {
+    quoted(&format!("{MARK}{of}.{field} {name}"))
+}
+
+/// The numbers in place of a field's name, and the name that it had.
+pub fn field_of(name: &str) -> Option<(Oid, u16, &str)> {
+    let (numbers, name) = name.strip_prefix(MARK)?.split_once(' ')?;
+    let (of, field) = numbers.split_once('.')?;
+    Some((Oid(of.parse().ok()?), field.parse().ok()?, name))
 }
 
 /// Where a text names something by its number.
@@ -41,6 +70,8 @@ struct Numbered {
     /// The name that it had.
     name: String,
     kind: Kind,
+    /// It is a type of which a row is made.
+    made: bool,
 }
 
 impl Numbered {
@@ -60,6 +91,8 @@ enum Kind {
     Reference,
     /// One that is cast to `regprocedure`.
     Procedure,
+    /// A field of a row.
+    Field(u16),
 }
 
 /// Literals of these types may be numbers of users' objects.
@@ -70,7 +103,7 @@ fn all(text: &[char]) -> Vec<Numbered> {
     let mut at = 0;
     while at < text.len() {
         let next = match text[at] {
-            '"' if text.get(at + 1) == Some(&MARK) => by_schema(text, at),
+            '"' if text.get(at + 1) == Some(&MARK) => by_schema(text, at).or_else(|| by_field(text, at)),
             '\'' => by_reference(text, at),
             _ => None,
         };
@@ -96,11 +129,18 @@ fn by_schema(text: &[char], start: usize) -> Option<Numbered> {
     }
     if *first == '"' || *first == '_' || first.is_alphanumeric() {
         let (end, name) = identifier(text, name);
-        return Some(Numbered { place: start..end, oid, name, kind: Kind::Name });
+        let made = fields_made(Some(&schema)).is_some();
+        return Some(Numbered { place: start..end, oid, name, kind: Kind::Name, made });
     }
     let symbol: String = text[name..].iter().take_while(|c| **c != ')').collect();
     let end = name + symbol.chars().count();
-    Some(Numbered { place: start..end, oid, name: symbol, kind: Kind::Symbol })
+    Some(Numbered { place: start..end, oid, name: symbol, kind: Kind::Symbol, made: false })
+}
+
+fn by_field(text: &[char], start: usize) -> Option<Numbered> {
+    let (end, whole) = identifier(text, start);
+    let (oid, field, name) = field_of(&whole)?;
+    Some(Numbered { place: start..end, oid, name: name.to_string(), kind: Kind::Field(field), made: false })
 }
 
 fn by_reference(text: &[char], start: usize) -> Option<Numbered> {
@@ -112,7 +152,7 @@ fn by_reference(text: &[char], start: usize) -> Option<Numbered> {
     let oid = Oid(digits.parse().ok()?);
     let is_one = REFERENCES.contains(&&*word) && !oid.is_system();
     let kind = if word == "regprocedure" { Kind::Procedure } else { Kind::Reference };
-    is_one.then(|| Numbered { place: start..end + 1, oid, name: String::new(), kind })
+    is_one.then(|| Numbered { place: start..end + 1, oid, name: String::new(), kind, made: false })
 }
 
 /// The numbers of what a text names by its number.
@@ -122,6 +162,29 @@ pub fn objects_of(text: &str) -> BTreeSet<Oid> {
     }
     let text: Vec<char> = text.chars().collect();
     all(&text).into_iter().map(|one| one.oid).collect()
+}
+
+/// The fields of rows that a text names, by the numbers of their types.
+pub(crate) fn fields_of(text: &str) -> BTreeSet<(Oid, u16)> {
+    if !text.contains(MARK) {
+        return BTreeSet::new();
+    }
+    let text: Vec<char> = text.chars().collect();
+    let field = |one: Numbered| if let Kind::Field(id) = one.kind { Some((one.oid, id)) } else { None };
+    all(&text).into_iter().filter_map(field).collect()
+}
+
+/// Whether a text of an earlier release, which named fields by their names, may name one so: `(row).field`.
+pub fn names_field_plainly(text: &str, field: &str) -> bool {
+    let text: Vec<char> = text.chars().collect();
+    let is_row = |dot: usize| {
+        let before = text[..dot].iter().rev().find(|c| !c.is_whitespace());
+        before.is_some_and(|c| matches!(c, ')' | ']'))
+    };
+    (0..text.len()).filter(|at| text[*at] == '.' && is_row(*at)).any(|dot| {
+        let blanks = text[dot + 1..].iter().take_while(|c| c.is_whitespace()).count();
+        identifier(&text, dot + 1 + blanks).1 == field
+    })
 }
 
 /// What a text names by its number, each with whether it is named as a relation: the type of its rows has the same number.
@@ -154,9 +217,14 @@ pub fn with_names(catalog: &CatalogSnapshot, text: &str) -> String {
 pub(crate) fn nameless(text: &str) -> String {
     let text: Vec<char> = text.chars().collect();
     let (mut out, mut at) = (String::new(), 0);
-    for one in all(&text).into_iter().filter(|one| one.kind == Kind::Name) {
+    for one in all(&text) {
+        let nameless = match one.kind {
+            Kind::Name => numbered(one.oid),
+            Kind::Field(field) => numbered_field(one.oid, field, ""),
+            Kind::Symbol | Kind::Reference | Kind::Procedure => continue,
+        };
         out.extend(&text[at..one.place.start]);
-        out.push_str(&numbered(one.oid));
+        out.push_str(&nameless);
         at = one.place.end;
     }
     out.extend(&text[at..]);
@@ -181,7 +249,8 @@ pub fn bare(text: &str) -> String {
 
 /// A text with the names of today of relations, also in literals that are references; the rest stays as the binder finds it best.
 pub fn with_relations(catalog: &CatalogSnapshot, text: &str) -> String {
-    let is_relation = |one: &Numbered| one.kind == Kind::Name && catalog.relation_by_oid(one.oid).is_some();
+    let is_relation =
+        |one: &Numbered| one.kind == Kind::Name && !one.made && catalog.relation_by_oid(one.oid).is_some();
     renamed(catalog, text, |one| one.is_literal() || is_relation(one))
 }
 
@@ -227,6 +296,10 @@ fn name_of(catalog: &CatalogSnapshot, one: &Numbered) -> String {
         || catalog.collation_by_oid(oid.0).map(|known| path(&known.collation.schema, &known.collation.name));
     let operator = || catalog.operators().iter().find(|known| known.oid == oid);
     match one.kind {
+        Kind::Field(field) => {
+            let today = catalog.fields_of(oid).into_iter().find(|(id, _)| *id == field);
+            quoted(today.as_ref().map_or(&*one.name, |(_, name)| name))
+        }
         Kind::Symbol => {
             let schema = operator().map_or_else(String::new, |known| format!("{}.", quoted(&known.schema)));
             format!("{schema}{}", one.name)

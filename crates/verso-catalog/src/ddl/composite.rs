@@ -12,11 +12,12 @@ use verso_types::composite::{CompositeName, DEPTH_MAX};
 
 use super::alter::refuse_shown;
 use super::claim::NameOf;
+use super::holding::{Holder, holders};
 use super::needing::{Lost, Needing, shown_type};
 use super::target_schema;
 use super::types::array_name;
 use crate::catalog::Catalog;
-use crate::definition::{Oid, TypeDef};
+use crate::definition::{Oid, TableDef, TypeDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewComposite;
 use crate::row_type::is_made_of;
@@ -137,6 +138,23 @@ impl Catalog {
             self.delete_rows(txn, ty.oid, |row: &AttributeRow| row.attrelid == ty.oid)?;
             self.insert_rows(txn, &rows)
         })
+    }
+
+    /// The generated columns that name fields of a composite type, with their tables: they go along by a copy of these.
+    pub fn generated_of_fields(
+        snapshot: &CatalogSnapshot,
+        ty: Oid,
+        fields: &[u16],
+    ) -> Vec<(Arc<TableDef>, Arc<str>)> {
+        let of_field = |id: &u16| holders(snapshot, Lost::Column(ty, *id)).into_iter();
+        let column = |holder: Holder| match holder {
+            Holder::Generated(table, id) => {
+                let name = Arc::clone(&table.columns[table.column_with_id(id)?].name);
+                Some((table, name))
+            }
+            _ => None,
+        };
+        fields.iter().flat_map(of_field).filter_map(column).collect()
     }
 
     /// What goes along with fields of a composite type under CASCADE, in PostgreSQL's words.

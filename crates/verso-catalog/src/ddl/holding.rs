@@ -16,7 +16,7 @@ use crate::catalog::Catalog;
 use crate::definition::{ConstraintDef, ConstraintKind, IndexDef, Oid, TableDef, TypeDef};
 use crate::error::CatalogError;
 use crate::extended::StatisticsDef;
-use crate::kept::objects_of;
+use crate::kept::{fields_of, objects_of};
 use crate::row_type::relation_of;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::row::{AttributeRow, DomainRow};
@@ -67,7 +67,7 @@ pub(super) fn names_lost(snapshot: &CatalogSnapshot, text: &str, lost: Lost) -> 
         Lost::Relation(oid) => relation_of(*number) == oid,
         Lost::Type(oid) => *number == oid || snapshot.user_type(*number).is_some_and(|ty| ty.oid == oid),
         Lost::Function(oid) | Lost::Other(oid) => *number == oid,
-        Lost::Column(..) => false,
+        Lost::Column(of, field) => return fields_of(text).contains(&(of, field)),
     };
     objects_of(text).iter().any(is_it)
 }

@@ -238,7 +238,12 @@ impl Binder<'_> {
                         }
                     }
                 }
-                ty => self.cast(arg, &ty?, *at_type, cx),
+                to => {
+                    let to = to?;
+                    self.note_made(arg, ty, &to);
+                    let then = self.row_then(arg, ty, &to);
+                    self.cast(then.as_ref().unwrap_or(arg), &to, *at_type, cx)
+                }
             },
             ExprKind::Call(call) => self.call(call, expr, cx),
             ExprKind::Array(elements) => {

@@ -918,7 +918,7 @@ fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> Result<Plan,
 }
 
 /// The composite type of the rows that a function yields; none of those that nothing but the function knows.
-fn row_of_call(call: &SetCall) -> Option<Arc<RowType>> {
+pub(super) fn row_of_call(call: &SetCall) -> Option<Arc<RowType>> {
     let ty = match call {
         SetCall::User { function, .. } => match &function.returns {
             FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => ty.clone(),

@@ -14,15 +14,14 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use verso_catalog::{
-    CatalogSnapshot, FunctionReturn, Object, Oid, PolicyDef, PolicyFor, Rights, TableDef, ViewDef,
-};
+use verso_catalog::{CatalogSnapshot, Object, Oid, PolicyDef, PolicyFor, Rights, TableDef, ViewDef};
 use verso_env::recursion;
-use verso_exec::plan::{Check, CheckOf, ExprKind as K, Plan, SetCall, TypedExpr};
+use verso_exec::plan::{Check, CheckOf, ExprKind as K, Plan, TypedExpr};
 use verso_types::{SqlType, Value};
 
 use super::Binder;
 use super::context::{Clause, Context};
+use super::from::row_of_call;
 use super::scope::Scope;
 use super::view::calls_in;
 use super::walk::map_columns;
@@ -159,12 +158,7 @@ impl Binder<'_> {
         for (call, count) in calls_in(plan) {
             let fields = first..first + count;
             first += count;
-            let SetCall::User { function, .. } = call else { continue };
-            let (FunctionReturn::Scalar(SqlType::Row(row)) | FunctionReturn::Set(SqlType::Row(row))) =
-                &function.returns
-            else {
-                continue;
-            };
+            let Some(row) = row_of_call(call) else { continue };
             let Some(of) = row.of.as_ref().filter(|_| count == row.fields.len()) else { continue };
             let need = Rc::new(Need {
                 relation: Oid(of.oid),
@@ -178,7 +172,7 @@ impl Binder<'_> {
                 named: RefCell::default(),
                 changed: RefCell::default(),
             });
-            noting.rows(&need, row);
+            noting.rows(&need, &row);
             noted.push((fields, need));
         }
         noted

@@ -306,6 +306,8 @@ impl Binder<'_> {
     /// `(row).field`.
     pub(super) fn field(&self, arg: &Expr, name: &Name, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         let bound = self.expr(arg, cx)?;
+        let today = Name { text: self.field_named(&name.text).into_owned(), at: name.at };
+        let name = &today;
         if name.text == "*" {
             self.fields(&bound).map_err(|error| error.at(arg.at.start))?;
             let text = "row expansion via \"*\" is not supported here";
@@ -359,6 +361,11 @@ impl Binder<'_> {
         let Some(place) = place else { return self.of_row(arg, name, missing(), cx) };
         if let SqlType::Row(row) = &bound.ty {
             self.note_field(row, place);
+            if let (Some(notes), Some(of)) = (self.noted, &row.of)
+                && let Some((id, _)) = self.catalog.fields_of(Oid(of.oid)).get(place)
+            {
+                notes.field(name.at.start, Oid(of.oid), *id);
+            }
         }
         let (ty, row) = match (bound.ty.clone(), bound.kind) {
             (_, K::Row(mut parts)) if place < parts.len() => {

@@ -34,6 +34,10 @@ pub(crate) type RecordNames = (Arc<str>, Arc<str>);
 pub(super) struct Notes {
     /// Functions, types, collations and relations.
     names: RefCell<BTreeMap<u32, Oid>>,
+    /// Fields of rows, by the numbers of their types.
+    fields: RefCell<BTreeMap<u32, (Oid, u16)>>,
+    /// Fields of the types of which rows are made.
+    made: RefCell<BTreeMap<u32, Vec<u16>>>,
     /// Operators that users have made, by their symbols.
     operators: RefCell<BTreeMap<u32, Oid>>,
     /// Operators' symbols, with all of the expression and its operands.
@@ -62,6 +66,16 @@ impl Notes {
         self.qualifiers.borrow_mut().insert(at, end);
     }
 
+    /// A name means a field of the rows of that type.
+    pub(super) fn field(&self, at: u32, of: Oid, field: u16) {
+        self.fields.borrow_mut().insert(at, (of, field));
+    }
+
+    /// A row with these fields is made of the type that is named there.
+    pub(super) fn made(&self, at: u32, fields: Vec<u16>) {
+        self.made.borrow_mut().insert(at, fields);
+    }
+
     /// An operator's symbol means one that users have made.
     pub(super) fn operator(&self, at: u32, oid: Oid) {
         self.operators.borrow_mut().insert(at, oid);
@@ -85,10 +99,19 @@ impl Notes {
         let at = |place: u32| place.checked_sub(start).map(|at| at as usize).filter(|at| *at < text.len());
         // What is put in at a place, closing parentheses first, and how much goes for it.
         let mut edits: BTreeMap<usize, Edit> = BTreeMap::new();
+        let made = self.made.into_inner();
         for (place, oid) in self.names.into_inner() {
+            let fields = made.get(&place);
             let Some(place) = at(place) else { continue };
             let (end, name) = path_at(text, place);
-            let named = format!("{}{}", kept::numbered(oid), verso_parser::quoted(&name));
+            let number = fields.map_or_else(|| kept::numbered(oid), |fields| kept::numbered_row(oid, fields));
+            let named = format!("{number}{}", verso_parser::quoted(&name));
+            edits.entry(place).or_default().replace(end - place, named);
+        }
+        for (place, (of, field)) in self.fields.into_inner() {
+            let Some(place) = at(place) else { continue };
+            let (end, name) = verso_catalog::identifier(text, place);
+            let named = kept::numbered_field(of, field, &name);
             edits.entry(place).or_default().replace(end - place, named);
         }
         for (place, end) in self.qualifiers.into_inner() {

@@ -4,20 +4,22 @@
 //! V2. What its names mean was noted when it was made ([`StoredQuery`]), so its text is bound by these notes.
 //! V3. A view that shows itself, be it by way of others, is refused (42P17).
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, FunctionDef, FunctionReturn, NOWHERE, Need, Oid, Relation, StoredBody,
-    StoredColumn, StoredQuery, StoredRelation, TableDef, ViewDef,
+    CatalogSnapshot, ColumnDef, FunctionDef, NOWHERE, Need, Oid, Relation, StoredBody, StoredColumn,
+    StoredQuery, StoredRelation, TableDef, ViewDef, kept,
 };
 use verso_env::recursion;
 use verso_exec::plan::{ExprKind, OutputColumn, Plan, SetCall, Statement, TypedExpr};
 use verso_types::{RowType, SqlType, TimeStyle};
 
 use super::Binder;
+use super::from::row_of_call;
 use super::literals::settled;
 use super::lock::{Locking, Mark, Wanted};
 use super::plpgsql::bind_noting;
@@ -28,7 +30,7 @@ use super::table_number::RowNumbers;
 use super::trace::Trace;
 use crate::errors::SqlError;
 use crate::rewrite::{Planning, Rules};
-use verso_parser::syntax::{self, QualifiedName, Query};
+use verso_parser::syntax::{self, Expr, Literal, QualifiedName, Query, Span};
 
 /// What is noted of the names in a query that becomes a view's.
 #[derive(Debug, Default)]
@@ -40,6 +42,8 @@ pub(super) struct Noting {
     needs: RefCell<Vec<Rc<Columns>>>,
     /// The fields of rows that are used, by the type of the rows.
     fields: RefCell<BTreeSet<(Oid, Arc<str>)>>,
+    /// The types of which rows are made.
+    made: RefCell<BTreeSet<Oid>>,
     /// The same of the rows of functions in FROM.
     rows: RefCell<Vec<(Rc<Columns>, Arc<RowType>)>>,
     /// Primary keys, as indexes, by which columns are determined that are not grouped by.
@@ -97,6 +101,11 @@ impl Noting {
         }
     }
 
+    /// A row of this type is made.
+    fn makes(&self, ty: Oid) {
+        self.made.borrow_mut().insert(ty);
+    }
+
     /// The columns of the relations that are used, as PostgreSQL counts them: those that the text names, be their values needed or not.
     fn used(&self) -> BTreeMap<Oid, BTreeSet<u16>> {
         let mut used: BTreeMap<Oid, BTreeSet<u16>> = BTreeMap::new();
@@ -112,9 +121,10 @@ impl Noting {
             need.used().into_iter().for_each(|at| self.field(row, usize::from(at)));
         }
         let fields = self.fields.borrow();
-        // Of rows of functions all columns are known, so that those are told apart which come later.
-        let of_functions: BTreeSet<Oid> =
+        // Of rows of functions, and of those that are made, all columns are known, so that those are told apart which come later.
+        let mut of_functions: BTreeSet<Oid> =
             self.rows.borrow().iter().filter_map(|(_, row)| Some(Oid(row.of.as_ref()?.oid))).collect();
+        of_functions.extend(self.made.borrow().iter().copied());
         let mut types = of_functions.clone();
         types.extend(fields.iter().map(|(ty, _)| *ty));
         let relation = |ty: Oid| {
@@ -232,6 +242,13 @@ impl Binder<'_> {
         stored.relations.iter().find(is_it)
     }
 
+    /// The name that a field has today which a kept text names by numbers; any other name is itself.
+    pub(crate) fn field_named<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        let Some((of, field, then)) = kept::field_of(name) else { return Cow::Borrowed(name) };
+        let today = self.catalog.fields_of(of).into_iter().find(|(id, _)| *id == field);
+        today.map_or(Cow::Borrowed(then), |(_, name)| Cow::Owned(name.to_string()))
+    }
+
     /// The name that a field has today which a stored text names so.
     pub(crate) fn field_today(&self, ty: &SqlType, name: &str) -> String {
         let SqlType::Row(row) = ty else { return name.to_string() };
@@ -253,6 +270,47 @@ impl Binder<'_> {
         Some(fields)
     }
 
+    /// A row that a kept text makes of a type, as the type is by now: with NULL for what came later, and without what went. None
+    /// where it is as it was.
+    pub(crate) fn row_then(&self, row: &Expr, named: &SqlType, ty: &SqlType) -> Option<Expr> {
+        let (syntax::ExprKind::Row(parts), SqlType::Row(of)) = (&row.kind, ty) else { return None };
+        let oid = Oid(of.of.as_ref()?.oid);
+        let today: Vec<u16> = self.catalog.fields_of(oid).into_iter().map(|(id, _)| id).collect();
+        let kept = match named {
+            SqlType::Named(named) => kept::fields_made(named.schema.as_deref()),
+            _ => None,
+        };
+        let noted = || Some(self.fields_noted(of)?.columns.iter().map(|column| column.id).collect());
+        let then: Vec<u16> = kept.or_else(noted)?;
+        if then.len() != parts.len() || then == today {
+            return None;
+        }
+        let null = Expr {
+            kind: syntax::ExprKind::Literal(Literal::Null),
+            at: Span { start: row.at.end, end: row.at.end },
+            ..row.clone()
+        };
+        let part =
+            |id: &u16| then.iter().position(|known| known == id).map_or(&null, |at| &parts[at]).clone();
+        Some(Expr { kind: syntax::ExprKind::Row(today.iter().map(part).collect()), ..row.clone() })
+    }
+
+    /// Notes that a row is made of a type that is named there, by a text that is to be kept.
+    pub(super) fn note_made(&self, row: &Expr, named: &SqlType, ty: &SqlType) {
+        let (syntax::ExprKind::Row(_), SqlType::Row(of), SqlType::Named(named)) = (&row.kind, ty, named)
+        else {
+            return;
+        };
+        let Some(of) = &of.of else { return };
+        if let Some(noting) = self.noting {
+            noting.makes(Oid(of.oid));
+        }
+        if let Some(notes) = self.noted {
+            let fields = self.catalog.fields_of(Oid(of.oid)).into_iter().map(|(id, _)| id).collect();
+            notes.made(named.at, fields);
+        }
+    }
+
     /// The columns of functions in FROM as a stored text knows them; none where it knows nothing of their rows.
     pub(super) fn rows_then(&self, plan: &Plan) -> Option<ColumnsThen> {
         self.stored?;
@@ -268,8 +326,8 @@ impl Binder<'_> {
         for (call, count) in calls {
             let first = then.names.len();
             let columns = output.get(first..first + count)?;
-            let noted = row_returned(call).filter(|row| row.fields.len() == count);
-            match noted.and_then(|row| self.fields_noted(row)) {
+            let noted = row_of_call(call).filter(|row| row.fields.len() == count);
+            match noted.and_then(|row| self.fields_noted(&row)) {
                 Some(noted) => {
                     knows = true;
                     let own = ColumnsThen::of(&noted.columns, &self.catalog.fields_of(noted.relation));
@@ -525,15 +583,6 @@ pub(super) fn calls_in(plan: &Plan) -> Vec<(&SetCall, usize)> {
         Plan::FunctionScan { call, columns } => vec![(call, columns.len())],
         Plan::ProjectSet { calls, .. } => calls.iter().map(|one| (&one.call, one.columns.len())).collect(),
         _ => Vec::new(),
-    }
-}
-
-/// The type of the rows that a function gives.
-fn row_returned(call: &SetCall) -> Option<&Arc<RowType>> {
-    let SetCall::User { function, .. } = call else { return None };
-    match &function.returns {
-        FunctionReturn::Scalar(SqlType::Row(row)) | FunctionReturn::Set(SqlType::Row(row)) => Some(row),
-        _ => None,
     }
 }
 

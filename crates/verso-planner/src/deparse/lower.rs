@@ -109,6 +109,11 @@ impl<'b> Lowering<'b> {
     pub(super) fn row_parts(&mut self, parts: &[Expr]) -> Option<Vec<Node>> {
         let mut nodes = Vec::new();
         for part in parts {
+            // A field that came later (`Binder::row_then`) stands nowhere in the text.
+            if matches!(part.kind, ExprKind::Literal(Literal::Null)) && part.at.start == part.at.end {
+                nodes.push(Node::Word("NULL".into()));
+                continue;
+            }
             let node = self.settled(part)?;
             match (&node, &part.kind) {
                 (Node::Var { source: Source::Row(place), .. }, ExprKind::Column(_)) if part.is_starred() => {
@@ -222,8 +227,9 @@ impl<'b> Lowering<'b> {
                 self.case(operand.as_deref(), branches, otherwise.as_deref())?
             }
             ExprKind::Cast { arg, ty, .. } => {
-                let ty = self.binder.data_type(ty).ok()?;
-                self.cast(arg, &ty)?
+                let to = self.binder.data_type(ty).ok()?;
+                let then = self.binder.row_then(arg, ty, &to);
+                self.cast(then.as_ref().unwrap_or(arg), &to)?
             }
             ExprKind::Call(called) => self.call(called, expr)?,
             ExprKind::Array(items) => Node::Array(self.unified(&items.iter().collect::<Vec<_>>())?, None),
@@ -231,15 +237,16 @@ impl<'b> Lowering<'b> {
             ExprKind::Field { name, .. } if name.text == "*" => return None,
             ExprKind::Field { arg, name } => {
                 let row = self.expr(arg)?;
+                let name_text = self.binder.field_named(&name.text);
                 // A field of an item's row is a column of it.
                 if let Node::Var { source: Source::Row(place), .. } = &row
                     && let Some(columns) = self.trace.columns_of(*place)
-                    && let Some(at) = columns.iter().position(|(known, _)| **known == *name.text)
+                    && let Some(at) = columns.iter().position(|(known, _)| **known == *name_text)
                 {
                     let source = Source::Column(*place, at);
-                    return Some(Node::Var { source, name: name.text.as_str().into() });
+                    return Some(Node::Var { source, name: (&*name_text).into() });
                 }
-                let name = self.binder.field_today(&self.type_of(arg), &name.text);
+                let name = self.binder.field_today(&self.type_of(arg), &name_text);
                 Node::Field { arg: Box::new(row), name }
             }
             ExprKind::Row(parts) => Node::Form("ROW", self.row_parts(parts)?),

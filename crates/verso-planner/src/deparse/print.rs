@@ -117,6 +117,8 @@ impl Printer {
                     Node::Const { text: None, ty: own } if *own == ty.without_modifiers() => {
                         self.out.push_str("NULL");
                     }
+                    // A row that is made of a type.
+                    Node::Form("ROW", _) if ty.is_row() => self.expr(arg, false)?,
                     _ => {
                         self.open();
                         self.within(arg, false, node)?;

@@ -87,6 +87,9 @@ impl Schema<'_> {
         let gone: Vec<u16> = ty.fields.iter().copied().filter(|id| !stays(id)).collect();
         if cascade {
             self.tell_along(&Catalog::along_with_fields(self.frame.catalog, ty.oid, &gone));
+            for (table, column) in Catalog::generated_of_fields(self.frame.catalog, ty.oid, &gone) {
+                self.drop_column(&table.schema, &table.name, &column)?;
+            }
         }
         let catalog = &self.frame.services.instance.catalog;
         Ok(catalog.alter_composite(&mut self.frame.txn.borrow_mut(), ty, fields, cascade)?)

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ConstraintKind, NOWHERE, Oid, TableDef, ViewDef, holders_of_rows, relations_in};
+use verso_catalog::{
+    ConstraintKind, NOWHERE, Oid, TableDef, ViewDef, holders_of_rows, is_made_of, kept, relations_in,
+};
 
 use super::Schema;
 use crate::failure::Failure;
@@ -58,30 +60,42 @@ impl Schema<'_> {
                 return refuse(format!("view {}", view.name));
             }
         }
-        for holder in holders {
+        // Texts of this release name fields by number; of those of earlier ones only a name is known.
+        let plain = |text: &str| kept::names_field_plainly(text, field);
+        let uses = |text: &Option<Arc<str>>| text.as_deref().is_some_and(plain);
+        let catalog = self.frame.catalog;
+        let holds = |table: &&Arc<TableDef>| table.columns.iter().any(|one| is_made_of(one.declared(), of));
+        for holder in catalog.tables().filter(holds) {
             let check = holder.constraints.iter().find(|constraint| match &constraint.kind {
-                ConstraintKind::Check { expression, .. } => verso_parser::names(expression, field),
+                ConstraintKind::Check { expression, .. } => plain(expression),
                 _ => false,
             });
-            let generated = holder.columns.iter().filter(|column| column.generated);
-            let uses =
-                |text: &Option<Arc<str>>| text.as_ref().is_some_and(|text| verso_parser::names(text, field));
             if let Some(check) = check {
                 return refuse(format!("constraint {} of table {}", check.name, holder.name));
             }
-            if generated.clone().any(|column| uses(&column.default)) {
-                return refuse(format!("a generated column or an index of table {}", holder.name));
+            if holder.columns.iter().any(|column| uses(&column.default)) {
+                let what = "a default, a generated column, an index or the key";
+                return refuse(format!("{what} of table {}", holder.name));
             }
             if let Some(trigger) = holder.triggers.iter().find(|trigger| uses(&trigger.condition)) {
                 return refuse(format!("trigger {} of table {}", trigger.name, holder.name));
             }
+        }
+        for policy in catalog.all_policies().filter(|policy| uses(&policy.using) || uses(&policy.check)) {
+            return refuse(format!("policy {}", policy.name));
         }
         Ok(())
     }
 
     /// Copies the rows of tables, as they were before their columns' types changed.
     pub(super) fn reshape_all(&self, holders: &[Arc<TableDef>]) -> Result<(), Failure> {
-        holders.iter().try_for_each(|holder| self.frame.inside_now(|frame| Schema { frame }.reshape(holder)))
+        holders.iter().try_for_each(|holder| {
+            self.frame.inside_now(|frame| match frame.catalog.table_by_oid(holder.oid) {
+                Some(_) => Schema { frame }.reshape(holder),
+                // It went along with the field.
+                None => Ok(()),
+            })
+        })
     }
 }
 
