@@ -80,8 +80,12 @@ fn write_whole(vfs: &dyn Vfs, dir: &Path, name: &str, bytes: &[u8]) -> Result<()
 /// Reads a file that is at most a few sectors long; none if it is not there.
 fn read_small(vfs: &dyn Vfs, path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
     let failed = |e| StorageError::io(format!("reading {}", path.display()), e);
-    if !vfs.exists(path).map_err(failed)? {
-        return Ok(None);
+    match vfs.exists(path) {
+        Ok(true) => (),
+        Ok(false) => return Ok(None),
+        // A file stands where its folder is to be.
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
+        Err(error) => return Err(failed(error)),
     }
     let file = vfs.open(path, OpenMode::READ_ONLY).map_err(failed)?;
     let mut bytes = vec![0; 4096];

@@ -547,7 +547,7 @@ impl Core {
             flusher: Mutex::new(Flusher::new(options.page_size)),
             under_way: UnderWay::new(),
             cleaner,
-            counters: Counters::default(),
+            counters: Counters::new(capacity * options.page_size),
             poisoned: Failed::default(),
             stalled: AtomicBool::new(false),
             abandoned: Abandoned::default(),

@@ -75,23 +75,40 @@ struct Stripe([AtomicU64; PageKind::COUNT]);
 const CHUNK_PAGES: usize = 4096;
 /// Chunks that are kept at most: 32 MB of counts, for files of 64 GB with pages of 16 kB. Pages behind them are not counted.
 const CHUNKS: usize = 1024;
+/// They take this share of the pool at most, but one of them is always there: pages written later than others are not counted then.
+const SHARE_OF_POOL: usize = 64;
 
 /// How often each page was written: the number of its owner in the upper half, so that a page that another object gets is
 /// counted anew, and the count in the lower half. A chunk is there from the first write of one of its pages on.
-struct PageCounts([OnceLock<Box<[AtomicU64]>>; CHUNKS]);
-
-impl Default for PageCounts {
-    fn default() -> PageCounts {
-        PageCounts([const { OnceLock::new() }; CHUNKS])
-    }
+struct PageCounts {
+    chunks: [OnceLock<Box<[AtomicU64]>>; CHUNKS],
+    /// Chunks that may still be made.
+    left: AtomicUsize,
 }
 
 impl PageCounts {
+    fn new(pool_bytes: usize) -> PageCounts {
+        let most = pool_bytes / SHARE_OF_POOL / (CHUNK_PAGES * size_of::<AtomicU64>());
+        PageCounts {
+            chunks: [const { OnceLock::new() }; CHUNKS],
+            left: AtomicUsize::new(most.clamp(1, CHUNKS)),
+        }
+    }
+
     /// A page is written once more. Nobody else writes the same page meanwhile.
     fn add(&self, owner: ObjectId, page: PageId) {
         let at = page.0 as usize;
-        let Some(chunk) = self.0.get(at / CHUNK_PAGES) else { return };
-        let chunk = chunk.get_or_init(|| (0..CHUNK_PAGES).map(|_| AtomicU64::new(0)).collect());
+        let Some(chunk) = self.chunks.get(at / CHUNK_PAGES) else { return };
+        let chunk = match chunk.get() {
+            Some(chunk) => chunk,
+            None => {
+                let take = |left: usize| left.checked_sub(1);
+                if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+                    return;
+                }
+                chunk.get_or_init(|| (0..CHUNK_PAGES).map(|_| AtomicU64::new(0)).collect())
+            }
+        };
         let count = &chunk[at % CHUNK_PAGES];
         let known = count.load(Ordering::Relaxed);
         let before = if known >> 32 == u64::from(owner.0) { known & u64::from(u32::MAX) } else { 0 };
@@ -101,7 +118,7 @@ impl PageCounts {
 
     fn get(&self, owner: ObjectId, page: PageId) -> u64 {
         let at = page.0 as usize;
-        let chunk = self.0.get(at / CHUNK_PAGES).and_then(OnceLock::get);
+        let chunk = self.chunks.get(at / CHUNK_PAGES).and_then(OnceLock::get);
         let known = chunk.map_or(0, |chunk| chunk[at % CHUNK_PAGES].load(Ordering::Relaxed));
         if known >> 32 == u64::from(owner.0) { known & u64::from(u32::MAX) } else { 0 }
     }
@@ -148,14 +165,15 @@ fn kind_index(page: &[u8]) -> usize {
     if number < PageKind::COUNT { number } else { 0 }
 }
 
-impl Default for Counters {
-    fn default() -> Counters {
+impl Counters {
+    /// Of a pool of so many bytes.
+    pub(super) fn new(pool_bytes: usize) -> Counters {
         Counters {
             fetches: std::array::from_fn(|_| Stripe::default()),
             reads: Default::default(),
             writes: Default::default(),
             writes_per_owner: Mutex::default(),
-            writes_per_page: PageCounts::default(),
+            writes_per_page: PageCounts::new(pool_bytes),
             prefetched: AtomicU64::default(),
             write_batches: AtomicU64::default(),
             foreground_batches: AtomicU64::default(),
@@ -241,4 +259,23 @@ pub(super) fn add(counter: &AtomicU64, count: u64) {
 
 fn get(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_pages_take_no_more_than_their_share_of_the_pool() {
+        let chunk = CHUNK_PAGES * size_of::<AtomicU64>();
+        let counts = PageCounts::new(2 * SHARE_OF_POOL * chunk);
+        let (owner, page) = (ObjectId(7), |chunk: usize| PageId((chunk * CHUNK_PAGES) as u32 + 1));
+        for place in [5, 0, 9, 5] {
+            counts.add(owner, page(place));
+        }
+        assert_eq!([5, 0, 9].map(|place| counts.get(owner, page(place))), [2, 1, 0]);
+        let counts = PageCounts::new(0);
+        counts.add(owner, page(3));
+        assert_eq!(counts.get(owner, page(3)), 1, "one part is always there");
+    }
 }
