@@ -94,9 +94,14 @@ impl Binder<'_> {
                     return Some(columns.into_iter().map(field).collect());
                 }
                 None => {
-                    let (variable, []) = self.variable_of(std::slice::from_ref(name))? else { return None };
-                    let SqlType::Row(row) = &variable.ty else { return None };
-                    row.fields.iter().map(|(name, _)| &**name).collect()
+                    let names = std::slice::from_ref(name);
+                    let fields = self.fields_of_variable(names)?;
+                    self.trace_variable(names, &fields, name.at.start);
+                    let field = |(text, _): (Arc<str>, TypedExpr)| {
+                        let part = Name { text: text.to_string(), at: name.at };
+                        Expr { kind: ExprKind::Column(vec![name.clone(), part]), ..expr.clone() }
+                    };
+                    return Some(fields.into_iter().map(field).collect());
                 }
             },
         };
@@ -141,11 +146,13 @@ impl Binder<'_> {
             return None;
         }
         let bound = self.expr(row, &mut Context::new(scope, Clause::Select)).ok()?;
+        let fields = self.fields(&bound).ok()?;
+        self.trace_fields(&bound, &fields, whole.at.start);
         let field = |(name, _): (Arc<str>, TypedExpr)| {
             let name = Name { text: name.to_string(), at: row.at };
             Expr { kind: ExprKind::Field { arg: Box::new(row.clone()), name }, ..whole.clone() }
         };
-        Some(self.fields(&bound).ok()?.into_iter().map(field).collect())
+        Some(fields.into_iter().map(field).collect())
     }
 
     /// `ROW(a, b)` as a value.

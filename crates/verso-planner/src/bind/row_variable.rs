@@ -77,6 +77,14 @@ impl Binder<'_> {
         Some(fields)
     }
 
+    /// Notes what the star of `r.*` at a place stands for.
+    pub(super) fn trace_variable(&self, names: &[Name], fields: &Fields, place: u32) {
+        let (Some(trace), Some((variable, []))) = (self.traced, self.variable_of(names)) else { return };
+        trace.column(place, Source::Variable(variable.slot));
+        let row = TypedExpr::new(K::Parameter(variable.slot), variable.ty.clone());
+        self.trace_fields(&row, fields, place);
+    }
+
     fn field_of(
         &self,
         value: TypedExpr,

@@ -20,7 +20,7 @@ use super::trace::StarredField;
 use super::walk::{columns_of, map_columns, same};
 use super::window::Windows;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Expr, OrderItem, Select, SelectItem};
+use verso_parser::syntax::{Expr, Name, OrderItem, Select, SelectItem};
 
 /// Entries of an output list, with the hidden ones that it is sorted and grouped by: the protocol counts columns in 16 bits.
 const TARGETS_MAX: usize = 1664;
@@ -228,6 +228,8 @@ impl Binder<'_> {
                         && scope.table(&table.name.text).is_none()
                         && let Some(fields) = self.fields_of_record(table)
                     {
+                        let names: Vec<Name> = table.schema.iter().chain([&table.name]).cloned().collect();
+                        self.trace_variable(&names, &fields, at.start);
                         let item = |(name, expr)| Item { expr, name, at: at.start };
                         all.extend(fields.into_iter().map(item));
                         continue;
@@ -269,7 +271,7 @@ impl Binder<'_> {
     }
 
     /// Notes what `(row).*` stands for; nothing of what is made of a row that has no type.
-    fn trace_fields(&self, row: &TypedExpr, fields: &[(Arc<str>, TypedExpr)], place: u32) {
+    pub(super) fn trace_fields(&self, row: &TypedExpr, fields: &[(Arc<str>, TypedExpr)], place: u32) {
         let (Some(trace), SqlType::Row(columns)) = (self.traced, &row.ty) else { return };
         let then = self.fields_then(columns);
         let field = |(n, (name, expr)): (usize, &(Arc<str>, TypedExpr))| {

@@ -242,8 +242,8 @@ impl Lowering<'_> {
                                 self.trace.output_type(expr.at.start).unwrap_or_else(|| self.type_of(expr)),
                             ),
                             SelectItem::Wildcard { at, .. } => {
-                                let starred = self.trace.starred(at.start).unwrap_or_default();
-                                types.extend(starred.into_iter().map(|column| column.ty));
+                                let starred = self.starred(at.start).unwrap_or_default();
+                                types.extend(starred.into_iter().map(|(_, _, ty)| ty));
                             }
                             SelectItem::Fields { .. } => return Vec::new(),
                         }

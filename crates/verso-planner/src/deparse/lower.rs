@@ -10,7 +10,7 @@ use verso_types::{SqlType, format_text, parse_text};
 
 use super::node::{Connective, Node, Sublink, SublinkKind, Subscript};
 use super::operands;
-use crate::bind::trace::{Source, Trace};
+use crate::bind::trace::{Source, Starred, StarredField, Trace};
 use crate::bind::{Binder, common_type, is_hidden};
 
 /// Lowers one text. What has no node yields none, for the whole text.
@@ -109,10 +109,21 @@ impl<'b> Lowering<'b> {
     pub(super) fn row_parts(&mut self, parts: &[Expr]) -> Option<Vec<Node>> {
         let mut nodes = Vec::new();
         for part in parts {
-            // A field that came later (`Binder::row_then`) stands nowhere in the text.
-            if matches!(part.kind, ExprKind::Literal(Literal::Null)) && part.at.start == part.at.end {
-                nodes.push(Node::Word("NULL".into()));
-                continue;
+            let is_starred = part.is_starred();
+            match &part.kind {
+                ExprKind::Field { arg, .. } if is_starred => {
+                    let fields = self.trace.fields_at(part.at.start)?;
+                    let row = self.expr(arg)?;
+                    nodes.extend(fields.iter().map(|field| field_node(&row, field)));
+                    continue;
+                }
+                ExprKind::Column(_)
+                    if is_starred && let Some(fields) = self.fields_of_variable(part.at.start) =>
+                {
+                    nodes.extend(fields.into_iter().map(|(node, _)| node));
+                    continue;
+                }
+                _ => {}
             }
             let node = self.settled(part)?;
             match (&node, &part.kind) {
@@ -124,11 +135,33 @@ impl<'b> Lowering<'b> {
                         name,
                     }));
                 }
-                (_, ExprKind::Field { .. }) if part.is_starred() => return None,
                 _ => nodes.push(self.whole(node, part)),
             }
         }
         Some(nodes)
+    }
+
+    /// What the star of `p.*` at a place stands for, where `p` is an argument of the function.
+    fn fields_of_variable(&self, place: u32) -> Option<Vec<(Node, StarredField)>> {
+        let (Source::Variable(slot) | Source::Fields(slot, _)) = self.trace.source(place)? else {
+            return None;
+        };
+        let row = Node::Param(u32::try_from(slot + 1).ok()?);
+        let fields = self.trace.fields_at(place)?;
+        Some(fields.into_iter().map(|field| (field_node(&row, &field), field)).collect())
+    }
+
+    /// What the star of `t.*` or `p.*` in an output list stands for, with names and types.
+    pub(super) fn starred(&self, place: u32) -> Option<Vec<(Node, Arc<str>, SqlType)>> {
+        if let Some(columns) = self.trace.starred(place) {
+            let column = |column: Starred| {
+                let node = Node::Var { source: column.source, name: Arc::clone(&column.name) };
+                (node, column.name, column.ty)
+            };
+            return Some(columns.into_iter().map(column).collect());
+        }
+        let fields = self.fields_of_variable(place)?;
+        Some(fields.into_iter().map(|(node, field)| (node, field.name, field.ty)).collect())
     }
 
     /// The row of an item where `t.*` would be taken apart: with its type.
@@ -662,4 +695,14 @@ pub(super) fn cast(node: Node, from: &SqlType, to: SqlType, implicit: bool) -> N
         (from, to) => !textual(from) && !textual(to),
     };
     Node::Cast { arg: Box::new(node), ty: to, implicit, function }
+}
+
+/// A field of a row; the row of an item is its columns.
+pub(super) fn field_node(row: &Node, field: &StarredField) -> Node {
+    match row {
+        Node::Var { source: Source::Row(place), .. } => {
+            Node::Var { source: Source::Column(*place, field.at), name: Arc::clone(&field.name) }
+        }
+        row => Node::Field { arg: Box::new(row.clone()), name: field.today.to_string() },
+    }
 }

@@ -8,7 +8,7 @@ use verso_parser::syntax::{
 };
 use verso_types::SqlType;
 
-use super::lower::Lowering;
+use super::lower::{Lowering, field_node};
 use super::lower_from::output_names;
 use super::node::{Body, Cte, Group, Lock, Node, Query, Select, Side, Sort, SortKey, Target, value_column};
 use crate::bind::trace::Source;
@@ -205,7 +205,7 @@ impl Lowering<'_> {
                     match item {
                         SelectItem::Expr { expr, .. } => types.push(self.type_of(expr)),
                         SelectItem::Wildcard { at, .. } => {
-                            types.extend(self.trace.starred(at.start)?.into_iter().map(|column| column.ty));
+                            types.extend(self.starred(at.start)?.into_iter().map(|(_, _, ty)| ty));
                         }
                         SelectItem::Fields { at, .. } => {
                             types.extend(self.trace.fields_at(at.start)?.into_iter().map(|field| field.ty));
@@ -286,8 +286,8 @@ impl Lowering<'_> {
                 SelectItem::Expr { alias: Some(alias), .. } => names.push(alias.text.clone()),
                 SelectItem::Expr { expr, alias: None } => names.push(output_name(expr)),
                 SelectItem::Wildcard { at, .. } => {
-                    let starred = self.trace.starred(at.start)?;
-                    names.extend(starred.into_iter().map(|column| column.name.to_string()));
+                    let starred = self.starred(at.start)?;
+                    names.extend(starred.into_iter().map(|(_, name, _)| name.to_string()));
                 }
                 SelectItem::Fields { at, .. } => {
                     let fields = self.trace.fields_at(at.start)?;
@@ -348,26 +348,14 @@ impl Lowering<'_> {
                     targets.push(Target { node, name });
                 }
                 SelectItem::Wildcard { at, .. } => {
-                    for column in self.trace.starred(at.start)? {
-                        let name = column.name.to_string();
-                        targets.push(Target {
-                            node: Node::Var { source: column.source, name: column.name },
-                            name,
-                        });
-                    }
+                    let starred = self.starred(at.start)?.into_iter();
+                    targets.extend(starred.map(|(node, name, _)| Target { node, name: name.to_string() }));
                 }
                 SelectItem::Fields { expr, at } => {
                     let fields = self.trace.fields_at(at.start)?;
                     let row = self.expr(expr)?;
                     for field in fields {
-                        let node = match &row {
-                            // The row of an item is its columns.
-                            Node::Var { source: Source::Row(place), .. } => {
-                                let name = Arc::clone(&field.name);
-                                Node::Var { source: Source::Column(*place, field.at), name }
-                            }
-                            row => Node::Field { arg: Box::new(row.clone()), name: field.today.to_string() },
-                        };
+                        let node = field_node(&row, &field);
                         targets.push(Target { node, name: field.name.to_string() });
                     }
                 }

@@ -1,5 +1,6 @@
 //! GRANT and REVOKE of roles: who is a member of which, and who may say so.
 
+use verso_catalog::authority::DATABASE_OWNER;
 use verso_catalog::{CatalogSnapshot, Membership, MembershipChange, OWNER_ROLE, Oid};
 
 use super::Schema;
@@ -32,6 +33,16 @@ fn granted_on(catalog: &CatalogSnapshot, role: Oid, member: Oid, grantor: Oid) -
         }
     }
     along
+}
+
+/// Refuses members of the role of the database's owner but the owner, who is one without being said to be.
+pub(super) fn check_owners(role: Oid, member: Oid) -> Result<(), SqlError> {
+    let refusal = match (role, member) {
+        (DATABASE_OWNER, _) => "cannot have explicit members",
+        (_, DATABASE_OWNER) => "cannot be a member of any role",
+        _ => return Ok(()),
+    };
+    Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, format!("role \"pg_database_owner\" {refusal}")))
 }
 
 impl Schema<'_> {
@@ -75,6 +86,9 @@ impl Schema<'_> {
             {
                 let text = "ADMIN option cannot be granted back to your own grantor";
                 return Err(SqlError::new("0LP01", text).into());
+            }
+            if !grant.revoke {
+                check_owners(role, member)?;
             }
             if !grant.revoke && (role == member || catalog.is_really_member(role, member)) {
                 let text = format!("role \"{shown}\" is a member of role \"{of_member}\"");

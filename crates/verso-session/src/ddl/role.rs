@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogError, MembershipChange, ObjectKind, Oid, Role, RoleChange};
 use verso_types::datetime::parse_timestamptz;
+use verso_types::keyword::quoted;
 
 use super::Schema;
+use super::memberships::check_owners;
 use crate::client::tag;
 use crate::client::{CommandTag, Notice};
 use crate::failure::Failure;
@@ -33,6 +35,7 @@ impl Schema<'_> {
     }
 
     fn create_role(&self, name: &Name, options: &RoleOptions) -> Result<CommandTag, Failure> {
+        check_name(&name.text)?;
         self.may_give(options, "create")?;
         let change = self.change(options)?;
         let catalog = &self.frame.services.instance.catalog;
@@ -40,6 +43,7 @@ impl Schema<'_> {
             catalog.create_role(&mut self.frame.txn.borrow_mut(), &name.text.as_str().into(), &change)?;
         let limited = self.limited();
         let member = |role: Oid, member: Oid, admin: bool, plain: bool| {
+            check_owners(role, member)?;
             self.frame.inside(|frame| {
                 let change = MembershipChange::Grant {
                     admin: Some(admin),
@@ -109,9 +113,9 @@ impl Schema<'_> {
         };
         let known = snapshot.role_by_oid(role).cloned();
         let Some(known) = known else { return Err(SqlError::internal("no such role").into()) };
-        if known.is_predefined() {
-            let text = format!("role name \"{}\" is reserved", known.name);
-            return Err(SqlError::new("42939", text).into());
+        check_name(&known.name)?;
+        if let Some(name) = rename {
+            check_name(&name.text)?;
         }
         let only_password = RoleOptions { password: options.password.clone(), ..RoleOptions::default() };
         // Everybody may change the own password.
@@ -173,6 +177,13 @@ impl Schema<'_> {
         }
         for name in names {
             let Some(role) = snapshot.role_named(&name.text) else {
+                if self.role_called(&name.text).is_ok() {
+                    let text = format!(
+                        "cannot drop role {} because it is required by the database system",
+                        quoted(&name.text)
+                    );
+                    return Err(SqlError::new("2BP01", text).into());
+                }
                 let missing = CatalogError::missing(ObjectKind::Role, name.text.as_str());
                 if if_exists {
                     services.notices.tell(Notice::message(format!("{missing}, skipping")));
@@ -274,4 +285,13 @@ impl Schema<'_> {
         let iterations = services.settings.scram_iterations;
         Some(Verifier::of_password(password, iterations, &*services.env.random).to_string().into())
     }
+}
+
+/// Refuses names of roles that the system keeps for its own.
+fn check_name(name: &str) -> Result<(), SqlError> {
+    if !name.starts_with("pg_") {
+        return Ok(());
+    }
+    let error = SqlError::new("42939", format!("role name \"{name}\" is reserved"));
+    Err(error.with_detail("Role names starting with \"pg_\" are reserved."))
 }
