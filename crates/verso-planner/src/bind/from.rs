@@ -626,12 +626,15 @@ impl Binder<'_> {
             let mut other = side(right, "right")?;
             super::walk::map_columns(&mut other, &mut |column| column + width);
             equal.push(self.operator("=", vec![(one.clone(), *at), (other.clone(), *at)], *at)?);
-            let (exprs, ty) = self.unify(vec![(one, *at), (other, *at)], "JOIN/USING")?;
+            let (types, pair) = ([one.ty.clone(), other.ty.clone()], vec![(one, *at), (other, *at)]);
+            let (exprs, ty) = self.unify(pair, "JOIN/USING")?;
             let mut exprs = exprs.into_iter();
             let (Some(one), Some(other)) = (exprs.next(), exprs.next()) else {
                 return Err(SqlError::internal("USING without two sides"));
             };
             let expr = match kind {
+                // As in PostgreSQL the one that is not cast.
+                JoinKind::Inner if types[0] != ty && types[1] == ty => other,
                 JoinKind::Inner | JoinKind::Left => one,
                 JoinKind::Right => other,
                 JoinKind::Full => TypedExpr::new(K::Coalesce(vec![one, other]), ty),

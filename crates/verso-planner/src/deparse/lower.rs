@@ -111,6 +111,11 @@ impl<'b> Lowering<'b> {
         for part in parts {
             let is_starred = part.is_starred();
             match &part.kind {
+                // A field that came later (`Binder::row_then`) stands nowhere in the text.
+                ExprKind::Literal(Literal::Null) if part.at.start == part.at.end => {
+                    nodes.push(Node::Word("NULL".into()));
+                    continue;
+                }
                 ExprKind::Field { arg, .. } if is_starred => {
                     let fields = self.trace.fields_at(part.at.start)?;
                     let row = self.expr(arg)?;

@@ -10,6 +10,7 @@ use verso_exec::plan::{CastKind, ExprKind, IndexAccess, Plan, Span, SubqueryTest
 use verso_types::{SqlType, Value};
 
 use super::derived::Derived;
+use crate::bind::same;
 
 /// A conjunct that says something about one column.
 pub(super) struct Term<'f> {
@@ -369,9 +370,14 @@ fn plain_term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Says<'
             };
             let (first, equal) = says(&branches[0].0)?;
             let (at, bound) = says(otherwise)?;
+            // Any other CASE says nothing: its first branch may hold where its second one would not.
             match (equal, bound) {
-                (Says::Equal(_), Says::Lower(value, _)) if first == at => Some((at, Says::From(value))),
-                (Says::Equal(_), Says::Upper(value, _)) if first == at => Some((at, Says::To(value))),
+                (Says::Equal(one), Says::Lower(value, _)) if first == at && same(one, value) => {
+                    Some((at, Says::From(value)))
+                }
+                (Says::Equal(one), Says::Upper(value, _)) if first == at && same(one, value) => {
+                    Some((at, Says::To(value)))
+                }
                 _ => None,
             }
         }
