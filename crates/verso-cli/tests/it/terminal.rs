@@ -62,6 +62,22 @@ impl Typed {
 }
 
 #[test]
+fn a_database_that_cannot_be_opened_leaves_the_open_one_open() {
+    let world = World::new();
+    let mut typed = Typed::start(&world, &[]);
+    typed.send("CREATE TABLE t (a integer);\n\\c nosuch.verso\n");
+    typed.until("CREATE TABLE\r\n");
+    typed.until("error:");
+    typed.send("INSERT INTO t VALUES (1);\n");
+    typed.until("INSERT 0 1\r\n");
+    typed.send("CREATE DATABASE 'b.verso';\n");
+    typed.until("connected to database \"b.verso\"");
+    typed.send("\\c a.verso\n\\c a.verso\nSELECT 'so ' || count(*) FROM t;\n");
+    typed.until("so 1");
+    typed.leave();
+}
+
+#[test]
 fn tabs_of_a_paste_stay_where_they_are() {
     let world = World::new();
     let mut typed = Typed::start(&world, &[]);

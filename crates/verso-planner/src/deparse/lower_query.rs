@@ -1,7 +1,5 @@
 //! Queries: from syntax and trace to the tree.
 
-use std::sync::Arc;
-
 use verso_exec::functions::quote_ident;
 use verso_parser::syntax::{
     self, Expr, ExprKind, GroupItem, Literal, LockStrength, LockWait, OrderItem, QueryBody, SelectItem,
@@ -11,7 +9,6 @@ use verso_types::SqlType;
 use super::lower::{Lowering, field_node};
 use super::lower_from::output_names;
 use super::node::{Body, Cte, Group, Lock, Node, Query, Select, Side, Sort, SortKey, Target, value_column};
-use crate::bind::trace::Source;
 use crate::bind::{common_type, output_name};
 
 impl Lowering<'_> {

@@ -7,7 +7,7 @@ use versodb::{Database, Options};
 use super::super::arguments::{literal, quoted_name};
 use super::super::format::{Column, Table};
 use super::super::input::Line;
-use super::super::peer::Peer;
+use super::super::peer::{OpenDatabase, Peer};
 use super::super::{Flow, Shell, is_address, pager};
 use super::Call;
 
@@ -20,7 +20,8 @@ pub fn connect(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Flo
                 let hint = "an address has them: \\c postgres://USER@HOST:PORT/DATABASE";
                 return Err(format!("\\connect: \"{surplus}\" is not understood; {hint}"));
             }
-            shell.connect_to(Path::new(&name))?;
+            let typed = call.reading.input.is_terminal();
+            shell.connect_to(Path::new(&name), typed)?;
         }
     }
     Ok(Flow::On)
@@ -104,7 +105,7 @@ pub fn password(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Fl
 
 impl Shell<'_> {
     /// A file, the address of a server, or a database of the server that the shell talks to.
-    pub(super) fn connect_to(&mut self, path: &Path) -> Result<(), String> {
+    pub(super) fn connect_to(&mut self, path: &Path, typed: bool) -> Result<(), String> {
         if path.to_str().is_some_and(is_address) {
             return self.reach(&path.to_string_lossy());
         }
@@ -115,12 +116,17 @@ impl Shell<'_> {
             let address = with_database(&remote.address, name);
             return self.reach(&address);
         }
-        self.reopen(path, |options| Database::open(path, options))
+        self.reopen(path, typed, |options| Database::open(path, options))
     }
 
     /// Makes a database and opens it.
-    pub(super) fn create_database(&mut self, path: &Path, page_size: Option<u32>) -> Result<(), String> {
-        self.reopen(path, |options| {
+    pub(super) fn create_database(
+        &mut self,
+        path: &Path,
+        page_size: Option<u32>,
+        typed: bool,
+    ) -> Result<(), String> {
+        self.reopen(path, typed, |options| {
             let options = match page_size {
                 Some(bytes) => options.page_size(bytes),
                 None => options,
@@ -129,16 +135,23 @@ impl Shell<'_> {
         })
     }
 
-    /// Closes the open database, then opens another.
+    /// Opens another database for the open one. Where it cannot be opened a person who `typed` that keeps the one that is open, while a
+    /// script has none: its statements were meant for another.
     fn reopen(
         &mut self,
         path: &Path,
+        typed: bool,
         open: impl FnOnce(Options) -> Result<Database, versodb::Error>,
     ) -> Result<(), String> {
         let line = |error: versodb::Error| super::super::report::Said::from(&error).one_line();
-        let changed =
-            self.close().and_then(|()| open(self.options.clone())).and_then(|new| self.adopt(path, new));
-        changed.map_err(line)?;
+        let file = |path: &Path| path.canonicalize().ok();
+        let is_open = |open: &OpenDatabase| file(&open.path).is_some_and(|it| Some(it) == file(path));
+        // A file cannot be opened twice.
+        if !typed || matches!(&self.open, Some(Peer::Opened(open)) if is_open(open)) {
+            self.close().map_err(line)?;
+        }
+        let new = open(self.options.clone()).map_err(line)?;
+        self.close().and_then(|()| self.adopt(path, new)).map_err(line)?;
         self.say_where();
         Ok(())
     }

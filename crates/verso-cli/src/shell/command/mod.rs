@@ -276,8 +276,10 @@ impl Shell<'_> {
                 self.say_where();
                 Ok(())
             }
-            Command::Connect(Some(path)) => self.connect_to(&path),
-            Command::CreateDatabase { path, page_size } => self.create_database(&path, page_size),
+            Command::Connect(Some(path)) => self.connect_to(&path, reading.input.is_terminal()),
+            Command::CreateDatabase { path, page_size } => {
+                self.create_database(&path, page_size, reading.input.is_terminal())
+            }
             Command::Timing(switch) => {
                 self.variables.timing = switch.apply(self.variables.timing);
                 Ok(())
