@@ -76,7 +76,7 @@ pub fn start(
 ) -> Result<Option<Started>, SqlError> {
     // The whole login has that time: no read may take longer, and there are few of them.
     set_timeout(socket, Some(shared.config().authentication_timeout));
-    let Some(greeting) = greet(shared, wire)? else { return Ok(None) };
+    let Some(greeting) = greet(shared, wire, peer)? else { return Ok(None) };
     let Some(mut wire) = wire.take() else { return Ok(None) };
     let (user, database) = (greeting.user.clone(), greeting.database.clone());
     let started = log_in(shared, &mut wire, socket, peer, greeting);
@@ -103,23 +103,38 @@ fn set_timeout(socket: &Socket, timeout: Option<Duration>) {
 }
 
 /// Reads first packets until one asks for a session.
-fn greet(shared: &Shared, connection: &mut Option<Wire>) -> Result<Option<Greeting>, SqlError> {
+fn greet(shared: &Shared, connection: &mut Option<Wire>, peer: Peer) -> Result<Option<Greeting>, SqlError> {
+    let mut direct = false;
     loop {
         let Some(wire) = connection.as_mut() else { return Ok(None) };
         let range = loop {
+            if wire.input.begins_handshake() && !wire.stream.is_encrypted() {
+                break None;
+            }
             if let Some(range) = wire.input.next_startup().map_err(|error| {
                 // Junk, a browser perhaps: no answer that it could understand.
                 tracing::debug!(%error, "not a startup packet");
                 wire.broken = true;
                 malformed(error)
             })? {
-                break range;
+                break Some(range);
             }
             match wire.input.fill(&mut wire.stream) {
                 Ok(0) | Err(_) => return Ok(None),
                 Ok(_) => {}
             }
         };
+        let Some(range) = range else {
+            if !encrypt_at_once(shared, connection, peer) {
+                return Ok(None);
+            }
+            direct = true;
+            continue;
+        };
+        if direct && !wire.stream.has_named_protocol() {
+            tracing::debug!(client = %peer, "encrypted from the first byte on without naming the protocol");
+            return Ok(None);
+        }
         let packet = wire.input.bytes(range);
         match Startup::parse(packet).map_err(malformed)? {
             Startup::Tls | Startup::Gss if wire.input.pending() > 0 => {
@@ -152,6 +167,22 @@ fn greet(shared: &Shared, connection: &mut Option<Wire>) -> Result<Option<Greeti
                 return Ok(None);
             }
             Startup::Session { version, parameters } => return greeting(version, &parameters).map(Some),
+        }
+    }
+}
+
+/// Goes on encrypted with a client that has begun with the handshake of TLS (`sslnegotiation=direct`); whether that is possible.
+fn encrypt_at_once(shared: &Shared, connection: &mut Option<Wire>, peer: Peer) -> bool {
+    let tls = shared.tls().filter(|_| matches!(peer, Peer::Tcp(_)));
+    let (Some(tls), Some(Wire { stream, input, .. })) = (tls, connection.take()) else { return false };
+    match stream.encrypt_begun(tls, input.rest()) {
+        Ok(stream) => {
+            *connection = Some(Wire::new(stream, SMALL_BYTES_MAX));
+            true
+        }
+        Err(error) => {
+            tracing::debug!(client = %peer, %error, "no handshake of TLS");
+            false
         }
     }
 }

@@ -18,6 +18,9 @@ const BUFFER_BYTES: usize = 8 << 10;
 /// Bytes asked for at once while a long message comes.
 const READ_BYTES: usize = 64 << 10;
 
+/// The first byte of a TLS connection: a record of the handshake.
+const HANDSHAKE: u8 = 0x16;
+
 /// Bytes that have come and were not yet used.
 #[derive(Debug)]
 pub struct Input {
@@ -121,6 +124,16 @@ impl Input {
             .filter(|length| (8..=STARTUP_BYTES_MAX).contains(length))
             .ok_or_else(|| Malformed::new("invalid length of startup packet"))?;
         Ok(self.take(0, length))
+    }
+
+    /// Whether a handshake of TLS begins here, which no startup packet does.
+    pub fn begins_handshake(&self) -> bool {
+        self.next_is(HANDSHAKE)
+    }
+
+    /// All bytes that came and were not used.
+    pub fn rest(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
     }
 
     /// The bytes of a startup packet.

@@ -15,7 +15,7 @@ use verso_env::waiting;
 use verso_session::Encryption;
 
 use super::certificate::common_name;
-use super::tls::Tls;
+use super::tls::{ALPN, Tls};
 
 /// For a poll that does not wait.
 const NOT_AT_ALL: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -232,6 +232,33 @@ impl Stream {
                 Ok(Stream::Tls(Box::new(Encrypted { stream: StreamOwned::new(connection, socket), tls })))
             }
             Stream::Tls(_) => Err(io::Error::other("the connection is encrypted already")),
+        }
+    }
+
+    /// The same where the client has begun with the handshake; `early` is what came of it.
+    ///
+    /// # Errors
+    /// As [`Stream::encrypt`]; bytes that are no handshake.
+    pub fn encrypt_begun(self, tls: Arc<Tls>, mut early: &[u8]) -> io::Result<Stream> {
+        let mut stream = self.encrypt(tls)?;
+        let Stream::Tls(encrypted) = &mut stream else { return Ok(stream) };
+        let StreamOwned { conn, sock } = &mut encrypted.stream;
+        while !early.is_empty() {
+            conn.read_tls(&mut early)?;
+            if let Err(error) = conn.process_new_packets() {
+                // The client is told what is wrong, if it listens.
+                let _ = conn.write_tls(sock);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+            }
+        }
+        Ok(stream)
+    }
+
+    /// Whether the client has named the protocol in the handshake.
+    pub fn has_named_protocol(&self) -> bool {
+        match self {
+            Stream::Plain(_) => false,
+            Stream::Tls(encrypted) => encrypted.stream.conn.alpn_protocol() == Some(ALPN),
         }
     }
 

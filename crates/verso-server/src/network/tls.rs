@@ -10,6 +10,10 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use verso_env::{Env, OpenMode};
 
+/// The protocol that a client which encrypts from its first byte on has to name (RFC 7301), so that no other service's client
+/// can be led here.
+pub const ALPN: &[u8] = b"postgresql";
+
 /// Files of a server that encrypts; all PEM.
 #[derive(Clone, Copy, Debug)]
 pub struct TlsFiles<'f> {
@@ -59,8 +63,9 @@ impl TlsFiles<'_> {
                 builder.with_client_cert_verifier(verifier)
             }
         };
-        let config =
+        let mut config =
             builder.with_single_cert(chain, secret).map_err(|error| invalid(self.certificate, &error))?;
+        config.alpn_protocols = vec![ALPN.to_vec()];
         Ok(Arc::new(Tls { config: Arc::new(config), end_point }))
     }
 }

@@ -38,15 +38,25 @@ pub(crate) fn request(world: &World) -> TcpStream {
 
 /// A client that trusts the certificate if it is for `name`.
 fn encrypted(world: &World, name: &'static str) -> StreamOwned<ClientConnection, TcpStream> {
+    over(request(world), name, &[])
+}
+
+/// A client of this connection that trusts the certificate if it is for `name`, and names these protocols.
+fn over(
+    socket: TcpStream,
+    name: &'static str,
+    protocols: &[&str],
+) -> StreamOwned<ClientConnection, TcpStream> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(file("server.crt")).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+    let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
     let name = ServerName::try_from(name).unwrap();
-    StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), request(world))
+    StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), socket)
 }
 
 #[test]
@@ -94,6 +104,31 @@ fn a_client_that_does_not_trust_the_server_gets_no_session() {
     assert!(stranger.write_all(&startup(3 << 16, &VERSO)).and_then(|()| stranger.flush()).is_err());
     drop(stranger);
     assert_eq!(world.connect().value("SELECT 1"), "1");
+}
+
+#[test]
+fn a_client_that_encrypts_from_the_first_byte_on_has_to_name_the_protocol() {
+    let world = world();
+    let direct = |protocols: &[&str]| over(Raw::open(world.address).socket, "localhost", protocols);
+    let mut raw = Raw::over(direct(&["postgresql"]));
+    raw.start(3 << 16, &VERSO);
+    assert_eq!(raw.value("SELECT 6 * 7"), "42");
+    for protocols in [&[][..], &["http/1.1"]] {
+        let mut stranger = direct(protocols);
+        let _ = stranger.write_all(&startup(3 << 16, &VERSO)).and_then(|()| stranger.flush());
+        let mut bytes = Vec::new();
+        let _ = stranger.read_to_end(&mut bytes);
+        assert!(bytes.is_empty(), "{protocols:?}: {bytes:?}");
+    }
+    // Behind a request for encryption the protocol may be named, too, or not at all.
+    let mut raw = Raw::over(over(request(&world), "localhost", &["postgresql"]));
+    raw.start(3 << 16, &VERSO);
+    assert_eq!(raw.value("SELECT 1"), "1");
+    // A server without a certificate ends such a connection.
+    let plain = World::new();
+    let mut stranger = over(Raw::open(plain.address).socket, "localhost", &["postgresql"]);
+    assert!(stranger.write_all(&startup(3 << 16, &VERSO)).and_then(|()| stranger.flush()).is_err());
+    assert_eq!(plain.connect().value("SELECT 1"), "1");
 }
 
 #[test]
