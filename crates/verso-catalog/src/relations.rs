@@ -1,7 +1,7 @@
 //! The relations of `pg_catalog` and `information_schema`: names, numbers and columns, as PostgreSQL has them.
 //!
-//! They come from `data/relations.tsv`, which `data/generate.sh` writes from a PostgreSQL server. What rows they have the
-//! session knows, which makes them when a query asks.
+//! They come from `data/relations.tsv`, which `data/generate.sh` writes from a PostgreSQL server; behind them come Verso's own
+//! views ([`SystemView::ALL`]). What rows they have the session knows, which makes them when a query asks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -11,6 +11,10 @@ use verso_types::SqlType;
 use crate::definition::{Oid, TypeDef};
 use crate::row_type::{relation_of, row_type};
 use crate::snapshot::PG_CATALOG;
+use crate::view::SystemView;
+
+/// The number of the first view of Verso's own; PostgreSQL has no relations there.
+const OWN_FIRST: u32 = 9_800;
 
 /// The schema of the SQL standard's views.
 pub const INFORMATION_SCHEMA: &str = "information_schema";
@@ -94,7 +98,9 @@ impl SystemRelation {
     /// Every system relation, by schema and name.
     pub fn all() -> &'static [SystemRelation] {
         static ALL: OnceLock<Vec<SystemRelation>> = OnceLock::new();
-        ALL.get_or_init(|| include_str!("../data/relations.tsv").lines().filter_map(read).collect())
+        ALL.get_or_init(|| {
+            include_str!("../data/relations.tsv").lines().filter_map(read).chain(own()).collect()
+        })
     }
 
     /// The relation with that row in `pg_class`.
@@ -135,6 +141,24 @@ impl SystemRelation {
     }
 }
 
+/// Verso's own views.
+fn own() -> impl Iterator<Item = SystemRelation> {
+    let views = SystemView::ALL.into_iter().zip(OWN_FIRST..).filter(|(view, _)| view.arguments().is_empty());
+    views.map(|(view, oid)| {
+        let columns = view.columns().into_iter();
+        let columns =
+            columns.map(|column| SystemColumn { name: column.name, ty: column.ty, not_null: false });
+        SystemRelation {
+            schema: PG_CATALOG,
+            name: view.name(),
+            oid: Oid(oid),
+            kind: 'v',
+            row_type: Oid(0),
+            columns: columns.collect(),
+        }
+    })
+}
+
 /// A line of the file; every one is well formed, as a test shows.
 fn read(line: &'static str) -> Option<SystemRelation> {
     let mut fields = line.split('\t');
@@ -163,7 +187,8 @@ mod tests {
     #[test]
     fn every_line_of_the_file_is_a_relation() {
         let lines = include_str!("../data/relations.tsv").lines().count();
-        assert_eq!(SystemRelation::all().len(), lines);
+        assert_eq!(SystemRelation::all().len(), lines + own().count());
+        assert!(own().all(|one| SystemRelation::by_oid(one.oid).is_some_and(|found| found.name == one.name)));
         let class = RelationId::find(PG_CATALOG, "pg_class").expect("it is there").get();
         assert_eq!((class.oid, class.row_type, class.kind), (Oid(1259), Oid(83), 'r'));
         assert_eq!(class.columns.len(), 34);

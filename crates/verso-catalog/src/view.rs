@@ -94,7 +94,7 @@ pub struct Asked<'a> {
 }
 
 impl SystemView {
-    /// All that are Verso's own.
+    /// All that are Verso's own. Their places are their numbers in `pg_class`: new ones go to the end.
     pub const ALL: [SystemView; 23] = [
         SystemView::Database,
         SystemView::Transactions,
