@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use verso_env::stack;
 use verso_types::json::{self, JsonRef, Jsonb};
-use verso_types::{Array, RowType, SqlType, TimeStyle, TypeError, Value, parse_text};
+use verso_types::{RowType, SqlType, TimeStyle, TypeError, Value, parse_text};
 
+use super::filled::array_of;
 use super::types::{JSON, JSONB};
 use super::{as_text, invalid, json_function, jsonb, text_of};
 use crate::context::EvalContext;
@@ -103,25 +104,22 @@ fn object_keys(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
 }
 
 /// A JSON value, as its text, as a value of a type: what a column of `json_to_record` gets. A row of `base`, which is NULL or of that
-/// type, keeps the fields that an object has no key for.
-pub(super) fn column_value(raw: &str, ty: &SqlType, base: &Value, tz: &TimeStyle) -> Result<Value> {
+/// type, keeps the fields that an object has no key for. `key` is the key of the object whose value it is.
+pub(super) fn column_value(
+    raw: &str,
+    ty: &SqlType,
+    base: &Value,
+    key: Option<&str>,
+    tz: &TimeStyle,
+) -> Result<Value> {
     let raw = raw.trim();
     // Whatever the type: `null` is NULL, of the types of JSON, too.
     let Value::Text(text) = text_of(raw)? else { return Ok(Value::Null) };
     match ty {
         SqlType::Json => Ok(Value::text(raw)),
         SqlType::Jsonb => Ok(Value::Jsonb(Jsonb::parse(raw)?)),
-        SqlType::Array(element) => match json::elements(raw)? {
-            Some(elements) => {
-                let nested = elements.iter().any(|raw| raw.trim_start().starts_with('['));
-                let to: &SqlType = if nested { ty } else { element };
-                let value = |raw| column_value(raw, to, &Value::Null, tz);
-                let values: Vec<Value> = elements.into_iter().map(value).collect::<Result<_>>()?;
-                Ok(Value::Array(if nested { Array::stacked(&values)? } else { values.into() }))
-            }
-            None if raw.starts_with('"') => Ok(parse_text(ty, &text, tz)?),
-            None => Err(TypeError::new("22P02", "expected JSON array").into()),
-        },
+        SqlType::Array(_) if raw.starts_with('"') => Ok(parse_text(ty, &text, tz)?),
+        SqlType::Array(element) => array_of(raw, element, key, tz),
         SqlType::Row(_) if raw.starts_with('"') => Ok(parse_text(ty, &text, tz)?),
         SqlType::Row(row) => row_value(raw, row, base, tz),
         SqlType::Record => Err(TypeError::new("42809", "record type has not been registered").into()),
@@ -140,7 +138,7 @@ pub(super) fn row_value(raw: &str, row: &RowType, base: &Value, tz: &TimeStyle) 
     let value = |(at, (name, ty)): (usize, &(Arc<str>, SqlType))| {
         let own = own.get(at).unwrap_or(&Value::Null);
         match found.iter().rev().find(|(key, _)| **key == **name) {
-            Some((_, raw)) => column_value(raw, ty, own, tz),
+            Some((key, raw)) => column_value(raw, ty, own, Some(key), tz),
             None => Ok(own.clone()),
         }
     };
@@ -164,7 +162,7 @@ fn record_of(raw: &str, names: &[Value], types: &[SqlType], tz: &TimeStyle) -> R
     let value = |(column, ty): (&Value, &SqlType)| {
         let column = column.as_str().unwrap_or_default();
         match fields.iter().rev().find(|(key, _)| key == column) {
-            Some((_, raw)) => column_value(raw, ty, &Value::Null, tz),
+            Some((key, raw)) => column_value(raw, ty, &Value::Null, Some(key), tz),
             None => Ok(Value::Null),
         }
     };

@@ -6,6 +6,7 @@
 //! | [`access`] | `->`, `#>`, subscripts, lengths, types, `@>`, `?` |
 //! | [`change`] | `||`, `-`, `#-`, `jsonb_set` and its relatives |
 //! | [`expand`] | functions that yield rows |
+//! | [`filled`] | arrays from JSON arrays |
 //! | [`construct`] | what `JSON_OBJECT(…)`, `JSON_ARRAY(…)`, `JSON(…)` are made of |
 //! | [`query`] | `JSON_VALUE(…)` and its relatives |
 //! | [`path`], [`path_eval`], [`path_methods`] | the path language |
@@ -17,6 +18,7 @@ mod change;
 mod construct;
 mod encode;
 mod expand;
+mod filled;
 mod path;
 mod path_eval;
 mod path_methods;

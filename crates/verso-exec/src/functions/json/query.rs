@@ -245,7 +245,7 @@ pub(super) fn populated(
     match ty {
         SqlType::Jsonb => Ok(value.clone()),
         SqlType::Json => Ok(Value::Text(text.into())),
-        SqlType::Array(_) | SqlType::Row(_) => column_value(&text, ty, &Value::Null, tz),
+        SqlType::Array(_) | SqlType::Row(_) => column_value(&text, ty, &Value::Null, None, tz),
         _ => Ok(parse_text(ty, &text, tz)?),
     }
 }
