@@ -13,6 +13,7 @@ pub(crate) mod bits;
 mod by_name;
 mod bytes;
 mod calendar;
+pub mod case;
 mod catalogs;
 mod chance;
 mod checksums;
@@ -95,6 +96,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &comparison::TABLES,
     &enums::TABLES,
     &texts::TABLES,
+    &case::TABLES,
     &collations::TABLES,
     &quoting::TABLES,
     &identifiers::TABLES,

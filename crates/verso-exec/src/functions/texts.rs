@@ -6,6 +6,7 @@ use std::sync::Arc;
 use verso_types::text::type_of;
 use verso_types::{ColumnData, SqlType, TypeError, Value, cast, format_text};
 
+use super::case;
 use super::define::{entry, unexpected};
 use super::kernel::{Kernel, Operand, Trap};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
@@ -257,7 +258,7 @@ fn join<'a>(cx: &'a EvalContext<'a>, parts: &[&[u8]]) -> Result<Bytes<'a>> {
 }
 
 /// What `map` makes of each character.
-fn each_char(
+pub(super) fn each_char(
     cx: &EvalContext<'_>,
     characters: impl Iterator<Item = char>,
     mut map: impl FnMut(char, &mut dyn FnMut(char)),
@@ -289,33 +290,6 @@ fn character(code: i32) -> Result<Value> {
             None => invalid("54000", format!("requested character not valid for encoding: {code}")),
         },
     }
-}
-
-/// The whole text at once while it is short: a final sigma depends on what is around it.
-fn lower(cx: &EvalContext<'_>, value: &str) -> Result<Value> {
-    if value.len() < TICK_CHARS {
-        return text(value.to_lowercase());
-    }
-    each_char(cx, value.chars(), |c, push| c.to_lowercase().for_each(push))
-}
-
-fn upper(cx: &EvalContext<'_>, value: &str) -> Result<Value> {
-    if value.len() < TICK_CHARS {
-        return text(value.to_uppercase());
-    }
-    each_char(cx, value.chars(), |c, push| c.to_uppercase().for_each(push))
-}
-
-fn capitals(cx: &EvalContext<'_>, value: &str) -> Result<Value> {
-    let mut inside = false;
-    each_char(cx, value.chars(), |c, push| {
-        if inside {
-            c.to_lowercase().for_each(push);
-        } else {
-            c.to_uppercase().for_each(push);
-        }
-        inside = c.is_alphanumeric();
-    })
 }
 
 fn translate(cx: &EvalContext<'_>, value: &str, from: &str, to: &str) -> Result<Value> {
@@ -453,9 +427,9 @@ static TEXTS: &[BuiltinFunction] = &[
     char_function!("length": a Char(None) => Int4 = count(a.trim_end_matches(' ').chars().count())),
     text_function!("length" (): a Bytea => Int4 = count(a.len())),
     text_function!("octet_length" (): a Bytea => Int4 = count(a.len())),
-    text_function!("lower" () with cx: a Text => Text = lower(cx, a)),
-    text_function!("upper" () with cx: a Text => Text = upper(cx, a)),
-    text_function!("initcap" () with cx: a Text => Text = capitals(cx, a)),
+    text_function!("lower" () with cx: a Text => Text = case::lower(cx, case::Mapping::Simple, a)),
+    text_function!("upper" () with cx: a Text => Text = case::upper(cx, case::Mapping::Simple, a)),
+    text_function!("initcap" () with cx: a Text => Text = case::initcap(cx, case::Mapping::Simple, a)),
     text_function!("substr" (): a Text, b Int4 => Text = substring(a, *b, None),
         Some(Kernel::Columns(|args, _, rows, out| substrings(args, rows, out)))),
     text_function!("substr" (): a Text, b Int4, c Int4 => Text = substring(a, *b, Some(*c)),

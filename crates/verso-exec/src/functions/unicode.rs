@@ -3,6 +3,7 @@
 use unicode_normalization::UnicodeNormalization;
 use verso_types::{SqlType, TypeError, Value};
 
+use super::case;
 use super::define::{entry, unexpected};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
@@ -51,10 +52,10 @@ fn is_normalized(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::Bool(normal(text, form)?.eq(text.chars())))
 }
 
-/// Texts that differ in case only become the same one: character by character, whatever stands around.
-fn casefold(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+/// Texts that differ in case only become the same one.
+fn casefold(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(text)] = args else { return Err(unexpected("casefold", args)) };
-    Ok(Value::text(&text.chars().flat_map(char::to_lowercase).collect::<String>()))
+    case::casefold(cx, case::Mapping::Simple, text)
 }
 
 fn is_assigned(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {

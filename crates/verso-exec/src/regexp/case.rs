@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 /// The small form; itself where there is none of one character.
-pub(super) fn small(c: char) -> char {
+pub(crate) fn small(c: char) -> char {
     match c {
         'İ' => 'i',
         c => single(c.to_lowercase()).unwrap_or(c),
@@ -12,7 +12,7 @@ pub(super) fn small(c: char) -> char {
 }
 
 /// The large form; itself where there is none of one character.
-fn large(c: char) -> char {
+pub(crate) fn large(c: char) -> char {
     let beyond = |distance: u32| char::from_u32(u32::from(c) + distance).unwrap_or(c);
     match c {
         // with an iota below, which full mappings write behind

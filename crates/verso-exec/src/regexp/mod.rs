@@ -19,7 +19,7 @@
 //!
 //! Source: `src/backend/regex` of PostgreSQL, by Henry Spencer; the manual's section 9.7.3.
 
-mod case;
+pub(crate) mod case;
 mod dissect;
 mod fast;
 mod parse;

@@ -68,8 +68,9 @@ fn check_option(cursor: &mut Cursor<'_>, option: &str, at: u32) -> Result<(), Sy
     let fits = match option {
         // Texts are UTF-8 there, too: other bytes are refused and not kept unread.
         "encoding" => matches!(plain.as_str(), "utf8" | "unicode" | "6" | "sqlascii" | "0" | "none"),
-        "locale" | "lc_collate" | "lc_ctype" => matches!(plain.as_str(), "c" | "posix"),
-        "locale_provider" => plain == "libc",
+        "locale" | "lc_collate" | "lc_ctype" => matches!(plain.as_str(), "c" | "posix" | "cutf8"),
+        "builtin_locale" => matches!(plain.as_str(), "c" | "cutf8"),
+        "locale_provider" => matches!(plain.as_str(), "builtin" | "libc"),
         "tablespace" if value == "pg_default" => true,
         "tablespace" => {
             let text = format!("tablespace \"{value}\" does not exist");
@@ -78,7 +79,8 @@ fn check_option(cursor: &mut Cursor<'_>, option: &str, at: u32) -> Result<(), Sy
         "allow_connections" => matches!(plain.as_str(), "true" | "on" | "yes" | "1"),
         "is_template" => matches!(plain.as_str(), "false" | "off" | "no" | "0"),
         "connection limit" => value == "-1",
-        "strategy" | "oid" | "collation_version" | "icu_locale" | "icu_rules" | "builtin_locale" => false,
+        "collation_version" => plain == "1",
+        "strategy" | "oid" | "icu_locale" | "icu_rules" => false,
         other => {
             let text = format!("option \"{other}\" not recognized");
             return Err(SyntaxError::new(sqlstate::SYNTAX_ERROR, text).at(at));

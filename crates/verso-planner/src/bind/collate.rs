@@ -9,6 +9,8 @@
 use std::sync::Arc;
 
 use verso_catalog::CollationDef;
+use verso_catalog::snapshot::PG_CATALOG;
+use verso_exec::functions::case::{MAPPED, Mapping};
 use verso_exec::functions::{
     ArgType, BuiltinFunction, aggregate_candidates, candidates, collations, quote_ident,
 };
@@ -238,6 +240,12 @@ pub(super) fn searching(
         name if name.starts_with("regexp_") => regular(&derived)?,
         name @ ("lower" | "upper" | "initcap" | "casefold") => {
             needed(&derived, &format!("{name}() function"), 0)?;
+            let mapping = derived.collation().map_or(Mapping::Simple, |collation| mapping_of(collation));
+            if mapping == Mapping::Simple {
+                return Ok((function, args));
+            }
+            args.extend([text(name), text(mapping.name())]);
+            return Ok((self::function(MAPPED, false)?, args));
         }
         // They compare elements only.
         "array_position" | "array_positions" => {
@@ -264,6 +272,20 @@ pub(super) fn searching(
         }
     }
     Ok((function, args))
+}
+
+/// How letters become others under a collation.
+fn mapping_of(collation: &Collation) -> Mapping {
+    let language =
+        |collator: Collator| collator.locale().split(['-', '_']).next().unwrap_or_default().to_owned();
+    match (&*collation.name, collation.collator.map(language)) {
+        (_, Some(language)) if matches!(language.as_str(), "tr" | "az") => Mapping::Turkic,
+        (_, Some(_)) => Mapping::Full,
+        _ if *collation.schema != *PG_CATALOG => Mapping::Simple,
+        ("pg_unicode_fast", None) => Mapping::Full,
+        ("C" | "POSIX" | "ucs_basic", None) => Mapping::Ascii,
+        _ => Mapping::Simple,
+    }
 }
 
 /// NULLIF under a nondeterministic collation, where `left` and `right` are keys.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef};
 use verso_env::stack;
+use verso_exec::functions::case::MAPPED;
 use verso_exec::functions::collations;
 use verso_exec::functions::json::{JSON_ARRAY, JSON_OBJECT, JSON_UNIQUE, JSONB_ARRAY, JSONB_OBJECT};
 use verso_exec::plan::{CastKind, ExprKind, TypedExpr};
@@ -148,6 +149,10 @@ impl Deparse<'_> {
                 // What it compares has the collation anyhow, or says so itself.
                 (None, [arg, _, _]) if function.name == collations::KEY => one(arg, around),
                 (None, [key]) if function.name == collations::TEXT => one(key, around),
+                (None, [arg, name, _]) if function.name == MAPPED => match &name.kind {
+                    ExprKind::Literal(Value::Text(name)) => format!("{name}({})", one(arg, Nothing)),
+                    _ => one(arg, around),
+                },
                 (None, []) if matches!(function.name, "current_user" | "session_user") => {
                     function.name.to_uppercase()
                 }

@@ -38,7 +38,7 @@ fn row(catalog: &CatalogSnapshot, one: &CollationDef) -> Vec<Value> {
         oid(one.owner),
         letter(one.provider),
         Value::Bool(one.deterministic),
-        Value::Int4(if &*collation.name == "ucs_basic" { 6 } else { -1 }),
+        Value::Int4(if one.provider == 'b' { 6 } else { -1 }),
         optional(of_libc),
         optional(of_libc),
         optional(one.locale.as_deref()),

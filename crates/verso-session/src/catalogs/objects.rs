@@ -37,7 +37,8 @@ pub(super) fn databases(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec
             Value::Text(Arc::clone(name)),
             owner,
             Value::Int4(UTF8),
-            letter('c'),
+            // PostgreSQL's own: by bytes, and a letter is mapped to a letter.
+            letter('b'),
             Value::Bool(false),
             Value::Bool(true),
             Value::Bool(false),
@@ -47,9 +48,9 @@ pub(super) fn databases(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec
             number(DEFAULT_TABLESPACE),
             Value::text("C"),
             Value::text("C"),
+            Value::text("C.UTF-8"),
             Value::Null,
-            Value::Null,
-            Value::Null,
+            Value::text("1"),
             acl,
         ]
     };
