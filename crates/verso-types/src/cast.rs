@@ -105,7 +105,7 @@ fn cast_whole(
 ) -> Result<Value, TypeError> {
     match (value, to) {
         (Value::Text(text), SqlType::Int4) if *from == SqlType::System(SystemType::Char) => {
-            Ok(Value::Int4(i32::from(byte_of_char(text).cast_signed())))
+            Ok(Value::Int4(i32::from(byte_of_char(text.as_bytes()).cast_signed())))
         }
         (Value::Int4(v), SqlType::System(SystemType::Char)) => char_of(*v),
         // the lower 32 bits

@@ -21,6 +21,7 @@
 //! | jsonb | kind, count, and the parts so, as [`json::encode_key`] |
 //! | ranges, multiranges | as [`range::encode_key`] |
 //! | text, bytea | 0 as 0 255; ends with 0 0 |
+//! | `"char"` | its byte |
 //! | text of a collation | its [key](crate::collation), as bytea |
 //! | arrays, rows | as [`encode_nested`] |
 
@@ -28,6 +29,7 @@ mod nested;
 
 pub use nested::encode_nested;
 
+use crate::cast::byte_of_char;
 use crate::collation::Collator;
 use crate::column::Column;
 use crate::decimal::Decimal;
@@ -95,6 +97,8 @@ pub enum KeyType {
     /// Arrays and rows that have such numbers within. Their keys are those of [`Nested`](KeyType::Nested), the number says that
     /// the index was not made by a version to which these numbers had a sign.
     NestedU64 = 23,
+    /// `"char"`: its byte, without sign.
+    SingleByte = 24,
 }
 
 impl KeyType {
@@ -127,6 +131,7 @@ impl KeyType {
             KeyType::Lexemes => KeyType::LEXEMES,
             KeyType::U64 => KeyType::UNSIGNED,
             KeyType::NestedU64 => KeyType::NESTED_UNSIGNED,
+            KeyType::SingleByte => KeyType::SINGLE_BYTE,
             other => (1..).zip(KeyType::ALL).find(|(_, ty)| *ty == other).map_or(0, |(code, _)| code),
         }
     }
@@ -137,6 +142,7 @@ impl KeyType {
     const LEXEMES: u8 = 21;
     const UNSIGNED: u8 = 22;
     const NESTED_UNSIGNED: u8 = 23;
+    const SINGLE_BYTE: u8 = 24;
 
     /// The type with this number on disk, [`KeyType::COLLATED`] without.
     pub fn from_code(code: u8) -> Option<KeyType> {
@@ -145,6 +151,7 @@ impl KeyType {
             KeyType::LEXEMES => Some(KeyType::Lexemes),
             KeyType::UNSIGNED => Some(KeyType::U64),
             KeyType::NESTED_UNSIGNED => Some(KeyType::NestedU64),
+            KeyType::SINGLE_BYTE => Some(KeyType::SingleByte),
             code => KeyType::ALL.get(usize::from(code).checked_sub(1)?).copied(),
         }
     }
@@ -167,6 +174,7 @@ impl KeyType {
             SqlType::Json | SqlType::Named(_) => return None,
             SqlType::System(SystemType::JsonPath) => return None,
             SqlType::System(SystemType::Xid8) => KeyType::U64,
+            SqlType::System(SystemType::Char) => KeyType::SingleByte,
             SqlType::Domain(domain) => return KeyType::of(&domain.base),
             SqlType::Collated(collated) => {
                 return KeyType::of(&collated.base)?.collated(collated.collation.collator);
@@ -185,8 +193,9 @@ impl KeyType {
     }
 
     /// What earlier versions had as the key of such values, in another order.
-    pub fn signed(self) -> Option<KeyType> {
+    pub fn earlier(self) -> Option<KeyType> {
         match self {
+            KeyType::SingleByte => Some(KeyType::Bytes),
             KeyType::U64 => Some(KeyType::I64),
             KeyType::NestedU64 => Some(KeyType::Nested),
             _ => None,
@@ -219,6 +228,7 @@ impl KeyType {
             | KeyType::Lexemes => Physical::Bytes,
             KeyType::Bytes
             | KeyType::PaddedBytes
+            | KeyType::SingleByte
             | KeyType::Decimal
             | KeyType::Jsonb
             | KeyType::Range
@@ -249,6 +259,7 @@ impl KeyType {
                 KeyType::F32
                     | KeyType::F64
                     | KeyType::PaddedBytes
+                    | KeyType::SingleByte
                     | KeyType::Decimal
                     | KeyType::Interval
                     | KeyType::Jsonb
@@ -336,6 +347,7 @@ impl KeyOrder {
                 let length = raw.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
                 encode_bytes(&raw[..length], out);
             }
+            KeyType::SingleByte => out.push(byte_of_char(raw)),
             KeyType::Collated(collator) => {
                 let mut key = Vec::with_capacity(4 * raw.len() + 8);
                 collator.key(raw, &mut key);
@@ -382,7 +394,7 @@ impl KeyOrder {
             (KeyType::I64, Value::Int8(v) | Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v)) => {
                 self.encode_raw(Some(&v.to_le_bytes()), out)
             }
-            (KeyType::Bytes | KeyType::PaddedBytes, Value::Text(v)) => {
+            (KeyType::Bytes | KeyType::PaddedBytes | KeyType::SingleByte, Value::Text(v)) => {
                 self.encode_raw(Some(v.as_bytes()), out)
             }
             (KeyType::Bytes | KeyType::PaddedBytes, Value::Bytes(v)) => self.encode_raw(Some(v), out),

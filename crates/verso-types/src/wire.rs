@@ -60,7 +60,7 @@ pub fn format_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
         Value::Numeric(v) => put_numeric(v, out),
         Value::Big(v) => v.put_binary(out),
         // One byte, be it 0.
-        Value::Text(v) if *ty == SqlType::System(SystemType::Char) => out.push(byte_of_char(v)),
+        Value::Text(v) if *ty == SqlType::System(SystemType::Char) => out.push(byte_of_char(v.as_bytes())),
         Value::Text(v)
             if matches!(ty, SqlType::System(SystemType::PgSnapshot | SystemType::TxidSnapshot)) =>
         {

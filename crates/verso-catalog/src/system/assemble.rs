@@ -91,8 +91,8 @@ pub(crate) struct CatalogRows {
     /// The same.
     pub casts: Option<Vec<CastRow>>,
     pub collation_data: CollationData,
-    /// Columns of indexes whose keys may be in an order of numbers with a sign that have none, and how their keys are.
-    pub signed: HashMap<Oid, Vec<(u16, KeyType)>>,
+    /// Columns of indexes whose keys may be in an order that their types had in earlier versions, and how their keys are.
+    pub earlier: HashMap<Oid, Vec<(u16, KeyType)>>,
 }
 
 impl CatalogRows {
@@ -503,7 +503,7 @@ impl CatalogRows {
     ) -> Result<ByTable<IndexDef>, CatalogError> {
         let classes: HashMap<Oid, &ClassRow> =
             self.classes.iter().filter(|row| row.relkind.0 == KIND_INDEX).map(|row| (row.oid, row)).collect();
-        let signed = std::mem::take(&mut self.signed);
+        let earlier = std::mem::take(&mut self.earlier);
         let mut indexes: ByTable<IndexDef> = HashMap::new();
         let parts_of: HashMap<Oid, Oid> =
             parts_of.into_iter().map(|row: InheritsRow| (row.inhrelid, row.inhparent)).collect();
@@ -525,12 +525,12 @@ impl CatalogRows {
                     excludes: Exclusion::from_code((option >> 8 & 0xf) as u8),
                 })
             });
-            let is_unsigned = |(column, signed): &(u16, KeyType)| {
+            let is_other = |(column, found): &(u16, KeyType)| {
                 let mut own = columns.get(&row.indrelid).into_iter().flatten();
-                let key = |own: &ColumnDef| KeyType::of(&own.ty).and_then(KeyType::signed);
-                own.any(|own| own.id == *column && key(own) == Some(*signed))
+                let key = |own: &ColumnDef| KeyType::of(&own.ty).and_then(KeyType::earlier);
+                own.any(|own| own.id == *column && key(own) == Some(*found))
             };
-            let in_order = !signed.get(&row.indexrelid).is_some_and(|signed| signed.iter().any(is_unsigned));
+            let in_order = !earlier.get(&row.indexrelid).is_some_and(|parts| parts.iter().any(is_other));
             let is_current = in_order && collated.is_current(row.indexrelid);
             // An earlier release with other data took it out of use and left no note of that; nobody else does so to a constraint's.
             let is_left = !row.indisvalid && constraint.is_some() && collated.is_versioned(row.indexrelid);

@@ -38,7 +38,7 @@ pub(crate) fn all(catalog: &Catalog, txn: &Txn) -> Result<CatalogRows, CatalogEr
     let indexes = catalog.read_all::<IndexRow>(txn)?;
     Ok(CatalogRows {
         namespaces: catalog.read_all(txn)?,
-        signed: signed(catalog, &classes, &attributes, &indexes)?,
+        earlier: earlier(catalog, &classes, &attributes, &indexes)?,
         classes,
         attributes,
         defaults: catalog.read_all(txn)?,
@@ -97,7 +97,7 @@ pub(crate) fn changed(
     let indexes = own(catalog.read_of::<IndexRow>(txn, &of)?, &of, |row| row.indrelid);
     let rows = CatalogRows {
         namespaces: catalog.read_of::<NamespaceRow>(txn, &of)?,
-        signed: signed(catalog, &classes, &attributes, &indexes)?,
+        earlier: earlier(catalog, &classes, &attributes, &indexes)?,
         classes,
         attributes,
         functions: catalog.read_of::<ProcRow>(txn, &of)?,
@@ -135,21 +135,22 @@ pub(crate) fn changed(
     Ok((rows, of))
 }
 
-/// The columns of which indexes have keys as integers with a sign, or arrays and rows of such: numbers without one had those, too,
-/// and are not in their order there. Only indexes of columns that may have such numbers are looked at.
-fn signed(
+/// The columns of which indexes have keys in an order that the types of today may not have: numbers without a sign had those of
+/// integers with one, `"char"` that of texts, arrays and rows of such numbers those of others. Only indexes of columns that may
+/// be of such types are looked at.
+fn earlier(
     catalog: &Catalog,
     classes: &[ClassRow],
     attributes: &[AttributeRow],
     indexes: &[IndexRow],
 ) -> Result<HashMap<Oid, Vec<(u16, KeyType)>>, CatalogError> {
     let unsigned = SqlType::System(SystemType::Xid8);
-    let unsigned = [unsigned.pg_oid(), unsigned.array_oid()];
+    let unsigned = [unsigned.pg_oid(), unsigned.array_oid(), SqlType::System(SystemType::Char).pg_oid()];
     // A domain may be over them, a row may have them.
     let may_be = |ty: Oid| unsigned.contains(&ty.0) || !ty.is_system();
     let columns: HashSet<(Oid, i16)> =
         attributes.iter().filter(|row| may_be(row.atttypid)).map(|row| (row.attrelid, row.attnum)).collect();
-    let mut signed = HashMap::new();
+    let mut earlier = HashMap::new();
     for index in indexes {
         if !index.indkey.iter().any(|column| columns.contains(&(index.indrelid, *column))) {
             continue;
@@ -163,14 +164,14 @@ fn signed(
             Err(error) => return Err(error.into()),
         };
         let parts = spec.map(|spec| spec.parts).unwrap_or_default();
-        let is_signed = |key: KeyType| matches!(key, KeyType::I64 | KeyType::Nested);
+        let is_earlier = |key: KeyType| matches!(key, KeyType::I64 | KeyType::Nested | KeyType::Bytes);
         let parts: Vec<(u16, KeyType)> =
-            parts.iter().filter(|part| is_signed(part.ty)).map(|part| (part.column, part.ty)).collect();
+            parts.iter().filter(|part| is_earlier(part.ty)).map(|part| (part.column, part.ty)).collect();
         if !parts.is_empty() {
-            signed.insert(index.indexrelid, parts);
+            earlier.insert(index.indexrelid, parts);
         }
     }
-    Ok(signed)
+    Ok(earlier)
 }
 
 /// Only those rows that are a part of one of these objects, not those that only name one.

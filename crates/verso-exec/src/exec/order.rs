@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 
 use verso_types::value::{cmp_f32, cmp_f64};
 use verso_types::{
-    Batch, Column, ColumnData, KeyOrder, KeyType, OpaqueKind, SqlType, SystemType, cmp_sql, encode_nested,
-    without_blanks,
+    Batch, Column, ColumnData, KeyOrder, KeyType, OpaqueKind, SqlType, SystemType, byte_of_char, cmp_sql,
+    encode_nested, without_blanks,
 };
 
 use crate::error::Result;
@@ -81,6 +81,9 @@ fn compare_values(column: &Column, ty: &SqlType, a: usize, b: usize) -> Ordering
         (ColumnData::F32(v), _) => cmp_f32(v[a], v[b]),
         (ColumnData::F64(v), _) => cmp_f64(v[a], v[b]),
         (ColumnData::Bytes(v), SqlType::Char(None)) => without_blanks(v.get(a)).cmp(without_blanks(v.get(b))),
+        (ColumnData::Bytes(v), SqlType::System(SystemType::Char)) => {
+            byte_of_char(v.get(a)).cmp(&byte_of_char(v.get(b)))
+        }
         (ColumnData::Bytes(v), ty)
             if ty.is_text() || *ty == SqlType::Bytea || OpaqueKind::of(ty).is_some() =>
         {

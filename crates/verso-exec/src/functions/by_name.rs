@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use verso_types::opaque::lsn::PgLsn;
-use verso_types::{CastKind, SqlType, SystemType, TypeError, Value, cast, cmp_sql};
+use verso_types::{CastKind, SqlType, SystemType, TypeError, Value, byte_of_char, cast, cmp_sql};
 
 use super::define::{entry, unexpected};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
@@ -178,6 +178,13 @@ fn to_ascii_by_number(text: &str, encoding: i32) -> Result<Value> {
 }
 
 static CASTS: &[BuiltinFunction] = &[
+    typed!("btcharcmp" [ArgType::Exact(CHAR), ArgType::Exact(CHAR)] => SqlType::Int4, Immutable, |_, args, _| match args {
+        [Value::Text(a), Value::Text(b)] => {
+            let byte = |text: &str| i32::from(byte_of_char(text.as_bytes()));
+            Ok(Value::Int4(byte(a) - byte(b)))
+        }
+        _ => Err(unexpected("btcharcmp", args)),
+    }),
     typed!("char" [INT4] => CHAR, Immutable, |cx, args, types| as_type(cx, args, types, &CHAR)),
     typed!("char" [ArgType::Exact(SqlType::Text)] => CHAR, Immutable, |cx, args, types| as_type(cx, args, types, &CHAR)),
     entry!("pg_lsn" () [Numeric] => Lsn, |_, args| to_lsn(args), None),
@@ -243,7 +250,6 @@ macro_rules! orders {
 }
 
 static ORDERS: &[BuiltinFunction] = orders! {
-    "btcharcmp" CHAR, CHAR;
     "btnametextcmp" SqlType::Name, SqlType::Text;
     "bttextnamecmp" SqlType::Text, SqlType::Name;
 };

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use verso_types::{SqlType, SystemType, Value, cmp_sql, without_blanks};
+use verso_types::{SqlType, SystemType, Value, byte_of_char, cmp_sql, without_blanks};
 
 use super::kernel::{CompareOp, Kernel};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
@@ -59,10 +59,13 @@ macro_rules! ordered {
 
 static PADDED: &[BuiltinFunction] = ordered!(ArgType::Exact(SqlType::Char(None)), cmp_padded);
 
+static SINGLE: &[BuiltinFunction] = ordered!(ArgType::Exact(SqlType::System(SystemType::Char)), cmp_single);
+
 /// How values of a type are ordered.
 pub(crate) fn order_of(ty: &SqlType) -> fn(&Value, &Value) -> Ordering {
     match ty {
         SqlType::Char(_) => cmp_padded,
+        SqlType::System(SystemType::Char) => cmp_single,
         _ => cmp_sql,
     }
 }
@@ -76,6 +79,14 @@ fn order_of_first(types: &[SqlType]) -> fn(&Value, &Value) -> Ordering {
 fn cmp_padded(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Text(a), Value::Text(b)) => without_blanks(a.as_bytes()).cmp(without_blanks(b.as_bytes())),
+        _ => cmp_sql(a, b),
+    }
+}
+
+/// The order of two values of the type "char": that of their bytes.
+fn cmp_single(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Text(a), Value::Text(b)) => byte_of_char(a.as_bytes()).cmp(&byte_of_char(b.as_bytes())),
         _ => cmp_sql(a, b),
     }
 }
@@ -243,5 +254,5 @@ macro_rules! extreme_of {
 static EXTREMES: &[BuiltinFunction] = &[extreme_of!("greatest", greatest), extreme_of!("least", least)];
 
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 7] =
-    [COMPARISONS, PADDED, BY_BYTES, MIXED, UNORDERED, QUANTIFIED, EXTREMES];
+pub(super) static TABLES: [&[BuiltinFunction]; 8] =
+    [COMPARISONS, PADDED, SINGLE, BY_BYTES, MIXED, UNORDERED, QUANTIFIED, EXTREMES];

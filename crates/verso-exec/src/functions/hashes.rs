@@ -423,7 +423,7 @@ static HASHES: &[BuiltinFunction] = hash_functions![
 /// Of a "char", whose byte is a number with a sign.
 fn of_char(name: &str, args: &[Value], seed: u64) -> Result<Hashed> {
     let Some(Value::Text(text)) = args.first() else { return Err(unexpected(name, args)) };
-    let number = i32::from(byte_of_char(text).cast_signed());
+    let number = i32::from(byte_of_char(text.as_bytes()).cast_signed());
     Ok(Hashed::State(State::of_word(number.cast_unsigned(), seed), 0))
 }
 

@@ -7,7 +7,7 @@ use verso_catalog::{IndexPart, TableDef};
 use verso_env::stack;
 use verso_exec::functions::{Volatility, collations};
 use verso_exec::plan::{CastKind, ExprKind, IndexAccess, Plan, Span, SubqueryTest, TypedExpr};
-use verso_types::{SqlType, Value};
+use verso_types::{SqlType, SystemType, Value};
 
 use super::derived::Derived;
 use crate::bind::same;
@@ -177,6 +177,7 @@ fn comparable(own: &SqlType, other: &SqlType) -> bool {
         || (!own.is_number() && !own.is_text() && own.same_base(other))
         || (own.is_number() && own.same_base(other))
         || (matches!(own, SqlType::Char(_)) && matches!(other, SqlType::Char(_)))
+        || [own, other].iter().all(|ty| **ty == SqlType::System(SystemType::Char))
 }
 
 /// Whether an expression has one value for the whole statement.

@@ -25,13 +25,14 @@ pub(crate) fn char_of_byte(byte: u8) -> &'static str {
     &CHARS[usize::from(byte)]
 }
 
-/// The byte that a text means as "char": the first one, or that of `\377`.
-pub fn byte_of_char(text: &str) -> u8 {
+/// The byte that a text means as "char": the first one, or that of `\377`. Values of the type are compared by it.
+#[inline]
+pub fn byte_of_char(text: &[u8]) -> u8 {
     let octal = |byte: u8| (b'0'..=b'7').contains(&byte).then_some(u32::from(byte - b'0'));
-    if let [b'\\', a, b, c] = *text.as_bytes()
+    if let [b'\\', a, b, c] = *text
         && let (Some(a), Some(b), Some(c)) = (octal(a), octal(b), octal(c))
     {
         return ((a * 64 + b * 8 + c) & 0xFF) as u8;
     }
-    text.bytes().next().unwrap_or(0)
+    text.first().copied().unwrap_or(0)
 }

@@ -60,7 +60,7 @@ pub fn limit_text<'a>(text: &'a str, ty: &SqlType, cut: bool) -> Result<&'a str,
             kept
         }
         SqlType::Name if text.len() > 63 => &text[..text.floor_char_boundary(63)],
-        SqlType::System(SystemType::Char) => char_of_byte(byte_of_char(text)),
+        SqlType::System(SystemType::Char) => char_of_byte(byte_of_char(text.as_bytes())),
         _ => text,
     };
     Ok(trim_char(limited, ty))

@@ -26,7 +26,7 @@ fn run<T>(
 }
 
 #[test]
-fn an_index_in_the_order_of_signed_numbers_is_none_of_unsigned_ones() {
+fn an_index_in_the_order_that_a_type_had_earlier_is_out_of_use() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("test.verso");
     let engine = Engine::create(Env::real(), &path, EngineOptions::default()).unwrap();
@@ -60,14 +60,17 @@ fn an_index_in_the_order_of_signed_numbers_is_none_of_unsigned_ones() {
         NewColumn::new("new", xid8.clone()),
         NewColumn::new("olds", list(SqlType::Int8)),
         NewColumn::new("news", list(xid8.clone())),
+        NewColumn::new("text", SqlType::Text),
+        NewColumn::new("single", SqlType::System(SystemType::Char)),
     ];
     run(world, |catalog, txn| catalog.create_table(txn, &NewTable::new("t", columns), false));
-    for column in ["old", "new", "olds", "news"] {
+    for column in ["old", "new", "olds", "news", "text", "single"] {
         run(world, |catalog, txn| catalog.create_index(txn, &index(column), false));
     }
-    // As an earlier version has left it: the column is of the type, its index is one of signed numbers.
+    // As an earlier version has left it: the column is of the type, its index is one of signed numbers, or of texts.
     let table = run(world, |catalog, txn| Ok(catalog.snapshot(txn)?.table(None, "t"))).unwrap();
-    for (column, ty) in [("old", xid8.clone()), ("olds", list(xid8.clone()))] {
+    let single = SqlType::System(SystemType::Char);
+    for (column, ty) in [("old", xid8.clone()), ("olds", list(xid8.clone())), ("text", single)] {
         run(world, |catalog, txn| {
             let is_old = |row: &AttributeRow| row.attrelid == table.oid && &*row.attname.0 == column;
             catalog.update_rows(txn, table.oid, is_old, |row| row.atttypid = Oid(ty.pg_oid()))
@@ -79,7 +82,13 @@ fn an_index_in_the_order_of_signed_numbers_is_none_of_unsigned_ones() {
         let used: Vec<&str> = table.indexes.iter().map(|index| &*index.name).collect();
         let idle: Vec<(&str, bool)> =
             table.idle_indexes.iter().map(|index| (&*index.name, index.outdated)).collect();
-        assert_eq!((used, idle), (vec!["by_new", "by_news"], vec![("by_old", true), ("by_olds", true)]));
+        assert_eq!(
+            (used, idle),
+            (
+                vec!["by_new", "by_news", "by_single"],
+                vec![("by_old", true), ("by_olds", true), ("by_text", true)]
+            )
+        );
     };
     drop(catalog);
     engine.close().unwrap();
@@ -89,5 +98,5 @@ fn an_index_in_the_order_of_signed_numbers_is_none_of_unsigned_ones() {
     check(&catalog, &engine);
     run((&engine, &catalog), |catalog, txn| catalog.reindex(txn, None, "t", None, false));
     let table = run((&engine, &catalog), |catalog, txn| Ok(catalog.snapshot(txn)?.table(None, "t"))).unwrap();
-    assert!(table.idle_indexes.is_empty() && table.indexes.len() == 4, "built anew, it is in use");
+    assert!(table.idle_indexes.is_empty() && table.indexes.len() == 6, "built anew, it is in use");
 }

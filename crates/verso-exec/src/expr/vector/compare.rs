@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use verso_types::value::{cmp_f32, cmp_f64};
 use verso_types::{
-    BytesColumn, ColumnData, Interval, NullMask, Number, Physical, SqlType, SystemType, cmp_sql,
-    without_blanks,
+    BytesColumn, ColumnData, Interval, NullMask, Number, Physical, SqlType, SystemType, byte_of_char,
+    cmp_sql, without_blanks,
 };
 
 use super::{Node, Repr, numeric};
@@ -31,6 +31,8 @@ pub(super) enum Order {
     Bytes,
     /// char without a length, whose blanks at the end do not count.
     Padded,
+    /// "char", by its byte.
+    Single,
     /// Numerics of any scale, which stand as bytes.
     Number,
 }
@@ -41,6 +43,9 @@ pub(super) fn order_of((left, a): (Node, &Repr), (right, b): (Node, &Repr)) -> O
         let same = x.same_base(y) || x.is_text() && y.is_text();
         let order = match native(x).filter(|_| same)? {
             Order::Bytes if *x == SqlType::Char(None) || *y == SqlType::Char(None) => Order::Padded,
+            Order::Bytes if [x, y].iter().all(|ty| **ty == SqlType::System(SystemType::Char)) => {
+                Order::Single
+            }
             order => order,
         };
         return Some((order, left, right));
@@ -97,6 +102,11 @@ pub(super) fn compare(
         Order::F64 => by::<f64>(op, args, nulls, rows, out, cmp_f64),
         Order::Bytes => bytes(op, left, right, rows, out),
         Order::Padded => padded(op, left, right, rows, out),
+        // A byte has one text only.
+        Order::Single if matches!(op, CompareOp::Equal | CompareOp::NotEqual) => {
+            bytes(op, left, right, rows, out)
+        }
+        Order::Single => single(op, left, right, rows, out),
         Order::Number => numbers(op, left, right, nulls, rows, out),
     }
 }
@@ -215,6 +225,22 @@ fn padded(
     let out = out.bools_mut().ok_or(Trap)?;
     for row in 0..rows {
         let order = without_blanks(at(left, row)?).cmp(without_blanks(at(right, row)?));
+        out.push(u8::from(op.holds(order)));
+    }
+    Ok(())
+}
+
+/// Values of the type "char".
+fn single(
+    op: CompareOp,
+    left: &Operand<'_>,
+    right: &Operand<'_>,
+    rows: usize,
+    out: &mut ColumnData,
+) -> Result<(), Trap> {
+    let out = out.bools_mut().ok_or(Trap)?;
+    for row in 0..rows {
+        let order = byte_of_char(at(left, row)?).cmp(&byte_of_char(at(right, row)?));
         out.push(u8::from(op.holds(order)));
     }
     Ok(())
