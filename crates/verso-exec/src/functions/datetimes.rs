@@ -399,10 +399,19 @@ fn infinite_interval_field(name: &str, negative: bool) -> Result<Field> {
 /// A field of a local timestamp; `epoch` is the microseconds since 1970 that it stands for. Infinities have none.
 fn timestamp_field(name: &str, micros: i64, epoch: i128, ty: &str) -> Result<Option<Decimal>> {
     let unit = unit_of(name, ty)?;
-    if !is_finite(micros) {
-        return Ok(None);
+    match is_finite(micros) {
+        true => day_field((name, unit), datetime::split_timestamp(micros), epoch, ty),
+        false => Ok(None),
     }
-    let (day, time) = datetime::split_timestamp(micros);
+}
+
+/// A field of a time of a day. Days go beyond what timestamps reach.
+fn day_field(
+    (name, unit): (&str, Unit),
+    (day, time): (i32, i64),
+    epoch: i128,
+    ty: &str,
+) -> Result<Option<Decimal>> {
     let civil = datetime::civil_from_days(day);
     // years before 1 count -1, -2, … without a 0
     let shown_year = if civil.year > 0 { civil.year } else { civil.year - 1 };
@@ -519,17 +528,13 @@ fn finite_field(cx: &EvalContext<'_>, args: &[Value]) -> Result<Option<Decimal>>
             timestamp_field(unit, local(cx, *a), epoch(*a), "timestamp with time zone")
         }
         [Value::Text(unit), Value::Date(a)] => {
-            let day = i64::from(*a);
             match unit_of(unit, "date")? {
-                // whole seconds, beyond what timestamps reach
-                Unit::Epoch => field((i128::from(day) + i128::from(datetime::UNIX_EPOCH_DAYS)) * 86_400, 0),
+                // whole seconds
+                Unit::Epoch => field((i128::from(*a) + i128::from(datetime::UNIX_EPOCH_DAYS)) * 86_400, 0),
                 Unit::Hour | Unit::Minute | Unit::Second | Unit::Milliseconds | Unit::Microseconds => {
                     Err(unsupported(unit, "date"))
                 }
-                _ => {
-                    let micros = datetime::date_to_timestamp(*a)?;
-                    timestamp_field(unit, micros, epoch(micros), "date")
-                }
+                known => day_field((unit, known), (*a, 0), 0, "date"),
             }
         }
         [Value::Text(unit), Value::Time(a)] => {
