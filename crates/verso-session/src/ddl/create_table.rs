@@ -44,6 +44,13 @@ fn refuse_of_system(clause: &ConstraintClause) -> Result<(), SqlError> {
 }
 
 impl Schema<'_> {
+    /// Tells that a relation is there already, which IF NOT EXISTS takes for enough.
+    pub(super) fn skip_relation(&self, name: &str, words: &'static str) -> CommandTag {
+        let text = format!("relation \"{name}\" already exists, skipping");
+        self.skip_known(sqlstate::DUPLICATE_TABLE, text);
+        tag(words)
+    }
+
     /// CREATE TABLE.
     pub(super) fn create_table(
         &self,
@@ -55,6 +62,10 @@ impl Schema<'_> {
             Some(_) => self.temporary_place(&create.name)?,
             None => self.place(&create.name)?,
         };
+        // What is there already is no reason to look at what is wanted.
+        if create.if_not_exists && self.frame.catalog.relation(Some(&place), &new.name).is_some() {
+            return Ok(self.skip_relation(&new.name, "CREATE TABLE"));
+        }
         new.schema = Some(Arc::clone(&place));
         if create.partition_by.is_some() {
             refuse_parameters(&create.options)?;
@@ -151,9 +162,7 @@ impl Schema<'_> {
         let catalog = &self.frame.services.instance.catalog;
         let made = catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, create.if_not_exists)?;
         if made.is_none() {
-            let text = format!("relation \"{}\" already exists, skipping", create.name.name.text);
-            self.skip_known(sqlstate::DUPLICATE_TABLE, text);
-            return Ok(tag("CREATE TABLE"));
+            return Ok(self.skip_relation(&new.name, "CREATE TABLE"));
         }
         self.note_temporary(made, create.temporary);
         if let Some(oid) = made {

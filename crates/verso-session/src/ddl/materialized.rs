@@ -31,14 +31,12 @@ impl Schema<'_> {
     ) -> Result<CommandTag, Failure> {
         let name = &create.name.name.text;
         let place = self.place(&create.name)?;
-        if create.if_not_exists && self.frame.catalog.relation(Some(&place), name).is_some() {
-            let text = format!("relation \"{name}\" already exists, skipping");
-            self.skip_known(sqlstate::DUPLICATE_TABLE, text);
-            return Ok(tag("CREATE MATERIALIZED VIEW"));
-        }
         // For errors with their places; then by itself, with places in its own text.
         let unread = binder.clone().unread();
         unread.statement(&Statement::Query(create.query.clone()))?;
+        if create.if_not_exists && self.frame.catalog.relation(Some(&place), name).is_some() {
+            return Ok(self.skip_relation(name, "CREATE MATERIALIZED VIEW"));
+        }
         let (query, output) = binder.view_query(&create.text)?;
         let temporary = query.relations.iter().any(|relation| {
             let found = self.frame.catalog.relation_by_oid(relation.relation);

@@ -40,10 +40,14 @@ impl Schema<'_> {
     pub(super) fn create_sequence(&self, create: &CreateSequence) -> Result<CommandTag, Failure> {
         let place =
             if create.temporary { self.temporary_place(&create.name)? } else { self.place(&create.name)? };
+        let name = create.name.name.text.as_str();
+        if create.if_not_exists && self.frame.catalog.relation(Some(&place), name).is_some() {
+            return Ok(self.skip_relation(name, "CREATE SEQUENCE"));
+        }
         let new = NewSequence {
             unlogged: self.unlogged(create.unlogged, &place)?,
             schema: Some(place),
-            name: create.name.name.text.as_str().into(),
+            name: name.into(),
             bounds: bounds(create)?,
             owned_by: create
                 .options
@@ -58,10 +62,7 @@ impl Schema<'_> {
         let made = catalog.create_sequence(&mut self.frame.txn.borrow_mut(), &new, create.if_not_exists)?;
         match made {
             Some(oid) => self.made(Object::Relation(oid), new.schema.as_deref())?,
-            None => {
-                let text = format!("relation \"{}\" already exists, skipping", create.name.name.text);
-                self.skip_known(sqlstate::DUPLICATE_TABLE, text);
-            }
+            None => return Ok(self.skip_relation(name, "CREATE SEQUENCE")),
         }
         Ok(tag("CREATE SEQUENCE"))
     }

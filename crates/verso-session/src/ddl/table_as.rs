@@ -34,13 +34,6 @@ impl Schema<'_> {
             Some(_) => self.temporary_place(&create.name)?,
             None => self.place(&create.name)?,
         };
-        if create.if_not_exists && self.frame.catalog.relation(Some(&place), name).is_some() {
-            self.skip_known(
-                sqlstate::DUPLICATE_TABLE,
-                format!("relation \"{name}\" already exists, skipping"),
-            );
-            return Ok(tag("CREATE TABLE AS"));
-        }
         let mut query = match source {
             Source::Unbound(binder) if !create.with_data => {
                 binder.clone().unread().statement(&Statement::Query(create.query.clone()))?
@@ -48,6 +41,9 @@ impl Schema<'_> {
             Source::Unbound(binder) => binder.statement(&Statement::Query(create.query.clone()))?,
             Source::Bound(query) => query.clone(),
         };
+        if create.if_not_exists && self.frame.catalog.relation(Some(&place), name).is_some() {
+            return Ok(self.skip_relation(name, "CREATE TABLE AS"));
+        }
         let output = query.output();
         let read = match &query {
             Bound::With(with) => with.main(),
