@@ -39,6 +39,22 @@ pub static UNNEST_ROWS: BuiltinFunction = BuiltinFunction {
     kernel: None,
 };
 
+/// What a form of SQL is that stands in FROM as functions do: its value, as the only row.
+pub static VALUE: BuiltinFunction = BuiltinFunction {
+    name: "",
+    operator: None,
+    args: &[ArgType::AnyElement],
+    variadic: false,
+    result: ResultType::SameAs(0),
+    strict: false,
+    volatility: Volatility::Immutable,
+    body: Body::Scalar(|_, args| match args {
+        [value] => Ok(value.clone()),
+        _ => Err(unexpected("a value", args)),
+    }),
+    kernel: None,
+};
+
 /// `row.field = value`: a row, the value, the number of the field, from 0, and how many there are. A NULL becomes a row.
 pub static SET_FIELD: BuiltinFunction = BuiltinFunction {
     name: "",

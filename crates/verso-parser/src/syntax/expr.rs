@@ -152,6 +152,9 @@ pub struct Call {
     pub over: Option<Over>,
     /// Written as a keyword without parentheses, such as `CURRENT_TIMESTAMP`.
     pub keyword: bool,
+    /// What FROM takes for a call though it is none: `CAST(a AS b)`, `JSON_VALUE(…)`. It is the only argument; the name is what its
+    /// column is called.
+    pub form: bool,
 }
 
 impl Call {
@@ -169,6 +172,7 @@ impl Call {
             filter: None,
             over: None,
             keyword: false,
+            form: false,
         }
     }
 }
@@ -603,7 +607,9 @@ pub enum JoinCondition {
 pub struct OrderItem {
     /// What to sort by: a name, a position or an expression.
     pub expr: Expr,
-    /// DESC.
+    /// The operator of USING.
+    pub using: Option<Name>,
+    /// DESC, or USING an operator that is greater-than.
     pub descending: bool,
     /// NULLS FIRST; PostgreSQL's default where not given.
     pub nulls_first: bool,

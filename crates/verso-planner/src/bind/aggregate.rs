@@ -252,7 +252,7 @@ impl Binder<'_> {
         let one = |item: &OrderItem| {
             let bound = self.expr(&item.expr, cx)?;
             let expr = self.settle(bound, item.expr.at.start)?;
-            let expr = ordered(expr, item.expr.at.start)?;
+            let expr = self.ordered_by(expr, item)?;
             Ok(SortKey { expr, descending: item.descending, nulls_first: item.nulls_first })
         };
         items.iter().map(one).collect()
@@ -281,7 +281,11 @@ impl Binder<'_> {
         }
         let mut args: Vec<(TypedExpr, u32)> = Vec::new();
         for item in &call.within_group {
-            args.push((self.expr(&item.expr, cx)?, item.expr.at.start));
+            let bound = self.expr(&item.expr, cx)?;
+            if self.sorts_bytes(&bound, item)? && !bound.collation.is_default() {
+                return Err(SqlError::unsupported("WITHIN GROUP by bytes under a collation").at(at));
+            }
+            args.push((bound, item.expr.at.start));
         }
         let types = |direct: &[(TypedExpr, u32)], args: &[(TypedExpr, u32)]| -> Vec<SqlType> {
             direct.iter().chain(args).map(|(arg, _)| arg.ty.clone()).collect()

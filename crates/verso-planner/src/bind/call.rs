@@ -26,7 +26,7 @@ use super::scope::Scope;
 use super::walk::same;
 use super::written::written;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Call, Expr, ExprKind, Literal};
+use verso_parser::syntax::{Call, Expr, ExprKind, Literal, Span};
 use verso_parser::type_of_call;
 
 impl Binder<'_> {
@@ -35,7 +35,7 @@ impl Binder<'_> {
         let name = call.name.name.text.as_str();
         let built_in = call.name.schema_text().is_none_or(|schema| schema == "pg_catalog");
         if call.name.schema.is_none()
-            && let Some(result) = self.special_form(name, call, expr, cx)?
+            && let Some(result) = self.special_form(name, call, expr.at, cx)?
         {
             return Ok(result);
         }
@@ -194,7 +194,7 @@ impl Binder<'_> {
                 }
                 found => found?,
             },
-            // A literal is always read as a value of the type.
+            // It is always read as a value of the type.
             Some((named, true)) => return self.called_cast(args, &named),
             Some((named, false)) => {
                 let schema = call.name.schema_text().filter(|schema| *schema != "pg_catalog");
@@ -309,11 +309,15 @@ impl Binder<'_> {
         let named = type_of_call(call.name.schema_text(), &call.name.name.text, call.name.at().start)?;
         let aside = Binder { noted: None, noting: None, ..self.clone() };
         let ty = aside.data_type(&named).ok()?;
+        if ty.is_row() {
+            return None;
+        }
         let known = arg.ty == SqlType::Unknown
             || cast_kind(&arg.ty, &ty).is_some()
             || self.has_user_cast(&arg.ty, &ty, CastKind::Explicit);
-        let is_literal = matches!(arg.kind, K::Literal(_)) && arg.ty == SqlType::Unknown && !ty.is_row();
-        known.then_some((named, is_literal))
+        // A literal always; a parameter of no type where texts are what it can be of.
+        let is_cast = matches!(arg.kind, K::Literal(_)) || ty.is_text();
+        known.then_some((named, arg.ty == SqlType::Unknown && is_cast))
     }
 
     fn called_cast(&self, args: Vec<(TypedExpr, u32)>, named: &SqlType) -> Result<TypedExpr, SqlError> {
@@ -625,21 +629,21 @@ impl Binder<'_> {
     }
 
     /// Forms that look like calls but are part of the language.
-    fn special_form(
+    pub(super) fn special_form(
         &self,
         name: &str,
         call: &Call,
-        expr: &Expr,
+        at: Span,
         cx: &mut Context<'_>,
     ) -> Result<Option<TypedExpr>, SqlError> {
         let plain = !call.star && !call.distinct && call.filter.is_none() && call.over.is_none();
         Ok(Some(match name {
-            "grouping" if plain && !call.args.is_empty() => self.grouping(call, expr.at.start, cx)?,
+            "grouping" if plain && !call.args.is_empty() => self.grouping(call, at.start, cx)?,
             "pg_collation_for" if plain && call.args.len() == 1 => {
                 let arg = self.expr(&call.args[0], cx)?;
                 self.collation_for(arg, call.args[0].at.start)?
             }
-            "merge_action" if plain && call.args.is_empty() => self.merge_action(expr.at, cx)?,
+            "merge_action" if plain && call.args.is_empty() => self.merge_action(at, cx)?,
             "coalesce" if plain && !call.args.is_empty() => {
                 let sets = cx.sets.len();
                 let args = self.located(&call.args, cx)?;
@@ -650,7 +654,7 @@ impl Binder<'_> {
             "nullif" if plain && call.args.len() == 2 => {
                 let sides = self.located(&call.args, cx)?;
                 let own = (sides[0].0.ty.clone(), sides[1].0.ty.clone());
-                let (left, right) = self.comparable(sides, expr.at.start)?;
+                let (left, right) = self.comparable(sides, at.start)?;
                 let by_key = is_keyed(&left);
                 let result = match by_key {
                     true => nullif(&left, &right)?,
@@ -674,7 +678,7 @@ impl Binder<'_> {
                 let (args, ty) = self.unify(args, &name.to_uppercase())?;
                 comparable::check_extremes(&ty)?;
                 match functions_named(name).first() {
-                    Some(function) => match extreme_keys(&args, expr.at.start)? {
+                    Some(function) => match extreme_keys(&args, at.start)? {
                         Some((args, derived)) => {
                             let key = TypedExpr::new(K::Call { function, args }, SqlType::Bytea);
                             text_of_key(key, &ty, &derived)?
@@ -687,7 +691,7 @@ impl Binder<'_> {
             "current_timestamp" | "current_date" | "current_time" | "localtimestamp" | "localtime"
                 if call.keyword || call.args.len() == 1 =>
             {
-                let moment = self.moment(name, expr.at.start)?;
+                let moment = self.moment(name, at.start)?;
                 match call.args.first() {
                     None => moment,
                     Some(digits) => {
@@ -702,7 +706,7 @@ impl Binder<'_> {
                             SqlType::Timetz(_) => SqlType::Timetz(digits),
                             _ => SqlType::Time(digits),
                         };
-                        self.coerce(moment, expr.at.start, &ty, CastKind::Explicit)?
+                        self.coerce(moment, at.start, &ty, CastKind::Explicit)?
                     }
                 }
             }
@@ -715,10 +719,12 @@ impl Binder<'_> {
                     "current_catalog" => "current_database",
                     other => other,
                 };
-                self.nullary(function, expr.at.start)?
+                self.nullary(function, at.start)?
             }
+            // How the session has logged in is not kept.
+            "system_user" if call.keyword => TypedExpr::null(SqlType::Text),
             _ if call.keyword => {
-                return Err(SqlError::syntax(format!("syntax error at or near \"{name}\"")).at(expr.at.start));
+                return Err(SqlError::syntax(format!("syntax error at or near \"{name}\"")).at(at.start));
             }
             _ => return Ok(None),
         }))

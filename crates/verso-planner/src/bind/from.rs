@@ -16,8 +16,8 @@ use verso_catalog::{
 };
 use verso_env::recursion;
 use verso_exec::functions::json::with_definitions;
-use verso_exec::functions::records::UNNEST_ROWS;
-use verso_exec::functions::{ArgType, ResultType};
+use verso_exec::functions::records::{UNNEST_ROWS, VALUE};
+use verso_exec::functions::{ArgType, ResultType, aggregate_candidates, window_candidates};
 use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SetColumns, TypedExpr, With};
 use verso_types::{CastKind, RowType, SqlType, Value};
 
@@ -626,15 +626,16 @@ impl Binder<'_> {
             let mut other = side(right, "right")?;
             super::walk::map_columns(&mut other, &mut |column| column + width);
             equal.push(self.operator("=", vec![(one.clone(), *at), (other.clone(), *at)], *at)?);
-            let (types, pair) = ([one.ty.clone(), other.ty.clone()], vec![(one, *at), (other, *at)]);
-            let (exprs, ty) = self.unify(pair, "JOIN/USING")?;
+            let plain = [one.ty.clone(), other.ty.clone()];
+            let (exprs, ty) = self.unify(vec![(one, *at), (other, *at)], "JOIN/USING")?;
             let mut exprs = exprs.into_iter();
             let (Some(one), Some(other)) = (exprs.next(), exprs.next()) else {
                 return Err(SqlError::internal("USING without two sides"));
             };
+            // Either would do for an inner join: one that is no cast.
+            let takes_other = kind == JoinKind::Inner && one.ty != plain[0] && other.ty == plain[1];
             let expr = match kind {
-                // As in PostgreSQL the one that is not cast.
-                JoinKind::Inner if types[0] != ty && types[1] == ty => other,
+                JoinKind::Inner if takes_other => other,
                 JoinKind::Inner | JoinKind::Left => one,
                 JoinKind::Right => other,
                 JoinKind::Full => TypedExpr::new(K::Coalesce(vec![one, other]), ty),
@@ -790,8 +791,12 @@ impl Binder<'_> {
         if call.star || call.distinct || call.filter.is_some() {
             return Err(SqlError::syntax("syntax error: a function in FROM takes plain arguments").at(at));
         }
-        let args = self.located(&call.args, &mut cx)?;
         let name = call.name.name.text.as_str();
+        if let Some(form) = self.form_in_from(call, &mut cx)? {
+            let to = vec![form.ty.clone()];
+            return self.function_rows(Found::BuiltIn(&VALUE, vec![(form, at)], to), name);
+        }
+        let args = self.located(&call.args, &mut cx)?;
         if let Some(view) = SystemView::of_call(name)
             && matches!(call.name.schema_text(), None | Some("pg_catalog"))
         {
@@ -802,7 +807,45 @@ impl Binder<'_> {
         {
             return Ok((plan, false));
         }
-        match self.function(call, args)? {
+        let found = match self.function(call, args) {
+            Err(error) if error.sqlstate == sqlstate::UNDEFINED_FUNCTION => {
+                return Err(self.no_plain_function(call).unwrap_or(error));
+            }
+            found => found?,
+        };
+        self.function_rows(found, name)
+    }
+
+    /// The value of a form of SQL that looks like a call, or of one that FROM takes for a call.
+    fn form_in_from(&self, call: &Call, cx: &mut Context<'_>) -> Result<Option<TypedExpr>, SqlError> {
+        match (call.args.as_slice(), &call.name.schema) {
+            ([form], _) if call.form => self.expr(form, cx).map(Some),
+            (_, None) if call.over.is_none() => {
+                self.special_form(&call.name.name.text, call, call.name.at(), cx)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// What is wrong with an aggregate or a window function as a function in FROM.
+    fn no_plain_function(&self, call: &Call) -> Option<SqlError> {
+        let name = call.name.name.text.as_str();
+        let (at, schema) = (call.name.at().start, call.name.schema_text());
+        if schema.is_some_and(|schema| schema != "pg_catalog") {
+            return None;
+        }
+        if !aggregate_candidates(name).is_empty() || self.is_user_aggregate(call) {
+            let text = "aggregate functions are not allowed in functions in FROM";
+            return Some(SqlError::new(sqlstate::GROUPING_ERROR, text).at(at));
+        }
+        let text = format!("window function {name} requires an OVER clause");
+        let is_window = !window_candidates(name).is_empty();
+        is_window.then(|| SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(at))
+    }
+
+    /// The rows of a function that was found; whether they have one unnamed column.
+    fn function_rows(&self, found: Found, name: &str) -> Result<(Plan, bool), SqlError> {
+        match found {
             Found::BuiltIn(function, args, to) => {
                 let args = args
                     .into_iter()

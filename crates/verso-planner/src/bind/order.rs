@@ -19,11 +19,19 @@ pub(super) struct SortColumn {
     pub(super) column: usize,
     pub(super) descending: bool,
     pub(super) nulls_first: bool,
+    /// USING an operator that compares bytes, whatever the collation.
+    pub(super) by_bytes: bool,
 }
 
 impl SortColumn {
-    fn key(&self, expr: TypedExpr) -> SortKey {
-        SortKey { expr, descending: self.descending, nulls_first: self.nulls_first }
+    /// A key in ascending order.
+    pub(super) fn ascending(column: usize) -> SortColumn {
+        SortColumn { column, descending: false, nulls_first: false, by_bytes: false }
+    }
+
+    fn key(&self, expr: TypedExpr) -> Result<SortKey, SqlError> {
+        let expr = if self.by_bytes { expr } else { ordered(expr, 0)? };
+        Ok(SortKey { expr, descending: self.descending, nulls_first: self.nulls_first })
     }
 }
 
@@ -57,7 +65,7 @@ impl Output {
             // The rows of which DISTINCT ON takes the first come one behind the other, whatever ORDER BY leaves open.
             for column in distinct_on.iter().copied() {
                 if !sort.iter().any(|key| key.column == column) {
-                    sort.push(SortColumn { column, descending: false, nulls_first: false });
+                    sort.push(SortColumn::ascending(column));
                 }
             }
         }
@@ -103,7 +111,7 @@ fn sorted(
         .collect();
     if !sort.is_empty() && !together && late.contains(&true) {
         let (below, above) = around_sort(exprs, &late, &output);
-        let keys = sort.iter().map(|key| Ok(key.key(ordered(above[key.column].clone(), 0)?)));
+        let keys = sort.iter().map(|key| key.key(above[key.column].clone()));
         let keys = keys.collect::<Result<_, SqlError>>()?;
         let unnamed = below.iter().map(|_| Arc::from("?column?")).collect();
         let plan = Plan::Project { input: Box::new(input), exprs: below, names: unnamed };
@@ -114,7 +122,7 @@ fn sorted(
         .map(|key| {
             let mut column = TypedExpr::column(key.column, exprs[key.column].ty.clone());
             column.collation = exprs[key.column].collation.clone();
-            Ok(key.key(ordered(column, 0)?))
+            key.key(column)
         })
         .collect::<Result<_, SqlError>>()?;
     let unchanged = exprs.len() == output.len()
@@ -204,6 +212,30 @@ impl Binder<'_> {
         }
     }
 
+    /// An expression as an item of ORDER BY sorts by it.
+    pub(super) fn ordered_by(&self, expr: TypedExpr, item: &OrderItem) -> Result<TypedExpr, SqlError> {
+        if self.sorts_bytes(&expr, item)? { Ok(expr) } else { ordered(expr, item.expr.at.start) }
+    }
+
+    /// Whether the operator of USING compares bytes, whatever the collation.
+    ///
+    /// # Errors
+    /// 42883 for an operator that is not there, 42809 for one that orders nothing.
+    pub(super) fn sorts_bytes(&self, expr: &TypedExpr, item: &OrderItem) -> Result<bool, SqlError> {
+        let Some(op) = &item.using else { return Ok(false) };
+        let side = || (expr.clone(), item.expr.at.start);
+        self.operator(&op.text, vec![side(), side()], op.at.start)?;
+        match op.text.as_str() {
+            "<" | ">" => Ok(false),
+            "~<~" | "~>~" => Ok(true),
+            other => {
+                let text = format!("operator {other} is not a valid ordering operator");
+                let hint = "Ordering operators must be \"<\" or \">\" members of btree operator families.";
+                Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).with_hint(hint).at(op.at.start))
+            }
+        }
+    }
+
     /// ORDER BY over the output of a plan.
     pub(super) fn order_output(
         &self,
@@ -235,7 +267,7 @@ impl Binder<'_> {
                     self.settle(bound, order.expr.at.start)?
                 }
             };
-            let expr = ordered(expr, order.expr.at.start)?;
+            let expr = self.ordered_by(expr, order)?;
             keys.push(SortKey { expr, descending: order.descending, nulls_first: order.nulls_first });
         }
         Ok(Plan::Sort { input: Box::new(plan), keys, sorted: 0 })

@@ -309,13 +309,18 @@ impl Binder<'_> {
             }
         }
         let mut other = None;
-        for &OrderItem { ref expr, descending, nulls_first } in order_by {
+        for item in order_by {
+            let OrderItem { expr, descending, nulls_first, .. } = item;
             let at = expr.at.start;
             let column = self.sort_column(expr, "ORDER BY", items, &mut sorting.hidden, cx)?;
             // What has no collation is found out while its place is known.
             let sorted = items.get(column).map(|item| &item.expr);
+            let mut by_bytes = false;
             if let Some(sorted) = sorted.or_else(|| sorting.hidden.get(column - items.len())) {
-                ordered(sorted.clone(), at)?;
+                by_bytes = self.sorts_bytes(sorted, item)?;
+                if !by_bytes {
+                    ordered(sorted.clone(), at)?;
+                }
             }
             if distinct.all && column >= items.len() {
                 let text = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
@@ -330,7 +335,8 @@ impl Binder<'_> {
                 true => {}
                 false => other = other.or(Some(at)),
             }
-            sorting.sort.push(SortColumn { column, descending, nulls_first });
+            let (descending, nulls_first) = (*descending, *nulls_first);
+            sorting.sort.push(SortColumn { column, descending, nulls_first, by_bytes });
         }
         // What is left of DISTINCT ON is sorted, too: equal rows stand together.
         for column in sorting.distinct_on.clone() {
@@ -338,7 +344,7 @@ impl Binder<'_> {
                 if let Some(at) = other {
                     return Err(distinct_on_first(at));
                 }
-                sorting.sort.push(SortColumn { column, descending: false, nulls_first: false });
+                sorting.sort.push(SortColumn::ascending(column));
             }
         }
         Ok(sorting)

@@ -191,7 +191,7 @@ impl Lowering<'_> {
                 None => self.settled(&item.expr)?,
             };
             let key = SortKey { node, target: None };
-            sorts.push(Sort { key, descending: item.descending, nulls_first: item.nulls_first });
+            sorts.push(Sort::of(key, item));
         }
         Some(sorts)
     }

@@ -540,6 +540,11 @@ impl Printer {
             }
             let number = if numbers { Some(sort.key.target?) } else { None };
             self.sort_key(&sort.key.node, number, targets)?;
+            if let Some(op) = &sort.using {
+                self.out.push_str(&format!(" USING {op}"));
+                self.out.push_str(if sort.nulls_first { " NULLS FIRST" } else { " NULLS LAST" });
+                continue;
+            }
             self.out.push_str(match (sort.descending, sort.nulls_first) {
                 (false, false) => "",
                 (false, true) => " NULLS FIRST",

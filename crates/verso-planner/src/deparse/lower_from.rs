@@ -258,6 +258,11 @@ impl Lowering<'_> {
         if call.args.len() > 1 && call.name.schema.is_none() && call.name.name.text == "unnest" {
             return Some((super::lower::call("UNNEST", self.exprs(&call.args)?), Vec::new()));
         }
+        if let ([form], true) = (call.args.as_slice(), call.form) {
+            // A cast keeps its words.
+            let is_cast = matches!(form.kind, syntax::ExprKind::Cast { .. });
+            return if is_cast { None } else { Some((self.expr(form)?, Vec::new())) };
+        }
         let whole = syntax::Expr {
             kind: syntax::ExprKind::Call(Box::new(call.clone())),
             at: call.name.at(),

@@ -414,7 +414,7 @@ impl Lowering<'_> {
         let mut sorts = Vec::new();
         for item in items {
             let key = self.key(&item.expr, targets)?;
-            sorts.push(Sort { key, descending: item.descending, nulls_first: item.nulls_first });
+            sorts.push(Sort::of(key, item));
         }
         Some(sorts)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_parser::syntax::{FrameExclude, FrameMode, JoinKind, SetOperator};
+use verso_parser::syntax::{FrameExclude, FrameMode, JoinKind, OrderItem, SetOperator};
 use verso_types::SqlType;
 
 use crate::bind::trace::Source;
@@ -159,8 +159,22 @@ pub(super) enum SublinkKind {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sort {
     pub(super) key: SortKey,
+    /// The operator of USING, where no other word says the order.
+    pub(super) using: Option<String>,
     pub(super) descending: bool,
     pub(super) nulls_first: bool,
+}
+
+impl Sort {
+    pub(super) fn of(key: SortKey, item: &OrderItem) -> Sort {
+        let using = item.using.as_ref().filter(|op| !matches!(op.text.as_str(), "<" | ">"));
+        Sort {
+            key,
+            using: using.map(|op| op.text.clone()),
+            descending: item.descending,
+            nulls_first: item.nulls_first,
+        }
+    }
 }
 
 /// What rows are sorted or grouped by.

@@ -14,6 +14,8 @@
 //! M5. Ranges that are empty or have no bounds stay: beside one a plan needs no element, not even one that is NULL.
 //! M6. Texts that draw numbers and sort, group or tell repeats are left alone: two calls with equal literals may be one value
 //!     there, which two parameters are not.
+//! M7. The only argument of a call by the name of a type stays: a literal is cast there, a parameter is given to a function of
+//!     that name.
 
 use verso_types::{SqlType, TimeStyle, Value, parse_text};
 
@@ -119,7 +121,7 @@ impl Normal {
                     let inner = &sql[at + 1..end - 1];
                     let pattern = inner.starts_with("^(") && inner.ends_with(")$");
                     let range = matches!(inner, "empty" | "(,)" | "(,]" | "[,)" | "[,]");
-                    if pattern || range {
+                    if pattern || range || is_cast(bytes, at, end) {
                         at = end;
                         continue;
                     }
@@ -198,6 +200,23 @@ pub fn starts_plain(sql: &str) -> bool {
 fn word_end(bytes: &[u8], start: usize) -> usize {
     let part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
     bytes[start..].iter().position(|byte| !part(byte)).map_or(bytes.len(), |length| start + length)
+}
+
+/// Whether a literal is all that a call by the name of a type of the system is given (M7).
+fn is_cast(bytes: &[u8], start: usize, end: usize) -> bool {
+    let behind = bytes[end..].iter().find(|byte| !byte.is_ascii_whitespace());
+    let before = bytes[..start].trim_ascii_end();
+    let (Some(b')'), Some((b'(', before))) = (behind, before.split_last()) else { return false };
+    let name = before.trim_ascii_end();
+    let name = name.strip_suffix(b"\"").unwrap_or(name);
+    let part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | 0x80..);
+    let name = &name[name.iter().rposition(|byte| !part(byte)).map_or(0, |at| at + 1)..];
+    // Names of types are short.
+    if name.is_empty() || name.len() > 63 {
+        return false;
+    }
+    let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+    verso_parser::type_of_call(None, &name, 0).is_some_and(|ty| !matches!(ty, SqlType::Named(_)))
 }
 
 /// Behind the closing quote; a doubled one is a part of the text.
@@ -291,6 +310,10 @@ mod tests {
         assert_eq!(
             of("SELECT a FROM pg_class WHERE relname ~ '^(t)$' AND a = 'b'").as_deref(),
             Some("SELECT a FROM pg_class WHERE relname ~ '^(t)$' AND a = $1 | s")
+        );
+        assert_eq!(
+            of("SELECT text('g'), pg_catalog.\"text\" ( 'g' ), lower('g'), int4('1', 'a'), ('g')").as_deref(),
+            Some("SELECT text('g'), pg_catalog.\"text\" ( 'g' ), lower($1), int4($2, $3), ($4) | ssss")
         );
         let (_, values) = normal("INSERT INTO t VALUES (1, 'it''s', NULL)").expect("plain");
         assert_eq!(values, ["Int4(1)", "Text(\"it's\")"]);

@@ -276,6 +276,19 @@ impl Cursor<'_> {
         }
     }
 
+    /// An operator by itself, also as `OPERATOR(schema.op)`.
+    pub(in crate::parse) fn any_operator(&mut self) -> Result<String, SyntaxError> {
+        if self.is(&["operator"]) {
+            return self.named_operator();
+        }
+        if Precedence::of(self.peek()).is_none() {
+            return Err(self.unexpected());
+        }
+        let op = self.operator_text();
+        self.advance();
+        Ok(op)
+    }
+
     /// `OPERATOR(schema.op)`: the symbol, with its schema in front unless that is pg_catalog.
     fn named_operator(&mut self) -> Result<String, SyntaxError> {
         self.advance();

@@ -6,7 +6,8 @@ use super::super::cursor::Cursor;
 use super::super::lexer::{Class, Token};
 use crate::error::SyntaxError;
 use crate::syntax::{
-    Call, FromItem, FromSource, Join, JoinCondition, JoinKind, Name, Past, QualifiedName, Sample, Span,
+    Call, ExprKind, FromItem, FromSource, Join, JoinCondition, JoinKind, Name, Past, QualifiedName, Sample,
+    Span,
 };
 use verso_types::SqlType;
 
@@ -204,15 +205,31 @@ impl Cursor<'_> {
             "user",
             "system_user",
         ];
-        named && !self.is(&["only"]) || self.is_any(&keyword)
+        let collation = self.is(&["collation", "for"]) && self.peek_at(2) == Token::LParen;
+        named && !self.is(&["only"]) || self.is_any(&keyword) || collation
     }
 
     fn table_function(&mut self) -> Result<Call, SyntaxError> {
         let at = self.here();
         let expr = self.function_expr()?;
+        let name = match &expr.kind {
+            ExprKind::Cast { ty, .. } => {
+                let mut ty = ty;
+                while let SqlType::Array(element) = ty {
+                    ty = element;
+                }
+                ty.without_modifiers().internal_name()
+            }
+            ExprKind::Json(form) => form.name().to_string(),
+            ExprKind::Call(_) => String::new(),
+            _ => return Err(self.source().near(at.start)),
+        };
         match expr.kind {
-            crate::syntax::ExprKind::Call(call) => Ok(*call),
-            _ => Err(self.source().near(at.start)),
+            ExprKind::Call(call) => Ok(*call),
+            _ => {
+                let name = QualifiedName { schema: None, name: Name { text: name, at } };
+                Ok(Call { form: true, ..Call::plain(name, vec![expr]) })
+            }
         }
     }
 

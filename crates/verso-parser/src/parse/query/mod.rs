@@ -13,8 +13,8 @@ use super::lexer::Token;
 use super::source::too_complex;
 use crate::error::SyntaxError;
 use crate::syntax::{
-    CreateTableAs, Cte, Expr, ExprKind, FromItem, FromSource, Literal, OnCommit, OrderItem, Query, QueryBody,
-    Select, SelectItem, SetOperator, Span, Statement,
+    CreateTableAs, Cte, Expr, ExprKind, FromItem, FromSource, Literal, Name, OnCommit, OrderItem, Query,
+    QueryBody, Select, SelectItem, SetOperator, Span, Statement,
 };
 
 /// A query as a statement; SELECT … INTO makes a table.
@@ -238,15 +238,13 @@ impl Cursor<'_> {
         self.expect(&["order", "by"])?;
         self.list(|cursor| {
             let expr = cursor.expr()?;
+            let mut using = None;
             let descending = if cursor.accept(&["using"]) {
-                let token = cursor.advance();
-                match token {
-                    Token::Lt => false,
-                    Token::Gt => true,
-                    _ => {
-                        return Err(SyntaxError::unsupported("ORDER BY … USING").at(cursor.last().start));
-                    }
-                }
+                let at = cursor.here();
+                let text = cursor.any_operator()?;
+                let descending = matches!(text.as_str(), ">" | "~>~");
+                using = Some(Name { text, at });
+                descending
             } else if cursor.accept(&["desc"]) {
                 true
             } else {
@@ -260,7 +258,7 @@ impl Cursor<'_> {
             } else {
                 descending
             };
-            Ok(OrderItem { expr, descending, nulls_first })
+            Ok(OrderItem { expr, using, descending, nulls_first })
         })
     }
 }
