@@ -284,6 +284,7 @@ impl Acl {
 
     /// Adds rights, which may be handed on if `option`.
     pub fn grant(&mut self, grantee: Oid, grantor: Oid, rights: Rights, option: bool) {
+        // An item without a right would name roles for nothing.
         if rights.is_empty() {
             return;
         }
@@ -311,7 +312,7 @@ impl Acl {
         owner: Oid,
         cascade: bool,
     ) -> Result<(), Dependent> {
-        // Entries of no rights were kept once.
+        // As earlier versions have left them.
         self.0.retain(|item| !item.rights.is_empty());
         let Some(item) = self.0.iter_mut().find(|item| item.grantee == grantee && item.grantor == grantor)
         else {

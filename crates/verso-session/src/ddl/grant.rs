@@ -167,7 +167,10 @@ impl Schema<'_> {
             }
             if acl != *before {
                 let store = &frame.services.instance.catalog;
-                store.set_acl(&mut frame.txn.borrow_mut(), catalog, object, Some(&acl))?;
+                // A column of which nobody has rights of its own has no list.
+                let kept =
+                    Some(&acl).filter(|acl| !acl.0.is_empty() || !matches!(object, Object::Column(..)));
+                store.set_acl(&mut frame.txn.borrow_mut(), catalog, object, kept)?;
             }
             Ok(())
         })
