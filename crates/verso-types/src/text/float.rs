@@ -11,7 +11,7 @@ use crate::error::{TypeError, sqlstate};
 /// # Errors
 /// 22P02, 22003 where it over- or underflows.
 pub fn parse_f64(text: &str) -> Result<f64, TypeError> {
-    parse(text, "double precision", |digits| digits.parse().ok())
+    parse(text, "double precision", &DOUBLE, |digits| digits.parse().ok())
 }
 
 /// Reads a single.
@@ -19,12 +19,99 @@ pub fn parse_f64(text: &str) -> Result<f64, TypeError> {
 /// As [`parse_f64`].
 pub fn parse_f32(text: &str) -> Result<f32, TypeError> {
     let single = |digits: &str| digits.parse::<f32>().ok().map(f64::from);
-    parse(text, "real", single).map(|value| value as f32)
+    parse(text, "real", &SINGLE, single).map(|value| value as f32)
 }
 
-fn parse(text: &str, type_name: &str, read: impl Fn(&str) -> Option<f64>) -> Result<f64, TypeError> {
+/// What a binary format holds.
+struct Width {
+    /// Binary digits of the mantissa.
+    digits: i32,
+    /// The exponents of the least number above zero and of the greatest power of two.
+    exponents: (i32, i32),
+}
+
+const DOUBLE: Width = Width { digits: 53, exponents: (-1074, 1023) };
+const SINGLE: Width = Width { digits: 24, exponents: (-149, 127) };
+
+/// Reads hexadecimal digits with a point and a binary exponent (`1.8p-3`), rounded to the nearest number, of two the even one.
+/// With whether all digits are zeros; none for what is no such number.
+fn hexadecimal(text: &str, width: &Width) -> Option<(f64, bool)> {
+    let (mantissa, exponent) = match text.split_once(['p', 'P']) {
+        Some((mantissa, exponent)) => {
+            let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+            if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                return None;
+            }
+            // Far beyond every format.
+            let size = digits.parse().unwrap_or(1_000_000_i64).min(1_000_000);
+            (mantissa, if exponent.starts_with('-') { -size } else { size })
+        }
+        None => (text, 0),
+    };
+    let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() && part.is_empty() {
+        return None;
+    }
+    // The first digits, the exponent of the last of them, and whether others that are no zeros follow.
+    let (mut first, mut exponent, mut more) = (0_u128, exponent, false);
+    for (at, digit) in whole.chars().chain(part.chars()).enumerate() {
+        let digit = digit.to_digit(16)?;
+        let behind_point = at >= whole.len();
+        if first >> 120 == 0 {
+            first = first << 4 | u128::from(digit);
+            exponent -= if behind_point { 4 } else { 0 };
+        } else {
+            more |= digit != 0;
+            exponent += if behind_point { 0 } else { 4 };
+        }
+    }
+    if first == 0 {
+        return Some((0.0, true));
+    }
+    let bits = i64::from(128 - first.leading_zeros());
+    let top = exponent + bits - 1;
+    let least = i64::from(width.exponents.0);
+    // The exponent of the last digit that is kept.
+    let last = (top - i64::from(width.digits) + 1).max(least);
+    let kept = match u32::try_from(last - exponent) {
+        Err(_) => first << u32::try_from(exponent - last).ok()?,
+        Ok(0) => first,
+        // Not even half of the least number.
+        Ok(cut) if cut > 128 || cut == 128 && first >> 127 == 0 => return Some((0.0, false)),
+        Ok(cut) => {
+            let kept = first.checked_shr(cut).unwrap_or(0);
+            let half = 1_u128 << (cut - 1);
+            let rest = first & (half | (half - 1));
+            let up = rest > half || rest == half && (more || kept & 1 == 1);
+            kept + u128::from(up)
+        }
+    };
+    let top = last + i64::from(128 - kept.leading_zeros()) - 1;
+    if kept != 0 && top > i64::from(width.exponents.1) {
+        return Some((f64::INFINITY, false));
+    }
+    // Two steps, each of which is exact: the power may be below those of one.
+    let power = |exponent: i64| f64::from_bits(((1023 + exponent) as u64) << 52);
+    let (half, rest) = (last / 2, last - last / 2);
+    Some((kept as f64 * power(half) * power(rest), false))
+}
+
+fn parse(
+    text: &str,
+    type_name: &str,
+    width: &Width,
+    read: impl Fn(&str) -> Option<f64>,
+) -> Result<f64, TypeError> {
     let trimmed = trim(text);
     let unsigned = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+    if let Some(digits) = unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X")) {
+        let (value, is_zero) =
+            hexadecimal(digits, width).ok_or_else(|| TypeError::syntax(type_name, text))?;
+        if value.is_infinite() || value == 0.0 && !is_zero {
+            return Err(out_of_range(trimmed, type_name));
+        }
+        return Ok(if trimmed.starts_with('-') { -value } else { value });
+    }
     let special = ["nan", "inf", "infinity"].iter().any(|name| unsigned.eq_ignore_ascii_case(name));
     let value = match special || unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         true => read(trimmed).ok_or_else(|| TypeError::syntax(type_name, text))?,
@@ -33,12 +120,15 @@ fn parse(text: &str, type_name: &str, read: impl Fn(&str) -> Option<f64>) -> Res
     let mantissa = unsigned.split(['e', 'E']).next().unwrap_or("");
     let vanished = value == 0.0 && mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
     if !special && (value.is_infinite() || vanished) {
-        return Err(TypeError::new(
-            sqlstate::NUMERIC_VALUE_OUT_OF_RANGE,
-            format!("\"{trimmed}\" is out of range for type {type_name}"),
-        ));
+        return Err(out_of_range(trimmed, type_name));
     }
     Ok(value)
+}
+
+#[cold]
+fn out_of_range(text: &str, type_name: &str) -> TypeError {
+    let message = format!("\"{text}\" is out of range for type {type_name}");
+    TypeError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, message)
 }
 
 /// Appends a double: `0.1`, `1e+20`, `-Infinity`.

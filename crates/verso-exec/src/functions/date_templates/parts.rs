@@ -53,7 +53,7 @@ pub(super) struct Parts {
 /// Years of fewer than four digits are those next to 2020.
 fn near_2020(year: i64) -> i64 {
     match year {
-        0..70 => year + 2000,
+        ..70 => year + 2000,
         70..100 => year + 1900,
         100..520 => year + 2000,
         520..1000 => year + 1000,

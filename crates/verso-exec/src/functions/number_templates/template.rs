@@ -117,6 +117,11 @@ fn nodes(text: &str) -> Vec<Pattern> {
             rest = escaped;
             continue;
         }
+        // A keyword of PostgreSQL's that asks for nothing.
+        if let Some(behind) = rest.strip_prefix(['C', 'c']) {
+            rest = behind;
+            continue;
+        }
         // Besides those of one case, patterns are written in capitals or in small letters alike.
         let found = PATTERNS.iter().find(|(name, _)| {
             rest.starts_with(name)
