@@ -74,7 +74,8 @@ pub use collation::CollationDef;
 pub use ddl::{
     ChangedField, CollationChange, CollationUse, CommentOn, DomainChange, MembershipChange, NewCollation,
     OnlineCopy, PreparedIndex, Rewrite, StatisticsChange, TypeUses, check_own_keys, collation_uses,
-    free_name, is_shared, label_holders, next_value,
+    free_name, going_with_column, going_with_constraint, index_columns, is_shared, label_holders,
+    needing_together, next_value,
 };
 pub use definition::{
     ArgMode, COLUMN_COMPRESSION, COLUMN_STORAGE, ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn,

@@ -15,8 +15,9 @@ use super::constraint::{Target, relying_on};
 use super::foreign_key::{refuse_recollated, refuse_retyped};
 use super::names::Names;
 use super::needing::{Lost, Needing};
+use super::sequence_of;
 use super::table::{find_table, relation_kind};
-use super::{refuse_if_needed, sequence_of};
+use super::together::needing_column;
 use crate::catalog::Catalog;
 use crate::definition::{
     ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, Identity, IndexDef, Oid, SchemaDef, SequenceDef,
@@ -178,7 +179,9 @@ impl Catalog {
                 if let Some(index) = constraint.kind.own_index() {
                     let what = format!("constraint {name} on table {}", table.name);
                     let references = relying_on(&table, index);
-                    self.release_references(txn, &snapshot, what, &references, *cascade)?;
+                    let own =
+                        table.index(index).map_or_else(String::new, |index| format!("index {}", index.name));
+                    self.release_references(txn, &snapshot, (what, &own), &references, *cascade)?;
                 }
                 if let ConstraintKind::NotNull { column } = constraint.kind
                     && let Some(at) = table.column_with_id(column)
@@ -778,12 +781,12 @@ impl Catalog {
         let at = column_of(table, name)?;
         let column = table.columns[at].clone();
         let what = format!("column {name} of table {}", table.name);
+        if !cascade {
+            needing_column(snapshot, table, &column).refuse(snapshot)?;
+        }
         self.release_column(txn, table, &column, what.clone(), cascade)?;
         self.release_policies(txn, snapshot, table, &column, what.clone(), cascade)?;
         let needing = Needing::of(snapshot, &[Lost::Column(table.oid, column.id)]);
-        if !cascade {
-            needing.refuse(snapshot)?;
-        }
         let hidden: Vec<Arc<str>> = table
             .generated_from(name)
             .filter(|column| column.is_hidden())
@@ -797,12 +800,6 @@ impl Catalog {
             .filter(|column| !column.is_hidden())
             .map(|column| Arc::clone(&column.name))
             .collect();
-        if !cascade {
-            let line = |other: &Arc<str>| {
-                format!("column {other} of table {0} depends on column {name} of table {0}", table.name)
-            };
-            refuse_if_needed(what.clone(), generated.iter().map(line).collect())?;
-        }
         for other in &generated {
             self.drop_column(txn, snapshot, table, other, true)?;
         }
@@ -810,7 +807,8 @@ impl Catalog {
         let lost: Vec<Arc<IndexDef>> =
             table.all_indexes().filter(|index| has_column(index, column.id)).cloned().collect();
         for index in &lost {
-            self.release_references(txn, snapshot, what.clone(), &relying_on(table, index.oid), cascade)?;
+            let references = relying_on(table, index.oid);
+            self.release_references(txn, snapshot, (what.clone(), &what), &references, cascade)?;
             if index.constraint.is_none() {
                 self.remove_index(txn, index)?;
                 self.forget_hidden(txn, table, index)?;

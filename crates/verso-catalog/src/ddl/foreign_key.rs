@@ -32,12 +32,12 @@ impl Catalog {
         Ok(())
     }
 
-    /// Removes foreign keys, or with them in the way refuses to drop `what`.
+    /// Removes foreign keys, or with them in the way refuses to drop `what`, of which they need `needed`.
     pub(super) fn release_references(
         &self,
         txn: &mut Txn,
         snapshot: &CatalogSnapshot,
-        what: String,
+        (what, needed): (String, &str),
         references: &[Arc<ConstraintDef>],
         cascade: bool,
     ) -> Result<(), CatalogError> {
@@ -51,9 +51,9 @@ impl Catalog {
         if !cascade {
             let line = |constraint: &Arc<ConstraintDef>| {
                 let (name, table) = (&constraint.name, table_name(constraint));
-                format!("constraint {name} on table {table} depends on {what}")
+                format!("constraint {name} on table {table} depends on {needed}")
             };
-            return super::refuse_if_needed(what.clone(), references.map(line).collect());
+            return super::refuse_if_needed(what, references.map(line).collect());
         }
         for constraint in references {
             self.remove_foreign_key(txn, snapshot, constraint)?;

@@ -196,7 +196,8 @@ impl Catalog {
         }
         let references = relying_on(&table, index.oid);
         self.change(txn, |txn| {
-            self.release_references(txn, &snapshot, format!("index {name}"), &references, cascade)?;
+            let what = format!("index {name}");
+            self.release_references(txn, &snapshot, (what.clone(), &what), &references, cascade)?;
             for (index, table) in parts.iter().chain([&(Arc::clone(&index), Arc::clone(&table))]) {
                 self.remove_index(txn, index)?;
                 self.forget_hidden(txn, table, index)?;

@@ -53,6 +53,7 @@ mod rights;
 mod schema;
 mod sequence;
 mod table;
+mod together;
 mod trigger;
 mod types;
 mod unlogged;
@@ -68,9 +69,10 @@ pub use extended::StatisticsChange;
 pub(crate) use extended::number_of_data;
 pub use foreign_key::check_own_keys;
 pub use labels::label_holders;
-pub use names::free as free_name;
+pub use names::{free as free_name, told_apart as index_columns};
 pub use online::{OnlineCopy, PreparedIndex};
 pub use rights::MembershipChange;
+pub use together::{going_with_column, going_with_constraint, needing_together};
 pub use types::TypeUses;
 
 use std::collections::BTreeSet;
@@ -117,11 +119,10 @@ fn persistence(schema: &SchemaDef) -> Letter {
 }
 
 /// What a sequence or schema that is to go is needed by, in PostgreSQL's words.
-fn refuse_if_needed(what: String, mut dependents: Vec<String>) -> Result<(), CatalogError> {
+fn refuse_if_needed(what: String, dependents: Vec<String>) -> Result<(), CatalogError> {
     if dependents.is_empty() {
         return Ok(());
     }
-    dependents.sort();
     Err(CatalogError::Needed { what, detail: dependents.join("\n") })
 }
 

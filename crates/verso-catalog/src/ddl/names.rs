@@ -33,7 +33,9 @@ impl<'s> Names<'s> {
 
     /// A name for an index that belongs to a constraint or to none.
     pub fn index(&mut self, table: &str, columns: &[&str], label: &str, constraint: bool) -> String {
-        let name = free(table, columns, label, |name| {
+        let columns = told_apart(columns);
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let name = free(table, &columns, label, |name| {
             self.has_relation(name) || (constraint && self.has_constraint(name))
         });
         self.take_relation(&name);
@@ -59,6 +61,21 @@ impl<'s> Names<'s> {
     pub fn take_constraint(&mut self, name: &str) {
         self.constraints.insert(name.to_string());
     }
+}
+
+/// The names of an index's columns: equal ones with a number behind them.
+pub fn told_apart(columns: &[&str]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::with_capacity(columns.len());
+    for column in columns {
+        let numbered = (1u32..).map(|number| {
+            let number = number.to_string();
+            let end = column.floor_char_boundary(NAME_BYTES_MAX - number.len());
+            format!("{}{number}", &column[..end])
+        });
+        let mut choices = std::iter::once((*column).to_string()).chain(numbered);
+        names.extend(choices.find(|name| !names.contains(name)));
+    }
+    names
 }
 
 /// A name made of those of a table and its columns, and a label, that is not taken.
@@ -111,6 +128,7 @@ mod tests {
         assert_eq!(names.index("t", &[], "pkey", true), "t_pkey");
         assert_eq!(names.index("t", &["a", "b"], "key", true), "t_a_b_key");
         assert_eq!(names.index("t", &["a", "b"], "key", true), "t_a_b_key1");
+        assert_eq!(names.index("t", &["a", "a", "a"], "idx", false), "t_a_a1_a2_idx");
         assert_eq!(names.constraint("t", &["a"], "check"), "t_a_check");
         assert_eq!(names.constraint("t", &[], "check"), "t_check");
         let long = compose(&"x".repeat(60), Some(&"y".repeat(60)), "key");

@@ -3,7 +3,7 @@
 //! N1. A view needs the relations and functions that its query names, and those columns of them that it uses.
 //! N2. What needs something that goes goes with it under CASCADE, and keeps it otherwise (2BP01).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn, WaitPolicy};
@@ -35,6 +35,8 @@ pub(super) enum Lost {
     Function(Oid),
     /// A type.
     Type(Oid),
+    /// A schema.
+    Schema(Oid),
     /// An operator or a collation.
     Other(Oid),
 }
@@ -46,8 +48,20 @@ impl Lost {
             Lost::Column(oid, column) => Need::Column(oid, column),
             Lost::Function(oid) => Need::Function(oid),
             Lost::Type(oid) => Need::Type(oid),
-            Lost::Other(_) => return None,
+            Lost::Schema(_) | Lost::Other(_) => return None,
         })
+    }
+
+    /// Its number, and that of the column.
+    fn place(self) -> (Oid, u16) {
+        match self {
+            Lost::Column(oid, column) => (oid, column),
+            Lost::Relation(oid)
+            | Lost::Function(oid)
+            | Lost::Type(oid)
+            | Lost::Schema(oid)
+            | Lost::Other(oid) => (oid, 0),
+        }
     }
 }
 
@@ -72,6 +86,8 @@ pub(super) struct Needing {
     holders: Vec<(Holder, Lost)>,
     /// Tables whose keys name it, with their partitions.
     divided: Vec<Arc<TableDef>>,
+    /// What else was noted of it.
+    others: Vec<(Oid, String, Lost)>,
     /// What is made of the row types of relations that go, and these types, in words. It does not go along by itself.
     held: Vec<(String, String)>,
 }
@@ -157,6 +173,7 @@ impl Needing {
                     Lost::Type(oid) => view.query.types.iter().any(|(_, ty)| {
                         *ty == oid || snapshot.user_type(*ty).is_some_and(|one| one.oid == oid)
                     }),
+                    Lost::Schema(_) => false,
                     Lost::Other(_) => names_lost(snapshot, &view.query.text, one),
                 };
                 let goes = Lost::Relation(view.oid);
@@ -194,6 +211,7 @@ impl Needing {
             && self.operators.is_empty()
             && self.casts.is_empty()
             && self.holders.is_empty()
+            && self.others.is_empty()
             && self.held.is_empty()
     }
 
@@ -215,6 +233,11 @@ impl Needing {
         refuse_if_needed(what, self.lines(snapshot))
     }
 
+    /// Notes what else needs it: its number, what it is in words, what of it is needed.
+    pub(super) fn note(&mut self, others: impl IntoIterator<Item = (Oid, String, Lost)>) {
+        self.others.extend(others);
+    }
+
     /// Who needs what, as DETAIL lines.
     pub(super) fn lines(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
         let held = self.held.iter().map(|(what, ty)| format!("{what} depends on type {ty}"));
@@ -227,7 +250,8 @@ impl Needing {
         self.all(snapshot).into_iter().map(|(what, _)| what).collect()
     }
 
-    /// What needs what goes, oldest first as PostgreSQL tells it.
+    /// What needs what goes, with that, in PostgreSQL's order: behind each thing what needs it, the oldest first, and of several
+    /// things that are to go the last one first.
     fn all(&self, snapshot: &CatalogSnapshot) -> Vec<(String, Lost)> {
         let function = |function: &FunctionDef| (function.oid, function_name(snapshot, function));
         let holders = self.holders.iter().map(|(one, lost)| ((one.oid(), one.name(snapshot)), *lost));
@@ -238,10 +262,31 @@ impl Needing {
             self.operators.iter().map(|(one, lost)| ((one.oid, operator_name(snapshot, one)), *lost));
         let casts = self.casts.iter().map(|(one, lost)| ((one.oid, cast_name(snapshot, one)), *lost));
         let views = self.views.iter().map(|(one, lost)| ((one.oid, view_name(snapshot, one)), *lost));
+        let others = self.others.iter().map(|(oid, name, lost)| ((*oid, name.clone()), *lost));
         let all = holders.chain(policies).chain(functions).chain(parts).chain(operators).chain(casts);
-        let mut all: Vec<((Oid, String), Lost)> = all.chain(views).collect();
+        let mut all: Vec<((Oid, String), Lost)> = all.chain(views).chain(others).collect();
         all.sort_by_key(|((oid, _), _)| *oid);
-        all.into_iter().map(|((_, name), lost)| (name, lost)).collect()
+        let mut needs: HashMap<(Oid, u16), Vec<usize>> = HashMap::new();
+        for (n, (_, lost)) in all.iter().enumerate() {
+            needs.entry(lost.place()).or_default().push(n);
+        }
+        let mut order: Vec<usize> = Vec::new();
+        let mut next: Vec<usize> = Vec::new();
+        for place in self.asked.iter().rev().map(|lost| lost.place()) {
+            next.extend(needs.remove(&place).unwrap_or_default().into_iter().rev());
+            while let Some(n) = next.pop() {
+                order.push(n);
+                let own = (all[n].0.0, 0);
+                next.extend(needs.remove(&own).unwrap_or_default().into_iter().rev());
+            }
+        }
+        // What needs a part of something that goes along.
+        let mut left: Vec<usize> = needs.into_values().flatten().collect();
+        left.sort_unstable();
+        order.extend(left);
+        let mut all: Vec<Option<(String, Lost)>> =
+            all.into_iter().map(|((_, name), lost)| Some((name, lost))).collect();
+        order.into_iter().filter_map(|n| all[n].take()).collect()
     }
 }
 
@@ -479,6 +524,10 @@ pub(super) fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
         Lost::Type(oid) => {
             let found = snapshot.type_or_row_by_oid(oid);
             format!("type {}", found.map_or_else(|| oid.to_string(), |ty| shown_type(snapshot, &ty)))
+        }
+        Lost::Schema(oid) => {
+            let schema = snapshot.schemas().find(|schema| schema.oid == oid);
+            format!("schema {}", schema.map_or("?", |schema| &schema.name))
         }
         Lost::Other(oid) => match snapshot.operators().iter().find(|one| one.oid == oid) {
             Some(operator) => operator_name(snapshot, operator),

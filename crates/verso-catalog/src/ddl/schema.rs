@@ -475,6 +475,11 @@ impl Contents {
 
     /// What of it needs the schema, in PostgreSQL's words.
     fn names(&self, schema: &SchemaDef) -> Vec<String> {
+        self.entries(schema).into_iter().map(|(_, what)| what).collect()
+    }
+
+    /// The same, with its numbers.
+    fn entries(&self, schema: &SchemaDef) -> Vec<(Oid, String)> {
         let name = &schema.name;
         let mut all: Vec<(Oid, String)> = Vec::new();
         all.extend(self.tables.iter().map(|one| (one.oid, format!("table {name}.{}", one.name))));
@@ -493,8 +498,13 @@ impl Contents {
         all.extend(self.operators.iter().map(|one| (one.oid, format!("operator {}", one.name))));
         all.extend(self.extensions.iter().map(|one| (one.oid, format!("extension {}", one.name))));
         all.sort();
-        all.into_iter().map(|(_, what)| what).collect()
+        all
     }
+}
+
+/// What is in a schema, with its numbers, in PostgreSQL's words.
+pub(super) fn contents_of(snapshot: &CatalogSnapshot, schema: &SchemaDef) -> Vec<(Oid, String)> {
+    Contents::of(snapshot, schema).entries(schema)
 }
 
 /// The schema of that name, if it may be changed.

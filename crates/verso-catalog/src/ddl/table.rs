@@ -122,21 +122,19 @@ impl Catalog {
         // What needs these goes with them: the next version of the catalog cannot be read without them.
         lost.extend(types.iter().filter(|ty| is_of_rows(&ty.ty)).map(|ty| Lost::Type(ty.oid)));
         let going: Vec<Oid> = types.iter().map(|ty| ty.oid).collect();
-        let needing = Needing::beside(&snapshot, &lost, &going);
+        let mut needing = Needing::beside(&snapshot, &lost, &going);
         let references = references_from_outside(&snapshot, tables);
+        needing.note(references.iter().map(|reference| {
+            let Reference { constraint, name, referenced } = reference;
+            (constraint.oid, name.clone(), Lost::Relation(*referenced))
+        }));
         if !cascade {
-            let mut lines = needing.lines(&snapshot);
-            lines.extend(
-                references
-                    .iter()
-                    .map(|reference| format!("{} depends on table {}", reference.name, reference.referenced)),
-            );
             let what = match asked {
                 [table] if table.materialized.is_some() => format!("materialized view {}", table.name),
                 [table] => format!("table {}", table.name),
                 _ => "desired object(s)".to_string(),
             };
-            refuse_if_needed(what, lines)?;
+            refuse_if_needed(what, needing.lines(&snapshot))?;
         }
         self.lock_referring(txn, &snapshot, tables)?;
         self.change(txn, |txn| {
@@ -148,9 +146,7 @@ impl Catalog {
             let of_rows = types.iter().filter(|ty| is_of_rows(&ty.ty));
             of_rows.into_iter().try_for_each(|ty| self.remove_type(txn, &snapshot, ty))
         })?;
-        let mut along = needing.names(&snapshot);
-        along.extend(references.into_iter().map(|reference| reference.name));
-        Ok(along)
+        Ok(needing.names(&snapshot))
     }
 
     /// Locks the tables that refer to some that go, and those that these refer to: their foreign keys go, too.
@@ -419,9 +415,9 @@ fn key_columns(columns: &[ColumnDef], constraints: &[NewConstraint]) -> Vec<u16>
 pub(super) struct Reference {
     pub(super) constraint: Arc<ConstraintDef>,
     /// Itself and its table, in PostgreSQL's words.
-    name: String,
+    pub(super) name: String,
     /// The table that it references.
-    referenced: Arc<str>,
+    pub(super) referenced: Oid,
 }
 
 /// The foreign keys of others that reference these tables.
@@ -444,11 +440,7 @@ pub(super) fn references_from_outside(
             let owner = snapshot.relation_by_oid(constraint.table);
             let owner = owner.map_or_else(|| "?".to_string(), |owner| super::needing::shown(snapshot, owner));
             let name = format!("constraint {} on table {owner}", constraint.name);
-            found.push(Reference {
-                constraint: Arc::clone(constraint),
-                name,
-                referenced: Arc::clone(&table.name),
-            });
+            found.push(Reference { constraint: Arc::clone(constraint), name, referenced: table.oid });
         }
     }
     found

@@ -4,6 +4,7 @@
 //! T2. Who makes, changes or drops a type has its name locked to the end of the transaction, and sees the newest catalog;
 //!     what is made meanwhile with the type in it fails if the type goes (`Conflict`: the statement begins anew).
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -384,24 +385,35 @@ impl TypeUses {
 
     /// What goes along under CASCADE, in PostgreSQL's words.
     pub fn names(&self, snapshot: &CatalogSnapshot, ty: &TypeDef) -> Vec<String> {
-        let mut names = self.own_names(snapshot);
+        let mut names: Vec<String> = self.own(snapshot).into_iter().map(|(name, _)| name).collect();
         names.extend(self.needing(snapshot, ty).names(snapshot));
         names
     }
 
-    fn own_names(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
-        let columns =
-            self.single_columns().map(|(table, column)| named(snapshot, Lost::Column(*table, *column)));
-        let tables = self.tables.iter().chain(&self.whole);
-        let tables = tables.map(|table| named(snapshot, Lost::Relation(*table)));
-        let functions = self.functions.iter().map(|function| named(snapshot, Lost::Function(*function)));
-        let functions = tables.chain(functions);
-        let domains = self.domains.iter().map(|domain| named(snapshot, Lost::Type(*domain)));
-        let field = |(ty, name): &(Oid, Arc<str>)| {
-            let ty = snapshot.user_type(*ty).map(|ty| shown_type(snapshot, ty)).unwrap_or_default();
-            format!("column {} of composite type {ty}", quoted(name))
+    /// What needs the type by itself, in PostgreSQL's words and order, and whether it needs the array.
+    fn own(&self, snapshot: &CatalogSnapshot) -> Vec<(String, bool)> {
+        let is_array = |table: Oid, column: u16| {
+            let table = snapshot.table_by_oid(table);
+            let at = table.as_ref().and_then(|table| table.column_with_id(column));
+            table.zip(at).is_some_and(|(table, at)| matches!(table.columns[at].declared(), SqlType::Array(_)))
         };
-        columns.chain(functions).chain(domains).chain(self.fields.iter().map(field)).collect()
+        // Of a table's columns the last one is told first.
+        let column = |(table, column): &(Oid, u16)| {
+            let name = named(snapshot, Lost::Column(*table, *column));
+            ((*table, Reverse(*column)), (name, is_array(*table, *column)))
+        };
+        let whole = |lost: Lost, oid: Oid| ((oid, Reverse(0)), (named(snapshot, lost), false));
+        let tables = self.tables.iter().map(|oid| whole(Lost::Relation(*oid), *oid));
+        let functions = self.functions.iter().map(|oid| whole(Lost::Function(*oid), *oid));
+        let domains = self.domains.iter().map(|oid| whole(Lost::Type(*oid), *oid));
+        let field = |(oid, name): &(Oid, Arc<str>)| {
+            let ty = snapshot.user_type(*oid).map(|ty| shown_type(snapshot, ty)).unwrap_or_default();
+            ((*oid, Reverse(0)), (format!("column {} of composite type {ty}", quoted(name)), false))
+        };
+        let all = self.columns.iter().map(column).chain(tables).chain(functions).chain(domains);
+        let mut all: Vec<_> = all.chain(self.fields.iter().map(field)).collect();
+        all.sort_by_key(|(place, _)| *place);
+        all.into_iter().map(|(_, one)| one).collect()
     }
 
     /// Who needs what, as DETAIL lines.
@@ -416,15 +428,8 @@ impl TypeUses {
     /// What needs the type, and whether that or its array.
     pub(super) fn with_types(&self, snapshot: &CatalogSnapshot, ty: &TypeDef) -> Vec<(String, String)> {
         let name = shown_type(snapshot, ty);
-        let is_array = |table: Oid, column: u16| {
-            let table = snapshot.table_by_oid(table);
-            let at = table.as_ref().and_then(|table| table.column_with_id(column));
-            table.zip(at).is_some_and(|(table, at)| matches!(table.columns[at].declared(), SqlType::Array(_)))
-        };
-        let arrays = self.single_columns().map(|(table, column)| is_array(*table, *column));
-        let arrays = arrays.chain(std::iter::repeat(false));
         let typed = |(one, array): (String, bool)| (one, format!("{name}{}", if array { "[]" } else { "" }));
-        self.own_names(snapshot).into_iter().zip(arrays).map(typed).collect()
+        self.own(snapshot).into_iter().map(typed).collect()
     }
 }
 

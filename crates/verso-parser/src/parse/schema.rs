@@ -214,7 +214,7 @@ fn function_setting(cursor: &mut Cursor<'_>) -> Result<FunctionSetting, SyntaxEr
 }
 
 /// A role: its name, or a word for the user.
-pub(super) fn role_name(cursor: &mut Cursor<'_>) -> Result<RoleName, SyntaxError> {
+pub(in crate::parse) fn role_name(cursor: &mut Cursor<'_>) -> Result<RoleName, SyntaxError> {
     if cursor.accept(&["current_user"]) || cursor.accept(&["current_role"]) {
         return Ok(RoleName::Current);
     }

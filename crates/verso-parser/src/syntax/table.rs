@@ -4,7 +4,8 @@ use verso_types::SqlType;
 use verso_types::{Identity, ReferentialAction};
 
 use super::{
-    CreateSequence, Expr, Name, QualifiedName, Query, SequenceOptions, Span, TriggerState, WhichTriggers,
+    CreateSequence, Expr, Name, QualifiedName, Query, RoleName, SequenceOptions, Span, TriggerState,
+    WhichTriggers,
 };
 
 /// CREATE TABLE.
@@ -332,6 +333,8 @@ pub struct AlterTable {
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the fields are the parts of the form that the variant's comment spells out")]
 pub enum AlterAction {
+    /// OWNER TO, beside others.
+    Owner(RoleName),
     /// OF a composite type, NOT OF.
     OfType(Option<QualifiedName>),
     /// ATTACH PARTITION.

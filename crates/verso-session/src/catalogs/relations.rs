@@ -6,7 +6,7 @@ use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
     CatalogSnapshot, ColumnDef, ConstraintKind, DroppedColumn, Identity, IndexDef, Object, Oid, Relation,
     ReplicaIdentity, SequenceDef, SystemRelation, SystemRowIter, TableDef, TableOptions, TypeDef,
-    default_oid,
+    default_oid, index_columns,
 };
 use verso_types::{SqlType, SystemType, Value};
 
@@ -523,25 +523,22 @@ fn of_every_table(table: Oid) -> impl Iterator<Item = Vec<Value>> {
 /// The columns of an index: those of its key.
 fn of_index(catalog: &CatalogSnapshot, index: &IndexDef) -> Vec<Vec<Value>> {
     let Some(table) = catalog.table_by_oid(index.table) else { return Vec::new() };
-    let mut rows = Vec::new();
-    let mut names: Vec<String> = Vec::new();
     let columns = index.parts.iter().map(|part| part.column).chain(index.include.iter().copied());
-    for (id, number) in columns.zip(1..) {
+    let columns: Vec<u16> = columns.filter(|id| table.column_with_id(*id).is_some()).collect();
+    let name = |id: &u16| match index.expression(&table, *id).map(verso_parser::parse_expression) {
+        Some(Ok(expr)) => verso_planner::bind::index_name(&expr),
+        Some(Err(_)) => "expr".to_string(),
+        None => table.column_with_id(*id).map_or_else(String::new, |at| table.columns[at].name.to_string()),
+    };
+    let names: Vec<String> = columns.iter().map(name).collect();
+    let names = index_columns(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut rows = Vec::new();
+    for ((id, name), number) in columns.into_iter().zip(names).zip(1..) {
         let Some(column) = table.column_with_id(id) else { continue };
         let column = &table.columns[column];
-        let own = match index.expression(&table, id).map(verso_parser::parse_expression) {
-            Some(Ok(expr)) => verso_planner::bind::index_name(&expr),
-            Some(Err(_)) => "expr".to_string(),
-            None => column.name.to_string(),
-        };
-        // As PostgreSQL tells equal names apart.
-        let numbered = (1..).map(|n| format!("{own}{n}"));
-        let mut choices = std::iter::once(own.clone()).chain(numbered);
-        let name = choices.find(|name| !names.contains(name)).unwrap_or(own.clone());
         let statistics = column.statistics.filter(|_| column.is_hidden());
         let attribute = Attribute { statistics, ..Attribute::new(index.oid, &name, &column.ty, number) };
         rows.push(attribute.row());
-        names.push(name);
     }
     rows
 }

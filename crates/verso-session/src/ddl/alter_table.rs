@@ -11,7 +11,7 @@ use verso_catalog::{
     COLUMN_COMPRESSION, COLUMN_STORAGE, CatalogError, ColumnDef, ConstraintDef, ConstraintKind, Identity,
     IndexPart, NewConstraint, NewConstraintKind, ObjectKind, Oid, PolicyDef, Relation, RenamedTexts,
     ReplicaIdentity, SequenceDef, StatisticsDef, TableChange, TableDef, TableOptions, check_own_keys,
-    is_temporary,
+    going_with_column, going_with_constraint, is_temporary,
 };
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType, Value};
@@ -154,8 +154,34 @@ fn refuse_for_trigger(table: &TableDef, constraint: &Name) -> SqlError {
 }
 
 impl Schema<'_> {
-    /// ALTER TABLE.
+    /// ALTER TABLE; tells what CASCADE has dropped.
     pub(super) fn alter_table(&self, alter: &AlterTable) -> Result<CommandTag, Failure> {
+        let along = self.going_along(alter);
+        let done = self.alter_table_quietly(alter)?;
+        along.iter().for_each(|along| self.tell_along(along));
+        Ok(done)
+    }
+
+    /// What goes along with what the actions drop, for each of them.
+    fn going_along(&self, alter: &AlterTable) -> Vec<Vec<String>> {
+        let catalog = self.frame.catalog;
+        let relation = catalog.relation(Some(&self.home(&alter.name)), &alter.name.name.text);
+        let Some(table) = relation.and_then(Relation::as_table) else { return Vec::new() };
+        let of = |action: &AlterAction| match action {
+            AlterAction::DropColumn { column, cascade: true, .. } => {
+                let at = table.column(&column.text)?;
+                Some(going_with_column(catalog, table, &table.columns[at]))
+            }
+            AlterAction::DropConstraint { name, cascade: true, .. } => {
+                Some(going_with_constraint(catalog, table, table.constraint(&name.text)?))
+            }
+            _ => None,
+        };
+        alter.actions.iter().filter_map(of).collect()
+    }
+
+    /// ALTER TABLE within another statement, which tells itself what goes along.
+    pub(super) fn alter_table_quietly(&self, alter: &AlterTable) -> Result<CommandTag, Failure> {
         let mut name = alter.name.clone();
         // Found once: what its actions make does not hide it from the next.
         let home = self.home(&name);
@@ -534,6 +560,7 @@ impl Schema<'_> {
                 }
                 return self.rewrite(name, &TableChange::Logged(*logged), |_| Ok(None)).map(drop);
             }
+            AlterAction::Owner(to) => return self.owner_of_table(&table, to),
             AlterAction::Pack => return self.pack(&table, Engine::pack),
             AlterAction::Repack => return self.pack(&table, Engine::repack),
             AlterAction::CreateDictionary => return self.create_dictionary(&table),

@@ -41,7 +41,7 @@ impl Schema<'_> {
     }
 
     /// Drops the columns of other tables that are of the row types of these relations.
-    fn drop_held(&self, found: &[Relation], along: &mut Vec<String>) -> Result<(), Failure> {
+    pub(super) fn drop_held(&self, found: &[Relation], along: &mut Vec<String>) -> Result<(), Failure> {
         let catalog = self.frame.catalog;
         for ty in found.iter().filter_map(Relation::row_type) {
             let uses = TypeUses::of(catalog, &ty);

@@ -204,6 +204,7 @@ fn stays_above(action: &AlterAction) -> bool {
         AlterAction::AttachPartition { .. }
             | AlterAction::DetachPartition { .. }
             | AlterAction::OfType(_)
+            | AlterAction::Owner(_)
             | AlterAction::RowSecurity { .. }
             | AlterAction::Logged(_)
             | AlterAction::ReplicaIdentity(_)

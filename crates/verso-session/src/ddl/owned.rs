@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Acl, CollationChange, Object, Oid, PolicyDef, Relation, RightsOf, StatisticsChange};
+use verso_catalog::{
+    Acl, CatalogError, CollationChange, Object, Oid, PolicyDef, Relation, RightsOf, StatisticsChange,
+    TableDef, needing_together,
+};
 
 use super::Schema;
 use super::rights::kind_word;
@@ -119,16 +122,45 @@ impl Schema<'_> {
         let mut owned: Vec<Object> =
             catalog.owned().filter(|(_, owner)| roles.contains(owner)).map(|(object, _)| object).collect();
         owned.sort_unstable();
-        // Views go before the tables that they show, and schemas last.
+        // A sequence of a column goes with its table.
+        let is_part = |object: &Object| match object {
+            Object::Relation(oid) => match catalog.relation_by_oid(*oid) {
+                Some(Relation::Sequence(sequence)) => sequence.owned_by.is_some(),
+                _ => false,
+            },
+            _ => false,
+        };
+        owned.retain(|object| !is_part(object));
+        let (along, lines) = needing_together(catalog, &owned);
+        if !cascade && !lines.is_empty() {
+            let what = match owned.as_slice() {
+                [only] => self.shown_object(*only),
+                _ => None,
+            };
+            let what = what.unwrap_or_else(|| "desired object(s)".to_string());
+            return Err(CatalogError::Needed { what, detail: lines.join("\n") }.into());
+        }
+        self.tell_along(&along);
+        // What needs others of them goes along with these.
+        let relations = owned.iter().filter_map(|object| match object {
+            Object::Relation(oid) => catalog.relation_by_oid(*oid).cloned(),
+            _ => None,
+        });
+        let relations: Vec<Relation> = relations.collect();
+        self.drop_held(&relations, &mut Vec::new())?;
+        self.frame.inside(|frame| {
+            let tables = relations.iter().filter_map(|one| frame.catalog.table_by_oid(one.oid()));
+            let tables: Vec<Arc<TableDef>> = tables.collect();
+            Ok(store.drop_tables(&mut frame.txn.borrow_mut(), &tables, true).map(drop)?)
+        })?;
         owned.sort_by_key(|object| match object {
-            Object::Relation(oid) if catalog.view_by_oid(*oid).is_some() => 0,
+            Object::Relation(_) => 0,
             Object::Function(_) => 1,
-            Object::Schema(_) => 4,
-            Object::Type(_) => 3,
-            _ => 2,
+            Object::Type(_) => 2,
+            _ => 3,
         });
         for object in owned {
-            self.frame.inside(|frame| Schema { frame }.drop_object(object, cascade))?;
+            self.frame.inside(|frame| Schema { frame }.drop_object(object))?;
         }
         self.frame.inside(|frame| {
             let txn = &mut frame.txn.borrow_mut();
@@ -147,7 +179,13 @@ impl Schema<'_> {
         Ok(tag("DROP OWNED"))
     }
 
-    fn drop_object(&self, object: Object, cascade: bool) -> Result<(), Failure> {
+    /// Drops what a role owns, if it is still there, and what needs it.
+    fn drop_object(&self, object: Object) -> Result<(), Failure> {
+        let cascade = true;
+        if let Object::Type(oid) = object {
+            let ty = self.frame.catalog.types().find(|ty| ty.oid == oid).cloned();
+            return ty.map_or(Ok(()), |ty| self.drop_found_types(vec![ty], cascade, false));
+        }
         let (catalog, store) = (self.frame.catalog, &self.frame.services.instance.catalog);
         let txn = &mut self.frame.txn.borrow_mut();
         match object {
@@ -166,18 +204,13 @@ impl Schema<'_> {
                     store.drop_function(txn, function, cascade)?;
                 }
             }
-            Object::Type(oid) => {
-                if let Some(ty) = catalog.types().find(|ty| ty.oid == oid) {
-                    store.drop_types(txn, &[Arc::clone(ty)], cascade)?;
-                }
-            }
             Object::Schema(oid) => {
                 let schema = catalog.schemas().find(|schema| schema.oid == oid);
                 if let Some(schema) = schema.filter(|schema| !verso_catalog::is_temporary(&schema.name)) {
                     store.drop_schema(txn, &schema.name, cascade)?;
                 }
             }
-            Object::Column(..) | Object::Language(_) | Object::Database => {}
+            Object::Type(_) | Object::Column(..) | Object::Language(_) | Object::Database => {}
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, CollationChange, Object, ObjectKind, Oid, Relation, Rights, StatisticsChange,
+    CatalogError, CollationChange, Object, ObjectKind, Oid, Relation, Rights, StatisticsChange, TableDef,
 };
 
 use super::Schema;
@@ -110,6 +110,11 @@ impl Schema<'_> {
         };
         self.give(object, owner, schema.as_deref())?;
         Ok(tag(tag_word))
+    }
+
+    /// OWNER TO beside other changes of a table, which is locked.
+    pub(super) fn owner_of_table(&self, table: &TableDef, to: &RoleName) -> Result<(), Failure> {
+        self.give(Object::Relation(table.oid), self.role_number(to)?, Some(&table.schema))
     }
 
     /// Gives an object to another role, which the session's has to be able to become.

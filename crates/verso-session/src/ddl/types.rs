@@ -179,6 +179,16 @@ impl Schema<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
+        self.drop_found_types(types, cascade, true)
+    }
+
+    /// Drops types; with `tells` CASCADE tells what goes along.
+    pub(super) fn drop_found_types(
+        &self,
+        mut types: Vec<Arc<TypeDef>>,
+        cascade: bool,
+        tells: bool,
+    ) -> Result<(), Failure> {
         if cascade {
             let catalog = self.frame.catalog;
             let named = types.len();
@@ -201,8 +211,10 @@ impl Schema<'_> {
                     along.push(name);
                 }
             }
-            self.tell_along(&along);
-            for table in uses.iter().flat_map(|uses| uses.tables.iter().chain(&uses.whole)) {
+            if tells {
+                self.tell_along(&along);
+            }
+            for table in uses.iter().flat_map(|uses| &uses.tables) {
                 self.frame.inside(|frame| {
                     let Some(table) = frame.catalog.table_by_oid(*table) else { return Ok(()) };
                     let catalog = &frame.services.instance.catalog;
@@ -247,7 +259,7 @@ impl Schema<'_> {
             materialized: false,
             only: false,
         };
-        self.frame.inside(|frame| Schema { frame }.alter_table(&alter).map(drop))
+        self.frame.inside(|frame| Schema { frame }.alter_table_quietly(&alter).map(drop))
     }
 
     /// The type that a statement means.

@@ -66,10 +66,15 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     {
         return Ok(statement);
     }
+    let before = cursor.mark();
     if let Some(statement) =
         super::super::rights::owner(cursor, || Owned::Relation(moved, name.clone()), if_exists)?
     {
-        return Ok(statement);
+        if kind.is_some() || cursor.peek() != Token::Comma {
+            return Ok(statement);
+        }
+        // One action among others.
+        cursor.back(before);
     }
     let materialized = kind == Some(DropKind::MaterializedView);
     if materialized && !cursor.is(&["rename", "to"]) {
@@ -264,6 +269,9 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
             check_parameter("lock_level", &level).map_err(|error| error.at(start))?;
             cursor.expect_token(&Token::RParen)?;
             Ok(AlterAction::Options(vec![("lock_level".to_string(), level)]))
+        }
+        "owner" if cursor.accept(&["owner", "to"]) => {
+            Ok(AlterAction::Owner(super::super::schema::role_name(cursor)?))
         }
         "enable" | "disable" if cursor.is_at(1, "trigger") || cursor.is_at(2, "trigger") => {
             super::super::trigger::trigger_action(cursor)?.ok_or_else(|| cursor.unexpected())

@@ -24,7 +24,7 @@ pub(in crate::ddl) fn refuse_of_partitions(
         AlterAction::Rename(_) | AlterAction::RowSecurity { .. } | AlterAction::Triggers { .. } => true,
         AlterAction::AttachPartition { .. } | AlterAction::DetachPartition { .. } => true,
         // Each partition has one of its own.
-        AlterAction::ReplicaIdentity(_) | AlterAction::OfType(_) => true,
+        AlterAction::ReplicaIdentity(_) | AlterAction::OfType(_) | AlterAction::Owner(_) => true,
         AlterAction::Storage { .. } | AlterAction::Compression { .. } => true,
         // What ANALYZE is told of a column is of one table.
         AlterAction::ColumnOptions { options, .. } => options.iter().all(|(name, _)| name != "reservable"),

@@ -1,0 +1,149 @@
+//! What needs objects that are to go together (DROP OWNED) and is none of them; what goes along with a column or a constraint.
+
+use std::sync::Arc;
+
+use super::constraint::relying_on;
+use super::needing::{Lost, Needing, named, shown, shown_type};
+use super::quoted;
+use super::schema::contents_of;
+use super::table::{Reference, references_from_outside};
+use super::types::TypeUses;
+use crate::definition::{ColumnDef, ConstraintDef, Oid, TableDef, TypeDef};
+use crate::rights::Object;
+use crate::snapshot::CatalogSnapshot;
+
+/// What stays and needs some of these objects, in PostgreSQL's words and order: each by itself, and with what it needs.
+///
+/// Objects that need one another are no hindrance to each other.
+pub fn needing_together(snapshot: &CatalogSnapshot, objects: &[Object]) -> (Vec<String>, Vec<String>) {
+    let mut objects: Vec<(Oid, Object)> =
+        objects.iter().filter_map(|object| Some((number(*object)?, *object))).collect();
+    // As PostgreSQL goes through them.
+    objects.sort_unstable_by(|a, b| b.cmp(a));
+    objects.dedup();
+    let goes = |oid: Oid| objects.iter().any(|(known, _)| *known == oid);
+    let lost: Vec<Lost> = objects.iter().map(|(oid, object)| lost(*oid, *object)).collect();
+    let types: Vec<Arc<TypeDef>> = snapshot.types().filter(|ty| goes(ty.oid)).map(Arc::clone).collect();
+    let going: Vec<Oid> = types.iter().map(|ty| ty.oid).collect();
+    let mut needing = Needing::beside(snapshot, &lost, &going);
+    let tables: Vec<Arc<TableDef>> = objects
+        .iter()
+        .filter_map(|(oid, _)| snapshot.table_by_oid(*oid))
+        .flat_map(|one| one.with_partitions())
+        .collect();
+    let stays = |oid: Oid| !goes(oid) && tables.iter().all(|table| table.oid != oid);
+    let references = references_from_outside(snapshot, &tables).into_iter();
+    needing.note(references.map(|reference| {
+        let Reference { constraint, name, referenced } = reference;
+        (constraint.oid, name, Lost::Relation(referenced))
+    }));
+    for ty in &types {
+        let uses = TypeUses::of(snapshot, ty);
+        let what = Lost::Type(ty.oid);
+        let columns = uses.columns.iter().rev().filter(|(table, _)| stays(*table));
+        needing.note(
+            columns.map(|(table, column)| (*table, named(snapshot, Lost::Column(*table, *column)), what)),
+        );
+        let tables = uses.tables.iter().filter(|table| stays(**table));
+        needing.note(tables.map(|table| (*table, named(snapshot, Lost::Relation(*table)), what)));
+        let domains = uses.domains.iter().filter(|domain| stays(**domain));
+        needing.note(domains.map(|domain| (*domain, named(snapshot, Lost::Type(*domain)), what)));
+        let fields = uses.fields.iter().filter(|(of, _)| stays(*of));
+        needing.note(fields.map(|(of, field)| {
+            let holder = snapshot.user_type(*of).map(|ty| shown_type(snapshot, ty)).unwrap_or_default();
+            (*of, format!("column {} of composite type {holder}", quoted(field)), what)
+        }));
+    }
+    for (oid, object) in &objects {
+        match object {
+            Object::Function(function) => {
+                let function = *function;
+                let outside = snapshot.relations().filter(|relation| stays(relation.oid()));
+                let calls = outside.flat_map(move |relation| {
+                    let word = if relation.as_view().is_some() { "view" } else { "table" };
+                    let its = relation.triggers().iter();
+                    let its =
+                        its.filter(move |trigger| trigger.function == function && trigger.part_of == Oid(0));
+                    its.map(move |trigger| {
+                        let name =
+                            format!("trigger {} on {word} {}", trigger.name, shown(snapshot, relation));
+                        (trigger.oid, name, Lost::Function(function))
+                    })
+                });
+                needing.note(calls);
+            }
+            Object::Schema(_) => {
+                if let Some(schema) = snapshot.schemas().find(|schema| schema.oid == *oid) {
+                    let within = contents_of(snapshot, schema).into_iter();
+                    let within = within.filter(|(one, _)| stays(*one));
+                    needing.note(within.map(|(one, name)| (one, name, Lost::Schema(*oid))));
+                }
+            }
+            _ => {}
+        }
+    }
+    (needing.names(snapshot), needing.lines(snapshot))
+}
+
+/// What goes along with a column under CASCADE, in PostgreSQL's words and order: not its own indexes and constraints.
+pub fn going_with_column(snapshot: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) -> Vec<String> {
+    needing_column(snapshot, table, column).names(snapshot)
+}
+
+/// What needs a column.
+pub(super) fn needing_column(snapshot: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) -> Needing {
+    let lost = Lost::Column(table.oid, column.id);
+    let mut needing = Needing::of(snapshot, &[lost]);
+    let generated = table.generated_from(&column.name).filter(|other| !other.is_hidden());
+    needing
+        .note(generated.map(|other| (table.oid, named(snapshot, Lost::Column(table.oid, other.id)), lost)));
+    let on = |what: String| format!("{what} on {}", named(snapshot, Lost::Relation(table.oid)));
+    let triggers = table.triggers.iter().filter(|trigger| trigger.names(column));
+    needing.note(triggers.map(|one| (one.oid, on(format!("trigger {}", one.name)), lost)));
+    let policies = snapshot.policies(table.oid).iter().filter(|policy| policy.names(column));
+    needing.note(policies.map(|one| (one.oid, on(format!("policy {}", one.name)), lost)));
+    let keys = table.all_indexes().filter(|index| index.columns().any(|id| id == column.id));
+    needing.note(
+        keys.flat_map(|index| keys_over(snapshot, table, index.oid)).map(|(oid, key)| (oid, key, lost)),
+    );
+    needing
+}
+
+/// What goes along with a constraint under CASCADE: the foreign keys that rely on its index.
+pub fn going_with_constraint(
+    snapshot: &CatalogSnapshot,
+    table: &TableDef,
+    constraint: &ConstraintDef,
+) -> Vec<String> {
+    let keys = constraint.kind.own_index().into_iter().flat_map(|index| keys_over(snapshot, table, index));
+    let mut keys: Vec<(Oid, String)> = keys.collect();
+    keys.sort();
+    keys.into_iter().map(|(_, key)| key).collect()
+}
+
+/// The foreign keys of other tables that rely on an index; parts go with the whole.
+fn keys_over(snapshot: &CatalogSnapshot, table: &TableDef, index: Oid) -> Vec<(Oid, String)> {
+    let keys = relying_on(table, index).into_iter().filter(|key| key.part_of.is_none());
+    let name = |key: Arc<ConstraintDef>| {
+        let text = format!("constraint {} on {}", key.name, named(snapshot, Lost::Relation(key.table)));
+        (key.oid, text)
+    };
+    keys.map(name).collect()
+}
+
+/// What is dropped by its own number.
+fn number(object: Object) -> Option<Oid> {
+    match object {
+        Object::Relation(oid) | Object::Function(oid) | Object::Type(oid) | Object::Schema(oid) => Some(oid),
+        Object::Column(..) | Object::Language(_) | Object::Database => None,
+    }
+}
+
+fn lost(oid: Oid, object: Object) -> Lost {
+    match object {
+        Object::Function(_) => Lost::Function(oid),
+        Object::Type(_) => Lost::Type(oid),
+        Object::Schema(_) => Lost::Schema(oid),
+        _ => Lost::Relation(oid),
+    }
+}
