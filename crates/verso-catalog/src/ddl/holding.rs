@@ -67,7 +67,8 @@ pub(super) fn names_lost(snapshot: &CatalogSnapshot, text: &str, lost: Lost) -> 
         Lost::Relation(oid) => relation_of(*number) == oid,
         Lost::Type(oid) => *number == oid || snapshot.user_type(*number).is_some_and(|ty| ty.oid == oid),
         Lost::Function(oid) | Lost::Other(oid) => *number == oid,
-        Lost::Column(..) | Lost::Schema(_) => false,
+        Lost::Column(of, field) => return fields_of(text).contains(&(of, field)),
+        Lost::Schema(_) => false,
     };
     objects_of(text).iter().any(is_it)
 }

@@ -362,7 +362,7 @@ impl TypeUses {
     }
 
     /// The columns of tables that do not go as a whole.
-    fn single_columns(&self) -> impl Iterator<Item = &(Oid, u16)> {
+    pub fn single_columns(&self) -> impl Iterator<Item = &(Oid, u16)> {
         self.columns
             .iter()
             .filter(|(table, _)| !self.whole.contains(table) && !self.partitions.contains(table))
@@ -403,14 +403,15 @@ impl TypeUses {
             ((*table, Reverse(*column)), (name, is_array(*table, *column)))
         };
         let whole = |lost: Lost, oid: Oid| ((oid, Reverse(0)), (named(snapshot, lost), false));
-        let tables = self.tables.iter().map(|oid| whole(Lost::Relation(*oid), *oid));
+        let tables = self.tables.iter().chain(&self.whole);
+        let tables = tables.map(|oid| whole(Lost::Relation(*oid), *oid));
         let functions = self.functions.iter().map(|oid| whole(Lost::Function(*oid), *oid));
         let domains = self.domains.iter().map(|oid| whole(Lost::Type(*oid), *oid));
         let field = |(oid, name): &(Oid, Arc<str>)| {
             let ty = snapshot.user_type(*oid).map(|ty| shown_type(snapshot, ty)).unwrap_or_default();
             ((*oid, Reverse(0)), (format!("column {} of composite type {ty}", quoted(name)), false))
         };
-        let all = self.columns.iter().map(column).chain(tables).chain(functions).chain(domains);
+        let all = self.single_columns().map(column).chain(tables).chain(functions).chain(domains);
         let mut all: Vec<_> = all.chain(self.fields.iter().map(field)).collect();
         all.sort_by_key(|(place, _)| *place);
         all.into_iter().map(|(_, one)| one).collect()

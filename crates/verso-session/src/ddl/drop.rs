@@ -45,8 +45,8 @@ impl Schema<'_> {
         let catalog = self.frame.catalog;
         for ty in found.iter().filter_map(Relation::row_type) {
             let uses = TypeUses::of(catalog, &ty);
-            let whole = uses.whole.into_iter().filter(|table| found.iter().all(|one| one.oid() != *table));
-            for table in whole.filter_map(|table| catalog.table_by_oid(table)) {
+            let whole = uses.whole.iter().filter(|table| found.iter().all(|one| one.oid() != **table));
+            for table in whole.filter_map(|table| catalog.table_by_oid(*table)) {
                 let of = if table.materialized.is_some() { "materialized view" } else { "table" };
                 along.push(format!("{of} {}", table.name));
                 self.frame.inside(|frame| {
@@ -55,9 +55,9 @@ impl Schema<'_> {
                     Ok(catalog.drop_tables(&mut frame.txn.borrow_mut(), &[table], true).map(drop)?)
                 })?;
             }
-            for (table, column) in uses.columns {
-                let Some(table) = catalog.table_by_oid(table) else { continue };
-                let Some(column) = table.column_with_id(column).map(|at| &table.columns[at].name) else {
+            for (table, column) in uses.single_columns() {
+                let Some(table) = catalog.table_by_oid(*table) else { continue };
+                let Some(column) = table.column_with_id(*column).map(|at| &table.columns[at].name) else {
                     continue;
                 };
                 if found.iter().all(|known| known.oid() != table.oid) {

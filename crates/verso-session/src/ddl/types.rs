@@ -214,7 +214,7 @@ impl Schema<'_> {
             if tells {
                 self.tell_along(&along);
             }
-            for table in uses.iter().flat_map(|uses| &uses.tables) {
+            for table in uses.iter().flat_map(|uses| uses.tables.iter().chain(&uses.whole)) {
                 self.frame.inside(|frame| {
                     let Some(table) = frame.catalog.table_by_oid(*table) else { return Ok(()) };
                     let catalog = &frame.services.instance.catalog;

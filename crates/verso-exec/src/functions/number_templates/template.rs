@@ -16,8 +16,6 @@ pub(super) enum Pattern {
     Comma,
     Group,
     Blank,
-    /// PostgreSQL knows a pattern `C` and prints nothing for it.
-    Nothing,
     Exponent,
     Fill,
     Currency,
@@ -48,7 +46,6 @@ static PATTERNS: &[(&str, Pattern)] = &[
     ("0", Pattern::Zero),
     ("9", Pattern::Nine),
     ("B", Pattern::Blank),
-    ("C", Pattern::Nothing),
     ("D", Pattern::Point),
     ("G", Pattern::Group),
     ("L", Pattern::Currency),
@@ -266,7 +263,6 @@ impl Template {
             Pattern::Comma
             | Pattern::Group
             | Pattern::Currency
-            | Pattern::Nothing
             | Pattern::Ordinal(_)
             | Pattern::Other(_) => {}
         }
