@@ -28,7 +28,7 @@ use crate::txn::frame::{Frame, ImageRun, OwnValue, PageUndo, Voidable};
 use crate::txn::image_store::ImageStore;
 use crate::txn::transaction::Txn;
 use crate::version::entry::{Entry, VersionPointer};
-use crate::wal::{LogLookup, RecordKind};
+use crate::wal::{LogLookup, Promise, RecordKind};
 
 /// Bytes of old values of one page that may have to move to chains; room in the log for them is made before anything
 /// is changed.
@@ -59,18 +59,17 @@ pub fn undo_frame(txn: &mut Txn, frame: &mut Frame) -> Result<(), StorageError> 
         while let Some((page_index, mut undo)) = pages.next() {
             let (mut room, mut bytes) = (RoomInLog::new(), OLD_VALUES);
             while let Err(error) = undo_page(txn, &shared, &heap, page_index, (&mut undo, bytes), &mut log) {
-                if room.is_there_after(&shared, &error) {
-                } else if error.is_full_log() && bytes > 0 {
-                    // Few pages need it, and the room beyond what is promised takes them in most cases.
-                    bytes = 0;
-                } else {
-                    if error.is_full_disk() {
-                        *frame.page(table, page_index) = undo;
-                        pages.for_each(|(index, undo)| *frame.page(table, index) = undo);
-                        tables.for_each(|(table, pages)| frame.put_back(table, pages));
-                    }
-                    return Err(error);
+                // Few pages need as much, and the room beyond what is promised takes them in most cases.
+                let mut is_less = || error.is_full_log() && std::mem::take(&mut bytes) > 0;
+                if room.is_there_after(&shared, &error) || is_less() {
+                    continue;
                 }
+                if error.is_full_disk() {
+                    *frame.page(table, page_index) = undo;
+                    pages.for_each(|(index, undo)| *frame.page(table, index) = undo);
+                    tables.for_each(|(table, pages)| frame.put_back(table, pages));
+                }
+                return Err(error);
             }
         }
     }
@@ -128,6 +127,11 @@ fn undo_page(
     let Some(home) = heap.write_home(&mut mini, page_index)? else { return Ok(()) };
     let restored =
         maintain::before_undo(shared, heap, mini.page(home), page_index, id, Some((undo, &txn.images)))?;
+    // The keys that come back are logged behind the page: they must not be refused then.
+    let promised = match restored.is_empty() {
+        true => None,
+        false => Some(shared.core().wal.reserve_kept(Promise::GROUP_MAX)?),
+    };
     let undone = step_back(shared, heap, &mut mini, home, page_index, id, Some(&undo.bits))
         .and_then(|()| restore_images(shared, &txn.images, heap, &mut mini, home, undo));
     if let Err(error) = undone {
@@ -140,11 +144,13 @@ fn undo_page(
     heap.room.note(page_index, mini.page(home));
     let lsns = mini.commit()?;
     txn.wrote(lsns);
-    // Not with the page: it is undone.
+    drop(promised);
     let mut room = RoomInLog::new();
     while let Err(error) = maintain::after_undo(shared, id, &restored) {
         if !room.is_there_after(shared, &error) {
-            return Err(error);
+            // Not to be tried again with the page, which is undone.
+            tracing::error!(%error, table = heap.object.0, "keys of undone rows are not in their indexes: REINDEX the table");
+            return Err(StorageError::MustRollback);
         }
     }
     Ok(())
