@@ -123,6 +123,8 @@ rules! {
     LogRoom "log-room"
     Superblocks "superblocks"
     T3Deadlock "T3-deadlock"
+    T4 "T4"
+    T4Keys "T4-keys"
 }
 
 /// Whether the environment variable `VERSO_DISABLE_RULE` names this switch (R1). Costs a load of a byte.

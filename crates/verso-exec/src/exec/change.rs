@@ -23,7 +23,7 @@ use super::insert::looks_at_each;
 use super::operator::{Operator, compile, types_of};
 use super::shown_values::refused_row;
 use super::statement::Sink;
-use super::trigger::{TriggerEvent, Triggers};
+use super::trigger::{TriggerEvent, Triggers, changed_by_trigger};
 use super::{ChangeCursor, ExecContext};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate};
@@ -47,6 +47,8 @@ struct Scan {
     collect: bool,
     filter: Option<Predicate>,
     selection: Vec<u32>,
+    /// Functions decide which rows are changed that may look for those changed before.
+    filters_by_row: bool,
     /// Filter and values look at nothing but the row.
     alone: bool,
     /// Functions compute what is changed, or returned, that may look for the rows changed before.
@@ -75,6 +77,7 @@ impl Scan {
             collect: false,
             filter: filter.map(|filter| Predicate::compile(filter, executor)),
             selection: Vec::new(),
+            filters_by_row: filter.is_some_and(looks_at_each),
             alone: filter.is_none_or(looks_at_its_row_only),
             by_row: false,
             held: None,
@@ -167,6 +170,23 @@ impl Scan {
                         self.selection.clear();
                         None
                     }
+                    Some(filter) if self.filters_by_row => {
+                        let mut error = None;
+                        for row in 0..cursor.batch().rows as u32 {
+                            let one = cursor.batch().gather(&[row]);
+                            error = filter.select(&cx.eval(), &one, &mut self.selection);
+                            if !self.selection.is_empty() {
+                                let mut of_row = Vec::new();
+                                change(&mut *cursor, Some(&[row]), &mut of_row)?;
+                                stale.extend(of_row.iter().map(|_| row));
+                            }
+                            if error.is_some() {
+                                break;
+                            }
+                        }
+                        self.selection.clear();
+                        error
+                    }
                     Some(filter) => {
                         let error = filter.select(&cx.eval(), cursor.batch(), &mut self.selection);
                         if let Some(error) = error.as_ref().filter(|_| disabled(Rule::F6)) {
@@ -199,6 +219,19 @@ impl Scan {
             }
         }
         Ok(())
+    }
+}
+
+/// Refuses a change of rows that were changed since the command began: by what it has called, as no statement changes a row twice.
+fn check_unchanged(
+    cursor: &dyn ChangeCursor,
+    rows: Option<&[u32]>,
+    event: TriggerEvent,
+    triggers: Option<&Triggers>,
+) -> Result<()> {
+    match cursor.is_changed(rows) {
+        false => Ok(()),
+        true => Err(triggers.map_or_else(|| changed_by_trigger(event), |triggers| triggers.changed(event))),
     }
 }
 
@@ -456,6 +489,7 @@ impl UpdateStatement {
                 let new = batch.row(row, values.types());
                 return Err(with_whole_row(cx, error, cursor, (&table, place), (targets, &checks.set), new));
             }
+            check_unchanged(&*cursor, selection, TriggerEvent::Update, triggers.as_deref())?;
             cursor.update(selection, target_ids, batch, alone.then_some(&mut *stale))?;
             count += (batch.rows - stale.len()) as u64;
             let Some(both) = &mut both else { return Ok(()) };
@@ -648,6 +682,7 @@ impl DeleteStatement {
         let alone = scan.alone;
         scan.for_each(cx, |cursor, selection, stale| {
             let rows = selection.map_or(cursor.batch().rows, <[u32]>::len);
+            check_unchanged(&*cursor, selection, TriggerEvent::Delete, triggers.as_deref())?;
             cursor.delete(selection, alone.then_some(&mut *stale))?;
             count += (rows - stale.len()) as u64;
             if returning.is_none() && keys.is_empty() && !notes {

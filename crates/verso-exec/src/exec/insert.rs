@@ -128,8 +128,8 @@ impl InsertStatement {
             _ => None,
         };
         let by_row = insert.values.iter().any(looks_at_each) || rows_compute(&insert.source, &looks_at_each);
-        // A row that is there already is no row of the source where that does not read the table.
-        let lazily = by_row && !scans(&insert.source, &insert.table);
+        // A row that is there already is no row of the source: a command does not see it (T4).
+        let lazily = by_row;
         let source = match rows {
             Some(rows) => {
                 let is_query = |part: &TypedExpr| matches!(part.kind, ExprKind::Subquery { .. });
@@ -432,17 +432,6 @@ fn rows_compute(source: &Plan, is_so: &dyn Fn(&TypedExpr) -> bool) -> bool {
         Plan::Filter { input, predicate } => is_so(predicate) || rows_compute(input, is_so),
         _ => false,
     }
-}
-
-/// Whether a query reads rows of a table.
-fn scans(source: &Plan, table: &Arc<TableDef>) -> bool {
-    let own = table.with_partitions();
-    source.any(&mut |part| match part {
-        Plan::TableScan { table, .. } | Plan::IndexScan { table, .. } => {
-            own.iter().any(|own| own.oid == table.oid)
-        }
-        _ => false,
-    })
 }
 
 /// Where rows go.

@@ -116,8 +116,12 @@ impl LockOperator {
         rows: &[u32],
         out: &mut Locked,
     ) -> Result<()> {
-        let records: Vec<RecordId> = rows.iter().map(|row| record_of(places[*row as usize])).collect();
         let tables = cx.tables()?;
+        let record = |row: &u32| record_of(places[*row as usize]);
+        // PostgreSQL passes over what the statement itself has changed by what it calls.
+        let rows: Vec<u32> =
+            rows.iter().copied().filter(|row| !tables.has_changed(table, record(row))).collect();
+        let records: Vec<RecordId> = rows.iter().map(record).collect();
         let row = |position: u32| rows[position as usize];
         if self.fetched.is_none() {
             let locked = tables.lock_rows(table, &records, lock.mode, lock.wait)?;

@@ -27,7 +27,7 @@ use super::held::{HeldRows, gone};
 use super::insert::InsertStatement;
 use super::operator::{Operator, compile, types_of};
 use super::statement::Sink;
-use super::trigger::{TriggerEvent, Triggers};
+use super::trigger::{TriggerEvent, Triggers, changed_before};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, Predicate};
 use crate::memory::Reservation;
@@ -268,12 +268,20 @@ impl Action {
         match self {
             Action::Insert(insert) => insert.run_given(cx, &rows, sink),
             Action::Update(update) => seen.each_once(cx, places, rows, |places, rows| {
-                update.run_given(cx, (places.to_vec(), rows), sink)
+                update.run_given(cx, (places.to_vec(), rows), sink).map_err(of_merge)
             }),
             Action::Delete(delete) => seen.each_once(cx, places, rows, |places, rows| {
-                delete.run_given(cx, (places.to_vec(), rows), sink)
+                delete.run_given(cx, (places.to_vec(), rows), sink).map_err(of_merge)
             }),
         }
+    }
+}
+
+/// A row that what was called has changed is told in MERGE's words.
+fn of_merge(error: ExecError) -> ExecError {
+    match &error {
+        ExecError::Type(its) if its.sqlstate == "27000" => changed_before("updated or deleted"),
+        _ => error,
     }
 }
 

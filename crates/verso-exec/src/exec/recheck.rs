@@ -44,6 +44,8 @@ impl Recheck {
         self.narrow(&mut plan, &places);
         let tables = cx.tables()?;
         tables.begin_statement()?;
+        // Of others it sees more than the query, of its own transaction it does not.
+        tables.share_command();
         let found = self.find(cx, &plan, &places);
         match found {
             Ok(_) => tables.end_statement()?,

@@ -45,6 +45,8 @@ pub struct Compiled {
     calls: Vec<Arc<FunctionDef>>,
     /// The tables and indexes that it uses, where functions may run that define something; triggers name their own table.
     uses: Option<Arc<[Oid]>>,
+    /// It does not see what functions and triggers do that it calls.
+    begins_command: bool,
     /// The tables that it locks before it reads its first row.
     ahead: Box<[(Arc<TableDef>, TableUse)]>,
 }
@@ -88,7 +90,14 @@ impl Compiled {
         let calls = permitted::called(statement);
         let uses = uses(statement, !calls.is_empty());
         let ahead = statement.locked_ahead().into();
-        Self { kind, state: StatementState::default(), calls, uses, ahead }
+        let begins_command = statement.begins_command();
+        Self { kind, state: StatementState::default(), calls, uses, begins_command, ahead }
+    }
+
+    /// From now on it does not see what it does, and what it calls; whether that was not so before.
+    #[inline]
+    fn begin_command(&self, cx: &ExecContext<'_>) -> Result<bool> {
+        Ok(self.begins_command && cx.tables()?.begin_command())
     }
 
     /// Locks what the statement locks before it reads its first row.
@@ -103,6 +112,7 @@ impl Compiled {
     /// The first in row order (S1).
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         self.check_rights(cx)?;
+        let has_begun = self.begin_command(cx)?;
         let state = match &self.kind {
             Kind::Query { .. } => StatementState::of_query(),
             _ => StatementState::default(),
@@ -114,9 +124,15 @@ impl Compiled {
             Some(in_use) => cx.using(in_use),
             None => cx,
         };
-        let count = self.run_part(cx, sink)?;
-        self.finish_part(cx)?;
-        Ok(count)
+        let count = self.run_part(cx, sink).and_then(|count| {
+            self.finish_part(cx)?;
+            Ok(count)
+        });
+        if has_begun {
+            // Of a statement around it more may follow, as in a change of definitions.
+            cx.tables()?.end_command();
+        }
+        count
     }
 
     /// That the role may call the functions of the statement.
@@ -259,6 +275,7 @@ impl Compiled {
     /// Those of the query; XX000 for statements that change something.
     pub fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.check_rights(cx)?;
+        self.begin_command(cx)?;
         self.lock_ahead(cx)?;
         let in_use = self.uses.as_deref().map(|tables| InUse { tables, around: cx.in_use() });
         match &mut self.kind {

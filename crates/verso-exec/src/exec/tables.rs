@@ -187,6 +187,11 @@ pub trait Reserve {
 
 /// Locks rows without changing them.
 pub trait LockRows {
+    /// Whether what the running statement has called has changed a record, which the statement's command sees as it was (T4).
+    fn has_changed(&self, table: &TableDef, record: RecordId) -> bool {
+        let _ = (table, record);
+        false
+    }
     /// Fails where rows may not be locked: in a read-only transaction.
     fn check_may_lock(&self, mode: RecordLockMode) -> Result<()>;
     /// Locks records for the transaction; yields the positions of those that were locked. The others are locked by
@@ -298,6 +303,15 @@ pub trait TransactionControl {
     /// As [`TransactionControl::begin_statement`] for one that adds a row and reads nothing, and needs no snapshot for it.
     /// False where it has to begin like any other.
     fn begin_row(&self) -> Result<bool>;
+    /// The running statement does not see what it changes from now on, nor what functions and triggers do that it calls (T4); false
+    /// where that was so already. Tables in memory know nothing of it.
+    fn begin_command(&self) -> bool {
+        false
+    }
+    /// The running statement sees all of that again.
+    fn end_command(&self) {}
+    /// The running statement leaves out what the one around it does.
+    fn share_command(&self) {}
     /// Whether the statement has left a unique key double so far; its end looks, too.
     fn check_keys(&self) -> Result<()> {
         Ok(())
@@ -417,6 +431,11 @@ pub trait ChangeCursor {
         values: &Batch,
         stale: Option<&mut Vec<u32>>,
     ) -> Result<()>;
+    /// Whether the command of the statement does not see one of the selected rows as it is by now: what was called has changed it.
+    fn is_changed(&self, selection: Option<&[u32]>) -> bool {
+        let _ = selection;
+        false
+    }
     /// Removes the selected rows; `stale` as for an update.
     fn delete(&mut self, selection: Option<&[u32]>, stale: Option<&mut Vec<u32>>) -> Result<()>;
     /// Locks some of the rows just read, which are about to be changed; yields those that are still there. Rows that others have
@@ -434,7 +453,7 @@ pub trait ChangeCursor {
         let _ = row;
         false
     }
-    /// All columns of one of the rows just read: for the details of an error.
+    /// All columns of one of the rows just read, as it is: for the details of an error, and for who asks what triggers made of it.
     fn whole_row(&mut self, table: &TableDef, row: u32) -> Option<Vec<Value>> {
         let _ = (table, row);
         None

@@ -51,6 +51,7 @@ pub struct RowExpr {
     eval: Closure,
     copied: Copied,
     depends_on_view: bool,
+    begins_command: bool,
 }
 
 /// What an expression is that computes nothing.
@@ -79,13 +80,21 @@ impl RowExpr {
             ExprKind::Column(index) => Copied::Column(index),
             _ => Copied::Nothing,
         };
-        Self { eval: compile(expr), copied, depends_on_view: expr.depends_on_view() }
+        let depends_on_view = expr.depends_on_view();
+        let begins_command = depends_on_view && expr.begins_command();
+        Self { eval: compile(expr), copied, depends_on_view, begins_command }
     }
 
     /// Whether the value depends on the rows that the statement around it sees ([`TypedExpr::depends_on_view`]).
     #[inline]
     pub(crate) fn depends_on_view(&self) -> bool {
         self.depends_on_view
+    }
+
+    /// Whether what it reads is not to have what functions do that it calls (T4).
+    #[inline]
+    pub(crate) fn begins_command(&self) -> bool {
+        self.begins_command
     }
 
     /// Appends the value for one row to a column of type `ty`.

@@ -15,6 +15,7 @@
 
 mod access;
 mod ahead;
+mod command;
 mod domains;
 mod expr;
 mod gate;

@@ -108,7 +108,7 @@ impl Frame {
         let mut eval = cx.eval();
         eval.params = &self.slots;
         if expr.depends_on_view() && !self.function.read_only {
-            return as_statement(cx, &self.stale, || expr.eval_constant(&eval));
+            return as_statement(cx, &self.stale, expr.begins_command(), || expr.eval_constant(&eval));
         }
         expr.eval_constant(&eval)
     }
@@ -524,11 +524,15 @@ impl Frame {
 fn as_statement(
     cx: &ExecContext<'_>,
     stale: &Cell<bool>,
+    begins_command: bool,
     compute: impl Fn() -> Result<Value>,
 ) -> Result<Value> {
     let mut tries = 0;
     loop {
         cx.tables()?.begin_statement()?;
+        if begins_command {
+            cx.tables()?.begin_command();
+        }
         let error = match compute() {
             Ok(value) => {
                 cx.tables()?.end_statement()?;

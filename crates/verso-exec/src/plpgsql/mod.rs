@@ -247,7 +247,11 @@ pub(crate) fn call_procedure(
     check_right(cx, function)?;
     as_definer(cx, function, |cx| {
         let count = args.len();
-        let nested = cx.nested_call(guarded)?;
+        let mut nested = cx.nested_call(guarded)?;
+        if function.language == FunctionLanguage::Sql {
+            // As in PostgreSQL, one in SQL ends no transaction, nor does what it calls.
+            nested = nested.with_ends(None);
+        }
         let mut program = cx.programs().take(cx, function)?;
         let mut frame = Frame::new(&program, args, Vec::new());
         let site = CallSite::of_function(cx.calls(), &program.function);

@@ -412,6 +412,17 @@ impl<'t> Changer<'t> {
         services.portals.note_changed(self.oid.0, number, records)
     }
 
+    /// Accounts for the keys that commands keep beside indexes.
+    fn account_command(&self) -> Result<()> {
+        let txn = self.tables.txn.borrow();
+        txn.account_command(|bytes| {
+            let memory = self.tables.services.memory.lend();
+            let mut held = memory.reserve("keys changed within a statement");
+            held.resize(bytes)?;
+            Ok(Box::new(held))
+        })
+    }
+
     /// Remembers the table of a conflict, and names the constraint that refused a key; the transaction is not borrowed.
     fn done(&self, result: std::result::Result<(), StorageError>) -> Result<()> {
         if let Err(StorageError::Conflict { .. }) = result {
@@ -437,13 +448,34 @@ impl ChangeCursor for Changer<'_> {
         let types: Vec<SqlType> = table.columns.iter().map(|column| column.ty.clone()).collect();
         let wanted = Wanted::of(&self.heap, table.columns.iter());
         let mut rows = ScanBatch::default();
-        let found = self.heap.fetch(&self.tables.txn.borrow(), record, wanted.ids(), &mut rows).ok()?;
+        let txn = self.tables.txn.borrow();
+        // A command does not see what triggers have made of it.
+        let found = match txn.has_changed(self.heap.object, record) {
+            true => {
+                self.heap.fetch_newest(&txn, &[record], wanted.ids(), &mut rows).ok()?;
+                rows.batch.rows > 0
+            }
+            false => self.heap.fetch(&txn, record, wanted.ids(), &mut rows).ok()?,
+        };
         wanted.finish(&mut rows.batch).ok()?;
         found.then(|| rows.batch.row(0, &types))
     }
 
     fn batch(&self) -> &Batch {
         &self.row.rows.batch
+    }
+
+    fn is_changed(&self, selection: Option<&[u32]>) -> bool {
+        let txn = self.tables.txn.borrow();
+        if !txn.in_command() {
+            return false;
+        }
+        let all = &self.row.rows.records;
+        let is_changed = |record: &RecordId| txn.has_changed(self.heap.object, *record);
+        match selection {
+            Some(rows) => rows.iter().any(|row| is_changed(&all[*row as usize])),
+            None => all.iter().any(is_changed),
+        }
     }
 
     fn update(
@@ -476,6 +508,7 @@ impl ChangeCursor for Changer<'_> {
         };
         drop(txn);
         self.done(updated)?;
+        self.account_command()?;
         self.tell_cursors(selection)
     }
 

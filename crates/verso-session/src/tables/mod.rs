@@ -577,6 +577,10 @@ impl EngineTables<'_> {
 }
 
 impl LockRows for EngineTables<'_> {
+    fn has_changed(&self, table: &TableDef, record: RecordId) -> bool {
+        self.txn.borrow().has_changed(table.heap, record)
+    }
+
     fn check_may_lock(&self, mode: RecordLockMode) -> Result<()> {
         self.refuse_read_only(match mode {
             RecordLockMode::KeyShare => "SELECT FOR KEY SHARE",
@@ -758,6 +762,18 @@ impl TransactionControl for EngineTables<'_> {
             self.services.embedded.set(self.services.embedded.get() + 1);
         }
         Ok(begun)
+    }
+
+    fn begin_command(&self) -> bool {
+        self.txn.borrow_mut().begin_command()
+    }
+
+    fn end_command(&self) {
+        self.txn.borrow_mut().end_command();
+    }
+
+    fn share_command(&self) {
+        self.txn.borrow_mut().share_command();
     }
 
     fn check_keys(&self) -> Result<()> {

@@ -111,6 +111,9 @@ impl Heap {
         }
         let next = u16_at(&page, SLOT_HIGH);
         let record = RecordId { page_index: target.index, slot: next };
+        if let Some(changes) = &txn.own_changes {
+            changes.note_inserted(self.object, record.page_index, Slots::Run { first: next, count: 1 });
+        }
         let indexes: &[_] = gate.as_ref().map_or(&[], |list| list);
         let indexed = indexes.len();
         let (added, lsns) = {

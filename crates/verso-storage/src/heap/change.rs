@@ -374,6 +374,21 @@ impl Heap {
                         return Ok(0);
                     }
                     let (own, fresh) = owners.split(txn.id, slots);
+                    if let Some(changes) = &txn.own_changes
+                        && let Some(bytes) = changes.note(
+                            &shared.core().pool,
+                            (self.object, page_index),
+                            (mini.page_id(home), page, layout),
+                            &own,
+                            &fresh,
+                        )?
+                    {
+                        let changes = Arc::clone(changes);
+                        drop(mini);
+                        drop(gate);
+                        changes.reserve(&shared, bytes)?;
+                        continue;
+                    }
                     let update = change.update();
                     let columns = update.map_or(&[][..], |(columns, ..)| columns);
                     let image = match self.image(

@@ -196,6 +196,9 @@ impl Heap {
         }
         let references = self.move_out(shared, mini, rows, &moved, ahead)?;
         self.note(shared, txn, mini, page_index, &slots)?;
+        if let Some(changes) = &txn.own_changes {
+            changes.note_inserted(self.object, page_index, Slots::from_list(&slots));
+        }
         mini.apply_with(home, RecordKind::DATA_INSERT, |out| {
             out.extend_from_slice(&id.0.to_le_bytes());
             Slots::from_list(&slots).encode(out);

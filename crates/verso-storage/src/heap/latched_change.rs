@@ -4,8 +4,8 @@
 //!     many records.
 //! V3. A later change by the same transaction to columns its own entries already hold adds nothing; for further columns
 //!     it links a continuation whose prior writer is the transaction itself. A value outside of the page that it replaces
-//!     goes at once; where a savepoint's image still needs it, an entry of its own gets it, to be freed as other old values
-//!     are.
+//!     goes at once; where a savepoint's image still needs it, or a command (T4), an entry of its own gets it, to be freed as
+//!     other old values are.
 
 use std::borrow::Cow;
 use std::slice;
@@ -110,10 +110,11 @@ impl Heap {
         let own_values = self.own_values(mini.page(home), layout, page_index, own, columns, &links);
         let (mut kept, mut freed) = (Vec::new(), Vec::new());
         for value in own_values {
-            let needed = image.as_ref().is_some_and(|image| {
+            let imaged = image.as_ref().is_some_and(|image| {
                 let columns = txn.images.columns(image.columns);
                 image.slots.contains(value.record.slot) && columns.contains(&value.column)
             });
+            let needed = imaged || txn.own_changes.is_some();
             // Read now: what is corrupt is to fail before anything is changed.
             let pool = &shared.core().pool;
             let goes = freed.len() < FREED_TOGETHER.min(pool.capacity() / 8) && !needed;

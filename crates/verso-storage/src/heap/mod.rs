@@ -15,6 +15,7 @@ pub mod companion;
 mod copier;
 mod directory;
 mod draw;
+mod earlier;
 pub(crate) mod image;
 pub mod insert;
 mod keep_room;

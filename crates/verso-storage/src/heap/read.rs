@@ -14,6 +14,7 @@ use verso_types::{Batch, Column, Physical};
 use super::apply;
 use super::copier::{Copier, push_reference};
 use super::draw::Draw;
+use super::earlier;
 use super::layout::{FLAG_ALIKE, MAX_WRITER, PageLayout, SLOT_HIGH};
 use super::packed::Image;
 use super::restore::{self, Chosen, Restore, RowRun};
@@ -49,6 +50,13 @@ impl ScanBatch {
     /// How many records a scan with conditions has looked at for these.
     pub(super) fn seen(&self) -> usize {
         self.scratch.seen
+    }
+
+    /// Takes out all but the first rows, which were there when so many records had been looked at.
+    pub(super) fn cut(&mut self, rows: usize, seen: usize) {
+        self.records.truncate(rows);
+        self.batch.columns.iter_mut().for_each(|column| column.truncate(rows));
+        self.scratch.seen = seen;
     }
 }
 
@@ -146,6 +154,26 @@ pub(super) fn read_sifted(
 /// Reads a page; `sieve` is asked where the records stand on the page as they are seen, and notes that.
 #[allow(clippy::too_many_arguments, reason = "two places call it")]
 fn read_page_of(
+    shared: &Shared,
+    heap: &Heap,
+    view: &ReadView,
+    page_index: u32,
+    wanted: Wanted<'_>,
+    columns: &[u16],
+    sieve: Option<(&mut Sieve, &mut bool)>,
+    out: &mut ScanBatch,
+) -> Result<Range<u16>, StorageError> {
+    match view.command() {
+        None => read_page_in(shared, heap, view, page_index, wanted, columns, sieve, out),
+        Some(command) => {
+            earlier::read_page(shared, heap, (view, command), page_index, wanted, columns, sieve, out)
+        }
+    }
+}
+
+/// The same, with all of the transaction's own changes that the view sees.
+#[allow(clippy::too_many_arguments, reason = "as the function that it stands beside")]
+pub(super) fn read_page_in(
     shared: &Shared,
     heap: &Heap,
     view: &ReadView,
@@ -318,6 +346,26 @@ pub(super) fn is_long(
     Ok(has_long(page, &layout, high, columns))
 }
 
+/// How many slots of a page may have records, and whether several of the values wanted of it stand in chains of pages of their
+/// own.
+///
+/// # Errors
+/// `Corrupt`, `Io`.
+pub(super) fn height(
+    shared: &Shared,
+    heap: &Heap,
+    page_index: u32,
+    columns: &[u16],
+) -> Result<Option<(u16, bool)>, StorageError> {
+    let Some(home) = heap.home(&shared.core().pool, page_index, false)? else { return Ok(None) };
+    let (id, mut image) = (home.id(), Image::default());
+    let page = home.bytes(heap, &mut image, Some(columns))?;
+    check_home(heap, id, page, page_index)?;
+    let layout = PageLayout::of(page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+    let high = u16_at(page, SLOT_HIGH).min(layout.capacity as u16);
+    Ok(Some((high, has_long(page, &layout, high, columns))))
+}
+
 /// Whether several of the values wanted in a page's first `high` slots stand in chains of pages of their own.
 fn has_long(page: &[u8], layout: &PageLayout, high: u16, columns: &[u16]) -> bool {
     let variable =
@@ -404,7 +452,7 @@ pub(crate) fn read_at_home(
     if writer == TxnId::NONE {
         return Ok(AtHome::Nothing);
     }
-    if !view.visible(writer) {
+    if !view.visible(writer) || view.command().is_some_and(|command| command.hides(heap.object, record)) {
         return Ok(AtHome::Older);
     }
     if !apply::is_live(page, layout, slot) || !accept(page, layout)? {
@@ -471,6 +519,15 @@ pub(super) fn writer_of(
     if let Some(reader) = view.reader() {
         reader.reads_record(heap.object, page_index, slot);
     }
+    let without_own: ReadView;
+    let view = match view.command().and_then(|command| command.is_fresh(heap.object, record)) {
+        None => view,
+        Some(false) => return Ok(Some(view.own())),
+        Some(true) => {
+            without_own = view.clone().without_own();
+            &without_own
+        }
+    };
     let Some(home) = heap.home(&shared.core().pool, page_index, false)? else { return Ok(None) };
     let (id, mut image) = (home.id(), Image::default());
     let page = home.bytes(heap, &mut image, Some(&[]))?;

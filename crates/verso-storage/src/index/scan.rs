@@ -127,8 +127,26 @@ impl IndexScan {
         self.ends.clear();
         while self.ends.len() < self.most {
             match std::mem::replace(&mut self.position, Position::End) {
-                Position::From(from) => self.collect_up(&from)?,
-                Position::Below(below) => self.collect_down(below.as_deref())?,
+                Position::From(from) => {
+                    let first = self.ends.len();
+                    self.collect_up(&from)?;
+                    let next = match &self.position {
+                        Position::From(next) => Some(&**next),
+                        _ => self.end.as_deref(),
+                    };
+                    let kept = self.kept_keys(&from, next);
+                    self.add_kept(first, kept, false);
+                }
+                Position::Below(below) => {
+                    let first = self.ends.len();
+                    self.collect_down(below.as_deref())?;
+                    let from = match &self.position {
+                        Position::Below(Some(next)) => next,
+                        _ => &self.start,
+                    };
+                    let kept = self.kept_keys(from, below.as_deref());
+                    self.add_kept(first, kept, true);
+                }
                 Position::End => break,
             }
         }
@@ -203,6 +221,32 @@ impl IndexScan {
             self.position = Position::Below(Some(node.low().to_vec()));
         }
         Ok(())
+    }
+
+    /// Entries of a part of the range that was just read which have left the index, and may be seen all the same (T4).
+    fn kept_keys(&self, from: &[u8], to: Option<&[u8]>) -> Vec<Vec<u8>> {
+        let command = self.view.command();
+        command.map_or_else(Vec::new, |command| command.kept_keys(self.index.object(), from, to))
+    }
+
+    /// Puts further entries among those from the `first`th on.
+    fn add_kept(&mut self, first: usize, kept: Vec<Vec<u8>>, descending: bool) {
+        if kept.is_empty() {
+            return;
+        }
+        let mut all = kept;
+        all.extend((first..self.ends.len()).map(|at| self.entry(at).to_vec()));
+        all.sort_unstable();
+        all.dedup();
+        if descending {
+            all.reverse();
+        }
+        self.ends.truncate(first);
+        self.entries.truncate(self.ends.last().map_or(0, |end| *end as usize));
+        for entry in all {
+            self.entries.extend_from_slice(&entry);
+            self.ends.push(self.entries.len() as u32);
+        }
     }
 
     fn entry(&self, at: usize) -> &[u8] {
@@ -471,6 +515,11 @@ impl Heap {
             drop(leaf);
             if goes_on {
                 records = SmallVec::from_vec(index.records_of(shared, key)?);
+            }
+            if let Some(command) = view.command() {
+                // One that is among them twice is read once: the key is unique.
+                let kept = command.kept_keys(index.object(), key, successor(key).as_deref());
+                records.extend(kept.iter().map(|entry| record_of(entry)));
             }
         }
         for record in records {

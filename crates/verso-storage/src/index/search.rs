@@ -410,6 +410,16 @@ impl<'s> Postings<'s> {
         }
         let before_end = |high: &&[u8]| self.end.as_deref().is_none_or(|end| *high < end);
         self.next = node.high().filter(before_end).map(<[u8]>::to_vec);
+        if let Some(command) = reader.view.command() {
+            let end = self.next.as_deref().or(self.end.as_deref());
+            let mut all = command.kept_keys(index.object(), from, end);
+            if !all.is_empty() {
+                all.extend((first..count).map(|at| node.string(at).to_vec()));
+                all.sort_unstable();
+                all.dedup();
+                self.records = all.iter().map(|entry| record_of(entry)).collect();
+            }
+        }
         // With the leaf latched: who adds an entry later finds the note.
         if let Some(noted) = reader.view.reader() {
             let end = self.next.as_deref().or(self.end.as_deref());

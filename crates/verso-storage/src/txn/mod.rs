@@ -4,10 +4,11 @@
 //!                            └─► Dead ─► Committed n   mark_dead, then backed_out
 //!
 //! [`table`] holds the running state under one mutex, [`inventory`] the commit numbers that readers look up,
-//! [`snapshot`] what a statement sees, [`ssi`] makes snapshots serializable, [`frame`] what undo needs, [`image_store`]
+//! [`snapshot`] what a statement sees, [`command`] what it does not see of its own transaction, [`ssi`] makes snapshots serializable, [`frame`] what undo needs, [`image_store`]
 //! where old values wait for it, [`history`] which state was there when, [`live`] what monitoring shows, [`prepared`] is about transactions whose end somebody else decides. Locks and waits are
 //! in [`crate::lock`].
 
+pub(crate) mod command;
 pub mod fate;
 pub mod frame;
 pub mod history;

@@ -13,6 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use super::command::Command;
 use super::inventory::{ACTIVE, Directory, TxnState, logged_number};
 use super::ssi::Reader;
 use super::table::Transactions;
@@ -140,6 +141,8 @@ pub struct ReadView {
     logged: Option<(u64, Arc<AtomicBool>)>,
     /// A state of the past: its reader's own changes are not in it.
     past: bool,
+    /// Which of its reader's own changes are not in it (T4).
+    command: Option<Arc<Command>>,
 }
 
 impl ReadView {
@@ -160,6 +163,7 @@ impl ReadView {
             reader: None,
             logged: None,
             past: false,
+            command: None,
         }
     }
 
@@ -206,6 +210,25 @@ impl ReadView {
     #[must_use]
     pub(crate) fn without_dirt(mut self) -> ReadView {
         self.dirty = None;
+        self
+    }
+
+    /// Leaves out what its reader changes from now on (T4); all of it is seen again without a command.
+    pub(crate) fn set_command(&mut self, command: Option<Arc<Command>>) {
+        self.command = command;
+    }
+
+    /// Behind which command its reader's own changes are left out.
+    #[inline]
+    pub(crate) fn command(&self) -> Option<&Arc<Command>> {
+        self.command.as_ref()
+    }
+
+    /// The same view without anything of its reader's own, and without what is not committed. What it skips is not reported.
+    #[must_use]
+    pub(crate) fn without_own(mut self) -> ReadView {
+        self.own = TxnId::NONE;
+        (self.dirty, self.reader, self.command) = (None, None, None);
         self
     }
 

@@ -26,6 +26,7 @@ use crate::lock::{CancelHandle, LockOwner, OwnerCore, Seen, TableLockMode, WaitP
 use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, TxnId};
 use crate::shared::Shared;
+use crate::txn::command::OwnChanges;
 use crate::txn::frame::Frame;
 use crate::txn::image_store::ImageStore;
 use crate::txn::live::LiveTxn;
@@ -151,6 +152,8 @@ pub struct Txn {
     log_bytes: u64,
     /// Images of all frames (F3).
     pub(crate) images: ImageStore,
+    /// What it changes while commands live (T4).
+    pub(crate) own_changes: Option<Arc<OwnChanges>>,
     /// For bytes that are put together, so that no page of a bulk change allocates anew.
     pub(crate) scratch: Vec<u8>,
     pub(crate) cancel: Arc<AtomicBool>,
@@ -237,6 +240,7 @@ impl Txn {
             first_lsn: Lsn::ZERO,
             log_bytes: 0,
             images: ImageStore::default(),
+            own_changes: None,
             scratch: Vec::new(),
             cancel: Arc::clone(&owner.cancel),
             owner,

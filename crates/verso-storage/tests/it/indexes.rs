@@ -2,6 +2,7 @@
 
 mod bounds;
 mod build;
+mod commands;
 mod concurrently;
 mod entries;
 mod keys_alone;

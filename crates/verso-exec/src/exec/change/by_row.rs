@@ -10,7 +10,7 @@ use verso_catalog::TableDef;
 use verso_storage::RecordLockMode;
 use verso_types::{Batch, Value};
 
-use super::{ChangeCursor, DeleteStatement, Sink, TriggerEvent, UpdateStatement, whole};
+use super::{ChangeCursor, DeleteStatement, Sink, TriggerEvent, UpdateStatement, check_unchanged, whole};
 use crate::error::Result;
 use crate::exec::ExecContext;
 use crate::exec::statement::column_types;
@@ -94,6 +94,7 @@ impl UpdateStatement {
                     continue;
                 }
                 checks.check(cx, &one, &both, |_| new.clone())?;
+                check_unchanged(&*cursor, Some(&[place]), event, Some(triggers))?;
                 cursor.update(Some(&[place]), target_ids, &one, None)?;
                 count += 1;
                 if !keys.is_empty() {
@@ -144,6 +145,7 @@ impl DeleteStatement {
                 if !stays(&mut *cursor, &table, place, &old) {
                     return Err(triggers.changed(event));
                 }
+                check_unchanged(&*cursor, Some(&[place]), event, Some(triggers))?;
                 cursor.delete(Some(&[place]), None)?;
                 count += 1;
                 keys.note_old(1, |column, _| old[column].clone(), None);

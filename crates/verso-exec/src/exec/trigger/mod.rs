@@ -610,12 +610,12 @@ pub fn fire_statement(
     if before { triggers.begin(cx) } else { triggers.bind(cx).and_then(|()| triggers.finish(cx)).map(drop) }
 }
 
-/// `27000`: a BEFORE trigger has changed the very row.
+/// `27000`: a BEFORE trigger, or a function that the statement calls, has changed the very row.
 pub(super) fn changed_by_trigger(event: TriggerEvent) -> ExecError {
     changed_before(if event == TriggerEvent::Delete { "deleted" } else { "updated" })
 }
 
-fn changed_before(word: &str) -> ExecError {
+pub(super) fn changed_before(word: &str) -> ExecError {
     let message =
         format!("tuple to be {word} was already modified by an operation triggered by the current command");
     let hint =

@@ -184,6 +184,9 @@ pub(crate) fn before_change(
         change.add.sort();
         change.gone.sort();
         if done.is_ok() && !change.gone.is_empty() {
+            if let Some(own) = &txn.own_changes {
+                own.keep_keys(change.index.object(), &change.gone);
+            }
             done = change.index.remove(shared, txn.id, &change.gone).map(|_| ());
         }
     }

@@ -226,6 +226,7 @@ impl Txn {
         self.live.end();
         // Its state says already that it ended, so nobody who goes on now sees it active.
         self.shared.locks.end(&self.owner);
+        self.forget_own_changes(true);
         if let Err(error) = self.images.clear(&self.shared) {
             tracing::warn!(%error, txn = self.id.0, "pages of undo images stay allocated until the next start");
         }

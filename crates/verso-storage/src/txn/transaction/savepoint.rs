@@ -31,6 +31,7 @@ impl Txn {
         self.unique.abandon(self.statements.len());
         self.let_keys_go();
         self.statements.pop();
+        self.forget_own_changes(false);
         if !self.options.savepoints {
             self.must_rollback |= self.has_writes() && !disabled(Rule::F5);
             return Ok(());
@@ -57,6 +58,15 @@ impl Txn {
             frame.inserted(table, record);
         }
         self.push_frame(frame);
+    }
+
+    /// Whether the frame of the running statement knows of a record: it was changed since.
+    pub(super) fn frame_has(&self, table: ObjectId, record: RecordId) -> bool {
+        let frame = self.frames.last().filter(|frame| frame.statement && self.unopened.is_none());
+        let undo = frame.and_then(|frame| frame.find(table, record.page_index));
+        undo.is_some_and(|undo| {
+            undo.bits.contains(record.slot) || undo.images.iter().any(|run| run.slots.contains(record.slot))
+        })
     }
 
     fn push_frame(&mut self, mut frame: Frame) {

@@ -1,14 +1,16 @@
 //! Statements of a transaction, and what they see: a snapshot of their own or the transaction's.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Isolation, Statement, Txn, TxnStatistics};
 use crate::StorageError;
 use crate::index::unique::{self, Checked};
-use crate::page::{ObjectId, TxnId};
+use crate::page::{ObjectId, RecordId, TxnId};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
+use crate::txn::command::OwnChanges;
 use crate::txn::frame::Frame;
 use crate::txn::{ReadView, Registration, TxnState};
 use crate::workers::Job;
@@ -226,6 +228,71 @@ impl Txn {
         }
     }
 
+    /// The running statement does not see what it changes from now on, nor what the statements change that functions and triggers
+    /// run for it (T4); `false`, and nothing happens, where it has begun a command before, or there is no statement.
+    pub fn begin_command(&mut self) -> bool {
+        let Txn { statements, own_changes, .. } = self;
+        let statement = statements.last_mut().filter(|statement| statement.view.command().is_none());
+        let Some(statement) = statement else { return false };
+        let changes = own_changes.get_or_insert_with(|| Arc::new(OwnChanges::default()));
+        statement.view.set_command(Some(changes.begin()));
+        true
+    }
+
+    /// The running statement sees all that the transaction has changed, as before [`Txn::begin_command`].
+    pub fn end_command(&mut self) {
+        if let Some(statement) = self.statements.last_mut() {
+            statement.view.set_command(None);
+        }
+    }
+
+    /// The running statement leaves out what the one around it leaves out of the transaction's own changes.
+    pub fn share_command(&mut self) {
+        if let [.., outer, inner] = self.statements.as_mut_slice() {
+            inner.view.set_command(outer.view.command().cloned());
+        }
+    }
+
+    /// Whether the running statement has begun a command.
+    #[must_use]
+    pub fn in_command(&self) -> bool {
+        self.statements.last().is_some_and(|statement| statement.view.command().is_some())
+    }
+
+    /// Whether a record was changed since the command of the running statement began: by what it has called, as no statement
+    /// changes a record twice. What was undone does not count.
+    #[must_use]
+    pub fn has_changed(&self, table: ObjectId, record: RecordId) -> bool {
+        let command = self.statements.last().and_then(|statement| statement.view.command());
+        match command {
+            None => false,
+            // Nothing is undone.
+            Some(command) if !self.options.savepoints => command.hides(table, record),
+            Some(_) => self.frame_has(table, record),
+        }
+    }
+
+    /// Has the memory accounted for that commands hold and that grows with what is changed, where it has grown: `reserve` is told
+    /// how much it is. What that returns goes with the last command.
+    ///
+    /// # Errors
+    /// Those of `reserve`.
+    pub fn account_command<E>(
+        &self,
+        reserve: impl FnOnce(u64) -> Result<Box<dyn Any + Send>, E>,
+    ) -> Result<(), E> {
+        self.own_changes.as_ref().map_or(Ok(()), |changes| changes.account(reserve))
+    }
+
+    /// Forgets what was kept for commands where none lives any more, or the transaction has ended.
+    pub(super) fn forget_own_changes(&mut self, ended: bool) {
+        if let Some(changes) = self.own_changes.take_if(|changes| ended || changes.is_idle())
+            && let Err(error) = changes.clear(&self.shared)
+        {
+            tracing::warn!(%error, txn = self.id.0, "pages of images stay allocated until the next start");
+        }
+    }
+
     /// Fails a serializable transaction that was chosen to give way.
     pub(crate) fn check_serializable(&self) -> Result<(), StorageError> {
         self.reader.as_ref().map_or(Ok(()), |reader| reader.check())
@@ -421,12 +488,14 @@ impl Txn {
     pub fn end_statement(&mut self) -> Result<(), StorageError> {
         self.check_serializable()?;
         self.check_statement()?;
-        if let Some(statement) = self.statements.pop()
+        if let Some(mut statement) = self.statements.pop()
             && let Some(registration) = &statement.registration
         {
             registration.leave_idle();
+            statement.view.set_command(None);
             self.idle = Some(statement);
         }
+        self.forget_own_changes(false);
         self.release_down_to_statement();
         if self.id != TxnId::NONE && self.statements.is_empty() {
             self.publish_figures();

@@ -1,0 +1,201 @@
+//! Which statements begin a command in storage (T4): those in which functions of users or triggers run while or before something
+//! is read that they may change. Of the others everything is read before it is changed (T2).
+
+use std::sync::Arc;
+
+use verso_catalog::{TableDef, Volatility};
+
+use super::{
+    Delete, ExprKind as K, Insert, MergeAction, Plan, Returning, RowRules, SetCall, Statement, TypedExpr,
+    Update,
+};
+
+/// What a statement consists of.
+#[derive(Default)]
+struct Parts<'s> {
+    plans: Vec<&'s Plan>,
+    /// Outside of the plans.
+    exprs: Vec<&'s TypedExpr>,
+    /// The tables that it changes.
+    tables: Vec<&'s Arc<TableDef>>,
+}
+
+impl<'s> Parts<'s> {
+    fn statement(&mut self, statement: &'s Statement) {
+        match statement {
+            Statement::Query(plan) => self.plans.push(plan),
+            Statement::Insert(insert) => self.insert(insert),
+            Statement::Update(update) => self.update(update),
+            Statement::Delete(delete) => self.delete(delete),
+            Statement::Merge(merge) => {
+                self.plans.push(&merge.joined);
+                self.tables.push(&merge.table);
+                self.exprs.extend(merge.guards.iter().flatten().map(|guard| &guard.condition));
+                for action in &merge.actions {
+                    match action {
+                        MergeAction::Update(update) => self.update(update),
+                        MergeAction::Delete(delete) => self.delete(delete),
+                        MergeAction::Insert(insert) => self.insert(insert),
+                    }
+                }
+            }
+            Statement::With(with) => with.parts.iter().for_each(|part| self.change(&part.statement)),
+        }
+    }
+
+    /// A part of a WITH, which has no WITH of its own.
+    fn change(&mut self, statement: &'s Statement) {
+        if !matches!(statement, Statement::With(_)) {
+            self.statement(statement);
+        }
+    }
+
+    fn insert(&mut self, insert: &'s Insert) {
+        self.plans.push(&insert.source);
+        self.inserts(insert);
+        insert.routes.iter().for_each(|route| self.inserts(route));
+    }
+
+    fn inserts(&mut self, insert: &'s Insert) {
+        self.tables.push(&insert.table);
+        self.exprs.extend(&insert.values);
+        self.rules(&insert.rules);
+        self.returning(insert.returning.as_ref());
+        let Some(update) = insert.on_conflict.as_ref().and_then(|clause| clause.update.as_ref()) else {
+            return;
+        };
+        self.exprs.extend(update.assignments.iter().map(|(_, value)| value));
+        self.exprs.extend(update.filter.iter().chain(update.shown.iter().map(|check| &check.condition)));
+        update.rules.iter().for_each(|rules| self.rules(rules));
+    }
+
+    fn update(&mut self, update: &'s Update) {
+        self.updates(update);
+        if let Some(parts) = &update.parts {
+            parts.leaves.iter().for_each(|leaf| self.updates(leaf));
+            self.insert(&parts.moved);
+        }
+    }
+
+    fn updates(&mut self, update: &'s Update) {
+        self.tables.push(&update.table);
+        self.plans.extend(&update.joined);
+        self.exprs.extend(update.filter.iter().chain(update.assignments.iter().map(|(_, value)| value)));
+        self.rules(&update.rules);
+        self.returning(update.returning.as_ref());
+    }
+
+    fn delete(&mut self, delete: &'s Delete) {
+        for delete in std::iter::once(delete).chain(&delete.parts) {
+            self.tables.push(&delete.table);
+            self.plans.extend(&delete.joined);
+            self.exprs.extend(&delete.filter);
+            self.returning(delete.returning.as_ref());
+        }
+    }
+
+    fn rules(&mut self, rules: &'s RowRules) {
+        self.exprs.extend(rules.checks.iter().map(|check| &check.condition));
+        self.exprs.extend(rules.generated.iter().map(|generated| &generated.value));
+    }
+
+    fn returning(&mut self, returning: Option<&'s Returning>) {
+        self.exprs.extend(returning.iter().flat_map(|returning| &returning.exprs));
+    }
+}
+
+/// Functions of users that are called.
+#[derive(Default)]
+struct Calls {
+    /// One may change something.
+    changes: bool,
+    /// One sees what the statement sees.
+    sees: bool,
+    /// Tables are read.
+    reads: bool,
+}
+
+impl Calls {
+    fn expr(&mut self, expr: &TypedExpr) {
+        if !expr.calls_users() {
+            return;
+        }
+        expr.any(&mut |part| {
+            match &part.kind {
+                K::UserCall { function, .. } => self.of(function.volatility),
+                // Their functions may be of any kind.
+                K::Fold { .. } | K::Domain { .. } | K::JsonPath(_) => {
+                    (self.changes, self.sees) = (true, true)
+                }
+                _ => {}
+            }
+            false
+        });
+    }
+
+    fn of(&mut self, volatility: Volatility) {
+        match volatility {
+            Volatility::Volatile => self.changes = true,
+            Volatility::Stable | Volatility::Immutable => self.sees = true,
+        }
+    }
+
+    fn plan(&mut self, plan: &Plan) {
+        plan.any(&mut |part| {
+            self.reads |=
+                matches!(part, Plan::TableScan { .. } | Plan::IndexScan { .. } | Plan::CurrentRow { .. });
+            if part.calls_users() {
+                let mut set = |call: &SetCall| {
+                    if let SetCall::User { function, .. } = call {
+                        self.of(function.volatility);
+                    }
+                };
+                match part {
+                    Plan::FunctionScan { call, .. } => set(call),
+                    Plan::ProjectSet { calls, .. } => calls.iter().for_each(|call| set(&call.call)),
+                    Plan::Window { .. } => (self.changes, self.sees) = (true, true),
+                    _ => {}
+                }
+                part.exprs().into_iter().for_each(|expr| self.expr(expr));
+            }
+            false
+        });
+    }
+}
+
+impl Statement {
+    /// Whether it does not see what it changes, nor what functions and triggers do that it calls.
+    #[must_use]
+    pub fn begins_command(&self) -> bool {
+        let mut parts = Parts::default();
+        parts.statement(self);
+        let mut calls = Calls::default();
+        parts.plans.into_iter().for_each(|plan| calls.plan(plan));
+        for expr in parts.exprs {
+            calls.expr(expr);
+            expr.for_each_subquery(&mut |plan| calls.plan(plan));
+        }
+        let fires = |table: &&Arc<TableDef>| {
+            !table.triggers.is_empty()
+                || table.partitioned.is_some()
+                    && table.with_partitions().iter().any(|part| !part.triggers.is_empty())
+        };
+        let fires = parts.tables.iter().any(fires);
+        let is_change = !parts.tables.is_empty();
+        // An UPDATE reads its own table without a plan for that.
+        let reads = calls.reads || calls.sees || fires || is_change && !matches!(self, Statement::Insert(_));
+        let changes = calls.changes || fires || is_change && calls.sees;
+        reads && changes
+    }
+}
+
+impl TypedExpr {
+    /// The same of an expression that is a statement by itself, in PL/pgSQL.
+    #[must_use]
+    pub fn begins_command(&self) -> bool {
+        let mut calls = Calls::default();
+        calls.expr(self);
+        self.for_each_subquery(&mut |plan| calls.plan(plan));
+        calls.changes && (calls.reads || calls.sees)
+    }
+}
