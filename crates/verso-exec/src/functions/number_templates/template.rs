@@ -260,11 +260,8 @@ impl Template {
                 }
                 self.exponent = true;
             }
-            Pattern::Comma
-            | Pattern::Group
-            | Pattern::Currency
-            | Pattern::Ordinal(_)
-            | Pattern::Other(_) => {}
+            Pattern::Comma | Pattern::Group | Pattern::Currency | Pattern::Ordinal(_) | Pattern::Other(_) => {
+            }
         }
         Ok(())
     }
