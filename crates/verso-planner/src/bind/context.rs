@@ -7,7 +7,6 @@ use verso_exec::plan::{AggregateCall, ExprKind as K, SetColumns, TypedExpr};
 use verso_parser::syntax::{Name, WindowSpec};
 
 use super::scope::{Groupings, Scope};
-use super::strict::Nulls;
 use super::window::Windows;
 
 /// Columns from here on stand for aggregates until grouping has numbered them.
@@ -178,8 +177,8 @@ pub struct Context<'s> {
     pub(super) inside: Inside,
     /// Columns used outside of aggregates, where and under which name.
     pub(super) plain_columns: Vec<(usize, u32, String)>,
-    /// Calls with columns that are NULL.
-    pub(super) nulls: Nulls,
+    /// Calls with columns that are NULL, as they were written, of what is computed above the groups.
+    pub(super) nulls: Vec<TypedExpr>,
     /// What the columns of scalar subqueries are called, by where these begin.
     pub(super) queries: Vec<(u32, Arc<str>)>,
 }
@@ -197,7 +196,7 @@ impl<'s> Context<'s> {
             sets_of_windows: Vec::new(),
             inside: Inside::Nothing,
             plain_columns: Vec::new(),
-            nulls: Nulls::default(),
+            nulls: Vec::new(),
             queries: Vec::new(),
         }
     }

@@ -17,7 +17,6 @@ use super::computed::sorted_values;
 use super::context::{AGGREGATE_BASE, Clause, Context, GROUPING_BASE, SET_BASE, WINDOW_BASE};
 use super::scope::Scope;
 use super::select::{Item, check_targets};
-use super::strict::Nulls;
 use super::walk::{map_columns, same};
 use super::window::Windows;
 use crate::errors::{SqlError, sqlstate};
@@ -80,7 +79,7 @@ pub(super) struct Grouping<'c> {
     /// Columns used plainly, where and under which name.
     pub(super) plain_columns: &'c [(usize, u32, String)],
     /// What is NULL whatever its columns are: these are to be grouped nevertheless.
-    pub(super) nulls: Nulls,
+    pub(super) nulls: Vec<TypedExpr>,
 }
 
 impl Grouping<'_> {
@@ -102,7 +101,7 @@ impl Grouping<'_> {
             let depends =
                 |column: usize, keys: &[TypedExpr]| depends(column, common.as_deref().unwrap_or(keys));
             above.for_each_expr_mut(&mut |expr| add_dependent(expr, &mut keys, &depends));
-            nulls.above.iter().for_each(|expr| add_dependent(expr, &mut keys, &depends));
+            nulls.iter().for_each(|expr| add_dependent(expr, &mut keys, &depends));
             aggregates.iter().flat_map(|call| &call.direct).for_each(|expr| {
                 add_dependent(expr, &mut keys, &depends);
             });
@@ -127,9 +126,8 @@ impl Grouping<'_> {
             }
         });
         result?;
-        let known = [keys.as_slice(), &nulls.keys].concat();
-        for mut expr in nulls.above {
-            over_groups(&mut expr, &known, aggregates.len(), plain_columns)?;
+        for mut expr in nulls {
+            over_groups(&mut expr, &keys, aggregates.len(), plain_columns)?;
         }
         // Direct arguments are evaluated with the others, but may name grouped columns only.
         for expr in aggregates.iter_mut().flat_map(|call| &call.direct) {

@@ -29,22 +29,14 @@ impl Context<'_> {
         let is_plain = matches!(self.inside, Inside::Nothing | Inside::Window);
         if is_plain && expr.any(&mut |part| matches!(part.kind, K::Column(_))) {
             match self.clause {
-                Clause::GroupBy => self.nulls.keys.push(expr),
-                Clause::Select | Clause::Having | Clause::OrderBy => self.nulls.above.push(expr),
+                // A key is what others are compared with.
+                Clause::GroupBy => return expr,
+                Clause::Select | Clause::Having | Clause::OrderBy => self.nulls.push(expr),
                 _ => {}
             }
         }
         null
     }
-}
-
-/// Calls with columns that are NULL, as they were written (N3).
-#[derive(Default)]
-pub(super) struct Nulls {
-    /// Those of GROUP BY.
-    pub(super) keys: Vec<TypedExpr>,
-    /// Those of what is computed above the groups.
-    pub(super) above: Vec<TypedExpr>,
 }
 
 fn is_null(arg: &TypedExpr) -> bool {

@@ -62,7 +62,7 @@ fn printed(
 fn renamed(text: &str, stored: &StoredQuery, catalog: &CatalogSnapshot) -> String {
     let shown = |schema: &str, name: &str| format!("{}.{}", quote_ident(schema), quote_ident(name));
     let mut named: Vec<(u32, String, Option<&Relation>)> = Vec::new();
-    for noted in &stored.relations {
+    for noted in stored.relations.iter().filter(|noted| noted.place != NOWHERE) {
         if let Some(relation) = catalog.relation_by_oid(noted.relation) {
             named.push((noted.place, shown(relation.schema(), relation.name()), Some(relation)));
         }

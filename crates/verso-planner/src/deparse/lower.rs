@@ -385,6 +385,11 @@ impl<'b> Lowering<'b> {
             return self.each(if op == "!=" { "<>" } else { op }, all, [left, right], point);
         }
         if let (ExprKind::Row(ours), ExprKind::Row(theirs)) = (&left.kind, &right.kind) {
+            if ours.iter().chain(theirs).any(Expr::is_starred) {
+                let sides = [self.row_parts(ours)?, self.row_parts(theirs)?];
+                let args = sides.into_iter().map(|parts| Node::Form("ROW", parts)).collect();
+                return Some(Node::Op { op: op.to_string(), args });
+            }
             return self.rows_compared(op, ours, theirs);
         }
         let args = self.operands(op, [left, right], point)?;

@@ -111,8 +111,12 @@ impl Lowering<'_> {
                 {
                     let mut lowered = Vec::new();
                     for row in rows {
+                        let row = match row.iter().any(Expr::is_starred) {
+                            true => self.row_parts(row)?,
+                            false => self.row(row, &goal, &columns)?,
+                        };
                         columns.truncate(row.len());
-                        lowered.push(self.row(row, &goal, &columns)?);
+                        lowered.push(row);
                     }
                     Given::Rows(lowered)
                 }

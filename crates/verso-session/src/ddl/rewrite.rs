@@ -220,11 +220,15 @@ impl Schema<'_> {
         let mut copy = (**new).clone();
         copy.columns.iter_mut().for_each(|column| column.not_null = false);
         let copy = Arc::new(copy);
+        let calls = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, ExprKind::UserCall { .. }));
+        let calls_functions = values.iter().any(calls) || source.any_expr(&mut |part| calls(part));
         let insert = Bound::Insert(Insert::plain(Arc::clone(&copy), source, values));
         self.frame.inside_now(|frame| {
-            // Functions that read the table find it as it was: the heap that is being filled has its rows in the end.
-            self.frame.services.lend_names(self.frame.catalog);
-            let before = Frame { catalog: self.frame.catalog, ..*frame };
+            // Functions that read the table find it as it was: the heap that is being filled has its rows in the end. Sequences that
+            // belong to new columns are known now only.
+            let catalog = if calls_functions { self.frame.catalog } else { frame.catalog };
+            self.frame.services.lend_names(catalog);
+            let before = Frame { catalog, ..*frame };
             // The expressions of indexes are the owner's.
             before.as_owner_of(new, |frame| frame.count(&insert, &[]))
         })?;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogError, MembershipChange, ObjectKind, Oid, Role, RoleChange};
 use verso_types::datetime::parse_timestamptz;
-use verso_types::keyword::quoted;
 
 use super::Schema;
 use super::memberships::check_owners;
@@ -177,13 +176,6 @@ impl Schema<'_> {
         }
         for name in names {
             let Some(role) = snapshot.role_named(&name.text) else {
-                if self.role_called(&name.text).is_ok() {
-                    let text = format!(
-                        "cannot drop role {} because it is required by the database system",
-                        quoted(&name.text)
-                    );
-                    return Err(SqlError::new("2BP01", text).into());
-                }
                 let missing = CatalogError::missing(ObjectKind::Role, name.text.as_str());
                 if if_exists {
                     services.notices.tell(Notice::message(format!("{missing}, skipping")));
@@ -191,6 +183,11 @@ impl Schema<'_> {
                 }
                 return Err(missing.into());
             };
+            if role.is_predefined() {
+                let text =
+                    format!("cannot drop role {} because it is required by the database system", role.name);
+                return Err(SqlError::new("2BP01", text).into());
+            }
             for (own, word) in [(self.current(), "current"), (services.session_role(), "session")] {
                 if role.oid == own {
                     let text = format!("{word} user cannot be dropped");
