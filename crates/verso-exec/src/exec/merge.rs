@@ -267,17 +267,25 @@ impl Action {
     ) -> Result<u64> {
         match self {
             Action::Insert(insert) => insert.run_given(cx, &rows, sink),
-            Action::Update(update) => seen.each_once(cx, places, rows, |places, rows| {
-                update.run_given(cx, (places.to_vec(), rows), sink).map_err(of_merge)
-            }),
-            Action::Delete(delete) => seen.each_once(cx, places, rows, |places, rows| {
-                delete.run_given(cx, (places.to_vec(), rows), sink).map_err(of_merge)
-            }),
+            Action::Update(update) => {
+                let told = update.triggers_mut().is_some();
+                seen.each_once(cx, places, rows, |places, rows| {
+                    let done = update.run_given(cx, (places.to_vec(), rows), sink);
+                    done.map_err(|error| if told { error } else { of_merge(error) })
+                })
+            }
+            Action::Delete(delete) => {
+                let told = delete.triggers_mut().is_some();
+                seen.each_once(cx, places, rows, |places, rows| {
+                    let done = delete.run_given(cx, (places.to_vec(), rows), sink);
+                    done.map_err(|error| if told { error } else { of_merge(error) })
+                })
+            }
         }
     }
 }
 
-/// A row that what was called has changed is told in MERGE's words.
+/// A row that what was called has changed is told in MERGE's words, as triggers tell it, where there are some.
 fn of_merge(error: ExecError) -> ExecError {
     match &error {
         ExecError::Type(its) if its.sqlstate == "27000" => changed_before("updated or deleted"),
