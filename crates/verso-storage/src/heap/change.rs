@@ -230,7 +230,7 @@ impl Heap {
                     txn.changed(&self.changed, change_all.counted(done));
                     first += done;
                     room = RoomInLog::new();
-                    if txn.deletes_anyway() && !txn.shared.space.has_half() {
+                    if txn.deletes_anyway() && !txn.shared.space.has_quarter() {
                         txn.ends_deleting_anyway();
                     }
                 }

@@ -17,7 +17,7 @@
 //! S6. Work that may be refused begins only while the reserve is whole: what changes have taken of it is replaced before,
 //!     by a longer file, or the work is refused. Changes of rows go on where the file cannot grow, while half of the reserve
 //!     is there, if their table has the pages that they need. Rows are
-//!     deleted as long as half of the reserve is there. What makes room otherwise is never refused for the reserve.
+//!     deleted as long as a quarter of the reserve is there. What makes room otherwise is never refused for the reserve.
 //! S7. Behind the last unit of the map there are zeroes: new units begin so. What a crash while closing has left there (the state
 //!     of the last checkpoint) goes when the map is read.
 //!
@@ -203,9 +203,20 @@ impl SpaceMap {
         }
     }
 
-    /// Whether at least half of the reserve is there.
+    /// Whether at least half of the reserve is there, be it in single pages.
     pub fn has_half(&self) -> bool {
-        self.runs.lock().free_units >= self.reserve_units / 2
+        self.has_part(2)
+    }
+
+    /// Whether at least a quarter is.
+    pub fn has_quarter(&self) -> bool {
+        self.has_part(4)
+    }
+
+    fn has_part(&self, part: u32) -> bool {
+        let runs = self.runs.lock();
+        let free = runs.free_units as usize * UNIT_PAGES as usize + runs.pages.free.len();
+        free >= (self.reserve_units / part * UNIT_PAGES) as usize
     }
 
     #[cold]

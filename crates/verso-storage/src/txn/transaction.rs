@@ -466,13 +466,13 @@ impl Txn {
     }
 
     /// After an error of a deletion before which it had logged so much: whether it goes on out of the space of the file that is kept
-    /// for undo, of which half is left (S6). That of the log is not for it.
+    /// for undo, of which a quarter is left (S6). That of the log is not for it.
     #[cold]
     pub(crate) fn begins_to_delete_anyway(&mut self, logged: u64, error: &StorageError) -> bool {
         if self.log_bytes != logged || self.deletes_anyway || self.makes_room || error.is_full_log() {
             return false;
         }
-        self.deletes_anyway = self.shared.space.has_half();
+        self.deletes_anyway = self.shared.space.has_quarter();
         self.deletes_anyway
     }
 
@@ -481,7 +481,7 @@ impl Txn {
         self.deletes_anyway
     }
 
-    /// Half of the space is no longer there, or all rows are deleted.
+    /// A quarter of the space is no longer there, or all rows are deleted.
     pub(crate) fn ends_deleting_anyway(&mut self) {
         self.deletes_anyway = false;
     }

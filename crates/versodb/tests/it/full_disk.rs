@@ -7,19 +7,19 @@ use crate::simulated::{number, options, path};
 
 /// Rows with a key, a text and a number.
 const MADE: &str = "
-    CREATE TABLE t (id int PRIMARY KEY, w text, n int);
+    CREATE TABLE t (id int PRIMARY KEY, w text, n int, v text);
     CREATE INDEX by_w ON t (w);
     CREATE TABLE other (w text);
     INSERT INTO t SELECT g, repeat('w', 150) || g, 0 FROM generate_series(1, 2000) AS g";
 
-/// A database on a disk without room for another byte.
-fn on_a_full_disk(test: impl FnOnce(&World, &Database, &mut Connection)) {
+/// A database on a disk with room for so many more bytes.
+fn on_a_full_disk(spare: u64, test: impl FnOnce(&World, &Database, &mut Connection)) {
     let world = World::new(3);
     world.run(|env| {
         let database = Database::create(path(), options(env)).unwrap();
         let mut connection = database.connect().unwrap();
         connection.execute(MADE).unwrap();
-        let capacity_bytes = Some(world.vfs().used_bytes());
+        let capacity_bytes = Some(world.vfs().used_bytes() + spare);
         world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
         test(&world, &database, &mut connection);
         let problems = database.engine().check(&mut |_| {}).unwrap().problems;
@@ -40,7 +40,7 @@ fn fill(connection: &mut Connection) {
 
 #[test]
 fn rows_are_deleted_and_make_room() {
-    on_a_full_disk(|_, _, connection| {
+    on_a_full_disk(0, |_, _, connection| {
         fill(connection);
         for round in 0..3 {
             connection.execute("DELETE FROM t").unwrap();
@@ -59,7 +59,7 @@ fn rows_are_deleted_and_make_room() {
 
 #[test]
 fn a_transaction_with_more_log_than_the_disk_has_room_for_goes_on() {
-    on_a_full_disk(|world, database, connection| {
+    on_a_full_disk(0, |world, database, connection| {
         let before = database.engine().statistics().log.bytes;
         connection.execute("BEGIN; SAVEPOINT a").unwrap();
         let mut rounds = 0;
@@ -78,12 +78,12 @@ fn a_transaction_with_more_log_than_the_disk_has_room_for_goes_on() {
 
 #[test]
 fn savepoints_stay_where_a_statement_finds_the_disk_full() {
-    on_a_full_disk(|world, _, connection| {
+    on_a_full_disk(1 << 20, |world, _, connection| {
         for round in 0..5 {
             connection.execute("BEGIN; UPDATE t SET n = -1 WHERE id = 1; SAVEPOINT a").unwrap();
             connection.execute("UPDATE t SET n = n + 1").unwrap();
             connection.execute("SAVEPOINT b").unwrap();
-            let longer = "UPDATE t SET w = w || repeat('y', 3000), n = n + 1";
+            let longer = "UPDATE t SET v = repeat('y', 3000), n = n + 1";
             let refused = connection.execute(longer).expect_err("the disk is full");
             assert_eq!(refused.sqlstate, "53100", "{refused:?}");
             assert_eq!(connection.execute("SELECT 1").expect_err("it failed").sqlstate, "25P02");
@@ -95,6 +95,7 @@ fn savepoints_stay_where_a_statement_finds_the_disk_full() {
             connection.execute(if round % 2 == 0 { "COMMIT" } else { "ROLLBACK" }).unwrap();
             assert_eq!(number(connection, "SELECT sum(n) FROM t").unwrap(), -1);
             connection.execute("UPDATE t SET n = 0 WHERE id = 1; UPDATE t SET n = -1 WHERE id = 1").unwrap();
+            connection.execute("VACUUM").unwrap();
         }
         world.vfs().set_faults(FaultPlan::default());
     });
