@@ -203,7 +203,7 @@ impl SpaceMap {
         }
     }
 
-    /// Whether at least half of the reserve is there, be it in single pages.
+    /// Whether at least half of the reserve is there.
     pub fn has_half(&self) -> bool {
         self.has_part(2)
     }
@@ -214,9 +214,7 @@ impl SpaceMap {
     }
 
     fn has_part(&self, part: u32) -> bool {
-        let runs = self.runs.lock();
-        let free = runs.free_units as usize * UNIT_PAGES as usize + runs.pages.free.len();
-        free >= (self.reserve_units / part * UNIT_PAGES) as usize
+        self.runs.lock().free_units >= self.reserve_units / part
     }
 
     #[cold]
