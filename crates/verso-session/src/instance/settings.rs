@@ -21,7 +21,8 @@ use crate::automatic::AutoSettings;
 use crate::cluster::usual_memory_bytes;
 use crate::registry::LongAction;
 use crate::settings::{
-    self, CommitLevel, Settings, flag, interval_ms, least_duration, memory_bytes, wal_bytes,
+    self, CommitLevel, LEAST_DURATION_HINT, Settings, flag, interval_ms, least_duration, memory_bytes,
+    wal_bytes,
 };
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -166,9 +167,9 @@ impl Instance {
             "sweep_interval" => {
                 let interval = match value {
                     None => defaults.sweep_interval,
-                    Some(value) => value.trim().parse().map_err(|_| {
-                        let text = format!("invalid value for parameter \"sweep_interval\": \"{value}\"");
-                        SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
+                    Some(text) => text.trim().parse().map_err(|_| {
+                        let hint = format!("A number of transactions, from 0 (never) to {}.", u64::MAX);
+                        invalid(name, value).with_hint(hint)
                     })?,
                 };
                 self.engine.set_sweep_interval(interval);
@@ -360,7 +361,8 @@ impl Instance {
             }
             "log_min_duration_statement" => {
                 let least = least_duration(value.unwrap_or("-1"));
-                self.log_min_duration_ms.store(least.ok_or_else(|| invalid(name, value))?, Ordering::Relaxed);
+                let least = least.ok_or_else(|| invalid(name, value).with_hint(LEAST_DURATION_HINT))?;
+                self.log_min_duration_ms.store(least, Ordering::Relaxed);
             }
             "colocate" => self.colocates.store(flag("colocate", value, true)?, Ordering::Relaxed),
             "compress" => self.compresses.store(flag("compress", value, false)?, Ordering::Relaxed),

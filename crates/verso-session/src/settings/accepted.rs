@@ -324,7 +324,7 @@ pub(crate) fn check(name: &str, value: &str, invalid: impl Fn(&str) -> SqlError)
         Kind::Count(low, high) => match value.trim().parse::<i64>() {
             Ok(count) if (low..=high).contains(&count) => Ok(()),
             Ok(_) => outside(low.to_string(), high.to_string()),
-            Err(_) => Err(invalid(value)),
+            Err(_) => Err(invalid(value).with_hint(format!("A number from {low} to {high}."))),
         },
         Kind::Real(low, high) => match value.trim().parse::<f64>() {
             Ok(number) if (low..=high).contains(&number) => Ok(()),
@@ -332,7 +332,8 @@ pub(crate) fn check(name: &str, value: &str, invalid: impl Fn(&str) -> SqlError)
             Ok(_) => outside(low.to_string(), high.to_string()),
             Err(_) => Err(invalid(value)),
         },
-        Kind::Time | Kind::NoTime if least_duration(value).is_none_or(|ms| ms < 0) => Err(invalid(value)),
+        Kind::Time | Kind::NoTime if least_duration(value).is_none_or(|ms| ms < 0) => Err(invalid(value)
+            .with_hint("A time from 0 to 9223372036854775807ms; units are us, ms, s, min, h and d.")),
         Kind::NoTime if least_duration(value) != Some(0) => refused(),
         Kind::Size(least) => match pages_kb(name, value) {
             Some(kilobytes) if kilobytes >= least => Ok(()),

@@ -43,8 +43,8 @@ pub(crate) use path::names;
 pub use statements::{LogPlans, LogStatement, PlanCacheMode};
 pub(crate) use superuser::{check_may_set, needs_superuser};
 pub(crate) use values::{
-    duration, interval_ms, least_duration, least_duration_text, memory_bytes, memory_text, size_text,
-    wal_bytes,
+    LEAST_DURATION_HINT, duration, interval_ms, least_duration, least_duration_text, memory_bytes,
+    memory_text, size_text, wal_bytes,
 };
 pub use values::{flag, on};
 

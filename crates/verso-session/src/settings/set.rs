@@ -12,7 +12,7 @@ use super::listed::OF_DATABASE;
 use super::messages::MessageLevel;
 use super::otherwise::unknown;
 use super::statements::{LogPlans, LogStatement, PlanCacheMode};
-use super::values::{flag, least_duration, memory_bytes, milliseconds};
+use super::values::{LEAST_DURATION_HINT, flag, least_duration, memory_bytes, milliseconds};
 use super::{DEFAULT_PATH, Settings};
 use super::{accepted, fixed, path, zone};
 
@@ -226,7 +226,9 @@ impl Settings {
                 self.messages_from = value.map_or(Ok(MessageLevel::Notice), level)?;
             }
             ("log_min_duration_statement", value) => {
-                let least = |value: &str| least_duration(value).ok_or_else(|| invalid(value));
+                let least = |value: &str| {
+                    least_duration(value).ok_or_else(|| invalid(value).with_hint(LEAST_DURATION_HINT))
+                };
                 self.log_min_duration_ms = value.map(least).transpose()?;
             }
             ("log_statement", value) => {

@@ -90,6 +90,9 @@ pub(crate) fn least_duration(text: &str) -> Option<i64> {
     }
 }
 
+/// Which values that takes.
+pub(crate) const LEAST_DURATION_HINT: &str = "-1 (nothing), or a time from 0 to 9223372036854775807ms.";
+
 /// As SHOW gives it.
 pub(crate) fn least_duration_text(ms: i64) -> String {
     u64::try_from(ms).map_or_else(|_| "-1".to_string(), duration)
