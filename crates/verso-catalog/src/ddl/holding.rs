@@ -63,12 +63,14 @@ fn shown_statistics(snapshot: &CatalogSnapshot, one: &StatisticsDef) -> String {
 
 /// Does a text name what is to go?
 pub(super) fn names_lost(snapshot: &CatalogSnapshot, text: &str, lost: Lost) -> bool {
+    if let Lost::Column(of, field) = lost {
+        return fields_of(text).contains(&(of, field));
+    }
     let is_it = |number: &Oid| match lost {
         Lost::Relation(oid) => relation_of(*number) == oid,
         Lost::Type(oid) => *number == oid || snapshot.user_type(*number).is_some_and(|ty| ty.oid == oid),
         Lost::Function(oid) | Lost::Other(oid) => *number == oid,
-        Lost::Column(of, field) => return fields_of(text).contains(&(of, field)),
-        Lost::Schema(_) => false,
+        Lost::Column(..) | Lost::Schema(_) => false,
     };
     objects_of(text).iter().any(is_it)
 }

@@ -81,7 +81,8 @@ impl Schema<'_> {
                 return refuse(format!("trigger {} of table {}", trigger.name, holder.name));
             }
         }
-        for policy in catalog.all_policies().filter(|policy| uses(&policy.using) || uses(&policy.check)) {
+        let mut policies = catalog.all_policies();
+        if let Some(policy) = policies.find(|policy| uses(&policy.using) || uses(&policy.check)) {
             return refuse(format!("policy {}", policy.name));
         }
         Ok(())

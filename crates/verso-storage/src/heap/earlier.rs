@@ -99,8 +99,12 @@ fn read_parts(
             read_page_in(shared, heap, view, page_index, Wanted::Slots(run), columns, None, out)
         };
         match kind(run[0]) {
-            Kind::Now => drop(of_page(view, out)?),
-            Kind::Fresh => drop(of_page(&without_own, out)?),
+            Kind::Now => {
+                of_page(view, out)?;
+            }
+            Kind::Fresh => {
+                of_page(&without_own, out)?;
+            }
             Kind::Image(at) => {
                 append(shared, heap, &earlier.images[at].1, run, columns, out)?;
                 out.records.extend(run.iter().map(|slot| RecordId { page_index, slot: *slot }));

@@ -15,9 +15,9 @@
 //!     lies behind all own versions, or is nothing. A view with a command reads that in place of the home record. Keys of own
 //!     versions that leave an index at once (I4) are kept beside it for the same readers.
 //! 1. Numbers of commands ascend. What is kept bears the number of the newest command there was; a view reads the oldest that
-//!     bears its own number or a greater one. Layers of a page between which no command lives become one.
+//!    bears its own number or a greater one. Layers of a page between which no command lives become one.
 //! 2. A record is noted with its page latched, before it changes: a reader on another thread that has read a page looks whether
-//!     something was noted meanwhile, and reads it once more then.
+//!    something was noted meanwhile, and reads it once more then.
 //! 3. Undo notes nothing: a record is what it was then, as its image says it, and a fresh one has no own version.
 //! 4. Images lie in an [`ImageStore`] of their own, beyond a few KiB on temporary pages; they go when no command lives any more.
 //!
