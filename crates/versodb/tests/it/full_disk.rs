@@ -78,7 +78,7 @@ fn a_transaction_with_more_log_than_the_disk_has_room_for_goes_on() {
 
 #[test]
 fn savepoints_stay_where_a_statement_finds_the_disk_full() {
-    for ending in ["COMMIT", "ROLLBACK"] {
+    for (ending, sum) in [("COMMIT", -1), ("ROLLBACK", 0)] {
         on_a_full_disk(1 << 20, |world, _, connection| {
             connection.execute("BEGIN; UPDATE t SET n = -1 WHERE id = 1; SAVEPOINT a").unwrap();
             connection.execute("UPDATE t SET n = n + 1").unwrap();
@@ -93,7 +93,7 @@ fn savepoints_stay_where_a_statement_finds_the_disk_full() {
             connection.execute("ROLLBACK TO a").unwrap();
             assert_eq!(number(connection, "SELECT count(*) FROM t WHERE n = 0").unwrap(), 1999);
             connection.execute(ending).unwrap();
-            assert_eq!(number(connection, "SELECT sum(n) FROM t").unwrap(), -1);
+            assert_eq!(number(connection, "SELECT sum(n) FROM t").unwrap(), sum);
             connection.execute("UPDATE t SET n = 0 WHERE id = 1; UPDATE t SET n = -1 WHERE id = 1").unwrap();
             connection.execute("VACUUM").unwrap();
             world.vfs().set_faults(FaultPlan::default());
