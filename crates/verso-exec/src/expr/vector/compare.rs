@@ -101,12 +101,12 @@ pub(super) fn compare(
         Order::F32 => by::<f32>(op, args, nulls, rows, out, cmp_f32),
         Order::F64 => by::<f64>(op, args, nulls, rows, out, cmp_f64),
         Order::Bytes => bytes(op, left, right, rows, out),
-        Order::Padded => padded(op, left, right, rows, out),
+        Order::Padded => by_key(op, (left, right), rows, out, without_blanks),
         // A byte has one text only.
         Order::Single if matches!(op, CompareOp::Equal | CompareOp::NotEqual) => {
             bytes(op, left, right, rows, out)
         }
-        Order::Single => single(op, left, right, rows, out),
+        Order::Single => by_key(op, (left, right), rows, out, byte_of_char),
         Order::Number => numbers(op, left, right, nulls, rows, out),
     }
 }
@@ -214,33 +214,17 @@ fn bytes(
     Ok(())
 }
 
-/// Texts whose blanks at the end do not count.
-fn padded(
+/// Values by what `key` makes of their bytes: texts without the blanks at their end, the byte of a "char".
+fn by_key<'d, K: Ord>(
     op: CompareOp,
-    left: &Operand<'_>,
-    right: &Operand<'_>,
+    (left, right): (&Operand<'d>, &Operand<'d>),
     rows: usize,
     out: &mut ColumnData,
+    key: impl Fn(&'d [u8]) -> K,
 ) -> Result<(), Trap> {
     let out = out.bools_mut().ok_or(Trap)?;
     for row in 0..rows {
-        let order = without_blanks(at(left, row)?).cmp(without_blanks(at(right, row)?));
-        out.push(u8::from(op.holds(order)));
-    }
-    Ok(())
-}
-
-/// Values of the type "char".
-fn single(
-    op: CompareOp,
-    left: &Operand<'_>,
-    right: &Operand<'_>,
-    rows: usize,
-    out: &mut ColumnData,
-) -> Result<(), Trap> {
-    let out = out.bools_mut().ok_or(Trap)?;
-    for row in 0..rows {
-        let order = byte_of_char(at(left, row)?).cmp(&byte_of_char(at(right, row)?));
+        let order = key(at(left, row)?).cmp(&key(at(right, row)?));
         out.push(u8::from(op.holds(order)));
     }
     Ok(())
