@@ -125,7 +125,7 @@ fn miri() -> Outcome {
 /// Drivers of other languages, psql, pgbench and whatever else lives on PostgreSQL, against `verso serve`: a small set of them, all
 /// (`--all`), or those named. What cannot be installed is skipped by name.
 fn clients(which: &[&str]) -> Outcome {
-    match built(&["verso-cli"]) {
+    match built() {
         Ok(folder) => {
             run(Command::new("bash").arg("tests/clients/run").arg(folder.join("verso")).args(which))
         }
@@ -135,7 +135,7 @@ fn clients(which: &[&str]) -> Outcome {
 
 /// Generated queries on Verso and on PostgreSQL, for so many minutes, from this seed on, over so many schemas.
 fn compare(of: &[&str]) -> Outcome {
-    let folder = match built(&["verso-cli", "verso-generator"]) {
+    let folder = match built() {
         Ok(folder) => folder,
         Err(failed) => return failed,
     };
@@ -148,11 +148,10 @@ fn compare(of: &[&str]) -> Outcome {
     }
 }
 
-/// The folder with the binaries of these packages.
-fn built(packages: &[&str]) -> Result<std::path::PathBuf, Outcome> {
-    let mut arguments = vec!["build", "--locked"];
-    arguments.extend(packages.iter().flat_map(|package| ["-p", package]));
-    if let failed @ Outcome::Failed = cargo(&arguments) {
+/// The folder with the binaries of the workspace. They are built as its tests are, with the same features of the same
+/// libraries: after the tests there is next to nothing left to build.
+fn built() -> Result<std::path::PathBuf, Outcome> {
+    if let failed @ Outcome::Failed = cargo(&["build", "--locked", "--workspace", "--bins", "--tests"]) {
         return Err(failed);
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());

@@ -1,6 +1,6 @@
 //! `cargo xtask mutations`: a rule that no test would miss is only a comment.
 //!
-//! Reads docs/MUTATIONS.md, builds the test binaries that it names, and runs each named test twice: it must pass with all
+//! Reads docs/MUTATIONS.md, builds the tests, and runs each named test twice: it must pass with all
 //! rules in force, and fail with its rule switched off. As many run at a time as there are processors.
 //!
 //! U1. A test that is not there, or does not pass with the rule in force, proves nothing: an error.
@@ -82,11 +82,15 @@ pub fn run(which: &Which<'_>) -> Outcome {
         };
     }
     println!("{} of {listed} mutations", mutations.len());
+    let Some(messages) = build() else { return Outcome::Failed };
     let mut binaries = BTreeMap::new();
     for Mutation { package, binary, .. } in &mutations {
         let place = (package.clone(), binary.clone());
         if let Entry::Vacant(vacant) = binaries.entry(place) {
-            let Some(path) = build(package, binary) else { return Outcome::Failed };
+            let Some(path) = path_in(&messages, package, binary) else {
+                eprintln!("cargo names no test binary {binary} of {package}");
+                return Outcome::Failed;
+            };
             vacant.insert(path);
         }
     }
@@ -209,29 +213,30 @@ fn parse(text: &str) -> Vec<Mutation> {
     .collect()
 }
 
-/// Builds a test binary and tells where it is.
-fn build(package: &str, binary: &str) -> Option<PathBuf> {
-    let mut cargo =
-        command(&["test", "--locked", "--no-run", "--message-format", "json", "--package", package]);
-    match binary {
-        "lib" => cargo.arg("--lib"),
-        name => cargo.args(["--test", name]),
-    };
-    let output = match cargo.stderr(Stdio::inherit()).output() {
-        Ok(output) if output.status.success() => output,
+/// Builds all tests, as the tests of the workspace are built: after them nothing is left to do. What cargo says of each.
+fn build() -> Option<String> {
+    let mut cargo = command(&["test", "--locked", "--no-run", "--workspace", "--message-format", "json"]);
+    match cargo.stderr(Stdio::inherit()).output() {
+        Ok(output) if output.status.success() => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
         _ => {
-            eprintln!("the tests of {package} do not build");
-            return None;
+            eprintln!("the tests do not build");
+            None
         }
-    };
-    let text = String::from_utf8_lossy(&output.stdout);
-    // One artefact has an executable; the messages are one object a line.
-    let path =
-        text.lines().filter_map(|line| line.split("\"executable\":\"").nth(1)?.split('"').next()).next_back();
-    if path.is_none() {
-        eprintln!("cargo names no test binary of {package}");
     }
-    path.map(PathBuf::from)
+}
+
+/// Where cargo's messages say that a test binary is; one message a line.
+fn path_in(messages: &str, package: &str, binary: &str) -> Option<PathBuf> {
+    let (by_folder, by_name) = (format!("/{package}#"), format!("#{package}@"));
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let executable = |message: serde_json::Value| {
+        let id = message["package_id"].as_str()?;
+        let (kind, name) = (message["target"]["kind"][0].as_str()?, message["target"]["name"].as_str()?);
+        let of_it = kind == binary || (kind == "test" && name == binary);
+        let of_it = of_it && (id.contains(&by_folder) || id.contains(&by_name));
+        message["executable"].as_str().filter(|_| of_it).map(PathBuf::from)
+    };
+    messages.filter_map(executable).next_back()
 }
 
 /// Whether the one test is there and passes in time, without a rule if one is given.
@@ -289,7 +294,30 @@ fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> std::t
 
 #[cfg(test)]
 mod tests {
-    use super::{Mutation, beside_each_other, parse};
+    use super::{Mutation, beside_each_other, parse, path_in};
+
+    #[test]
+    fn binaries_are_found_in_messages_of_cargo() {
+        let line = |id: &str, kind: &str, name: &str, executable: Option<&str>| {
+            let target = serde_json::json!({ "kind": [kind], "name": name });
+            let id = format!("path+file:///v/{id}");
+            let message = serde_json::json!({ "package_id": id, "target": target, "executable": executable });
+            format!("{message}\n")
+        };
+        let messages = [
+            line("crates/verso-exec#0.1.0", "lib", "verso_exec", None),
+            line("crates/verso-exec#0.1.0", "lib", "verso_exec", Some("/t/exec-lib")),
+            line("crates/verso-exec#0.1.0", "test", "it", Some("/t/exec-it")),
+            line("tests/x#verso-x@0.1.0", "lib", "verso_x", Some("/t/x-lib")),
+        ]
+        .concat();
+        let path = |package, binary| path_in(&messages, package, binary);
+        assert_eq!(path("verso-exec", "lib"), Some("/t/exec-lib".into()));
+        assert_eq!(path("verso-exec", "it"), Some("/t/exec-it".into()));
+        assert_eq!(path("verso-x", "lib"), Some("/t/x-lib".into()));
+        assert_eq!(path("verso-x", "it"), None);
+        assert_eq!(path("verso", "lib"), None);
+    }
 
     #[test]
     fn work_is_done_once_for_every_item() {

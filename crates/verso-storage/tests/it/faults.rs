@@ -384,7 +384,7 @@ fn try_rename(
 }
 
 #[test]
-fn a_statement_that_fills_the_log_is_undone_out_of_the_room_kept_for_that() {
+fn a_statement_that_fills_the_log_is_undone_whole() {
     let world = World::new(3);
     world.run(|env| {
         let (engine, heap) = create_in(env, options());
