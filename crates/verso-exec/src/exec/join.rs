@@ -27,6 +27,7 @@
 mod build;
 mod integers;
 mod merge;
+mod noted;
 mod packed;
 mod parts;
 mod right;

@@ -59,6 +59,11 @@ impl Part {
         }
         self.parts.push(batch, self.rows.iter().copied())
     }
+
+    /// The keys of the rows added last.
+    pub fn last_keys(&self) -> &Batch {
+        &self.keys
+    }
 }
 
 /// Parts that belong together.

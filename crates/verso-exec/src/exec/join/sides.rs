@@ -11,6 +11,7 @@ use verso_types::{Batch, SqlType};
 
 use super::build::{Build, FindScratch};
 use super::integers::IntegerTable;
+use super::noted::NotedKeys;
 use super::parts::{Part, Tasks, cut};
 use super::right::RightRows;
 use crate::error::{ExecError, Result};
@@ -20,6 +21,7 @@ use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, parallel};
 use crate::expr::{Executor, ExprList};
 use crate::memory::Reservation;
 use crate::plan::{JoinKind, TypedExpr};
+use crate::spill::TempSpace;
 
 /// The inputs, and what of the right one is built.
 pub(super) struct Sides {
@@ -336,20 +338,11 @@ impl Sides {
             cx.check_cancelled()?;
             if let Err(refused) = build.add(cx, &mut self.right_keys, &batch)? {
                 let Some(space) = cx.services.memory.temporary else { return Err(refused.error(self.what)) };
-                let mut right = Part::new(space, &self.right_types, &self.right_keys, cx)?;
                 let held = std::mem::take(&mut build.rows);
                 drop(build);
-                right.put_all(cx, &held, &mut self.right_keys)?;
-                drop(held);
-                right.put_all(cx, &batch, &mut self.right_keys)?;
-                while self.right.next(cx, &mut batch)? {
-                    cx.check_cancelled()?;
-                    right.put_all(cx, &batch, &mut self.right_keys)?;
-                }
-                self.right.close();
+                let right = self.part_right(cx, space, held, &mut batch)?;
                 let mut left = Part::new(space, &self.left_types, &self.left_keys, cx)?;
                 let mut batch = Batch::of_types(&self.left_types);
-                self.open_left(cx)?;
                 while self.next_left(cx, false, &mut batch)? {
                     cx.check_cancelled()?;
                     left.put_all(cx, &batch, &mut self.left_keys)?;
@@ -363,27 +356,63 @@ impl Sides {
         build.finish(self.kind, self.right_keys.types());
         self.build = Arc::new(build);
         self.open_left(cx)?;
-        if self.told.to_left && !self.ahead.ended {
-            self.tell_left(cx);
-        }
+        let build = Arc::clone(&self.build);
+        let theirs: Vec<Option<usize>> = self.told.columns.iter().map(|(_, theirs)| *theirs).collect();
+        self.tell_left(|pair| match theirs[..] {
+            [_] => build.filter(cx),
+            _ => build.filter_of(cx, theirs[pair]?),
+        });
         Ok(())
     }
 
-    /// Tells the left input which keys the right rows have. Of several the scan finds out which of them leave out rows.
-    fn tell_left(&mut self, cx: &ExecContext<'_>) {
-        let alone = self.told.columns.len() == 1;
-        let types = self.left_keys.types().iter().zip(self.right_keys.types());
-        for ((left, right), (ours, theirs)) in types.zip(&self.told.columns) {
-            let Some(ours) = *ours else { continue };
-            if !IntegerTable::takes(left, right) || self.left.reach(ours) == Reach::Nowhere {
-                continue;
+    /// Cuts the right input into parts: the rows held, the batch behind them and all that follow. Then opens the left input and
+    /// tells it which keys they have.
+    fn part_right(
+        &mut self,
+        cx: &ExecContext<'_>,
+        space: &Arc<TempSpace>,
+        held: Batch,
+        batch: &mut Batch,
+    ) -> Result<Part> {
+        let mut noted = NotedKeys::new(cx, self.pairs_to_tell().into_iter().map(|(pair, _)| pair));
+        let mut right = Part::new(space, &self.right_types, &self.right_keys, cx)?;
+        right.put_all(cx, &held, &mut self.right_keys)?;
+        noted.note(right.last_keys());
+        drop(held);
+        loop {
+            right.put_all(cx, batch, &mut self.right_keys)?;
+            noted.note(right.last_keys());
+            if !self.right.next(cx, batch)? {
+                break;
             }
-            let filter = match theirs {
-                _ if alone => self.build.filter(cx),
-                Some(theirs) => self.build.filter_of(cx, *theirs),
-                None => None,
-            };
-            let Some(filter) = filter else { continue };
+            cx.check_cancelled()?;
+        }
+        self.right.close();
+        self.open_left(cx)?;
+        self.tell_left(|pair| noted.filter(cx, pair));
+        Ok(right)
+    }
+
+    /// Pairs of keys that the left input may be told of, each with its column of left rows.
+    fn pairs_to_tell(&self) -> Vec<(usize, usize)> {
+        if !self.told.to_left || self.ahead.ended {
+            return Vec::new();
+        }
+        let types = self.left_keys.types().iter().zip(self.right_keys.types());
+        let pairs = types.zip(&self.told.columns).enumerate();
+        let told = pairs.filter_map(|(pair, ((left, right), (ours, _)))| {
+            let ours = (*ours)?;
+            let of_use = IntegerTable::takes(left, right) && self.left.reach(ours) != Reach::Nowhere;
+            of_use.then_some((pair, ours))
+        });
+        told.collect()
+    }
+
+    /// Tells the left input, which is open, the keys that right rows have, by pairs of keys. Of several the scan finds out which of
+    /// them leave out rows.
+    fn tell_left(&mut self, filter: impl Fn(usize) -> Option<Arc<KeyFilter>>) {
+        for (pair, ours) in self.pairs_to_tell() {
+            let Some(filter) = filter(pair) else { continue };
             match &mut self.ahead.rest[..] {
                 [] => self.left.restrict(ours, &filter),
                 rest => rest.iter_mut().for_each(|part| part.restrict(ours, &filter)),
