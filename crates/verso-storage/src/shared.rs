@@ -33,6 +33,7 @@ use crate::workers::WorkerPool;
 /// Redo functions of all page records.
 pub static REDO: RedoTable = RedoTable::new(&[
     (16, 19, crate::space::redo),
+    (21, 23, crate::space::redo),
     (32, 34, heap::root::redo),
     (40, 45, heap::apply::redo),
     (48, 52, heap::root::redo),

@@ -11,6 +11,9 @@
 //! D1. The header's CRC-32C covers its bytes 4..4096; an area whose header does not fit holds nothing.
 //! D2. A copy counts only if its own checksum is the one the header names: header and copies may tear apart.
 //! D3. A copy replaces only a page that is itself flawed; a whole page is as new as the copy or newer.
+//! D4. The area has its room on disk before a batch is copied: that of a few pages always, also while the database is closed; that
+//!     of a larger batch when one comes. What the area does not take goes in pieces that fit, so a full disk keeps no page from
+//!     its place.
 
 use verso_env::VfsFile;
 
@@ -20,6 +23,8 @@ use crate::page::{PageId, header};
 
 /// Most pages in a batch.
 pub(super) const BATCH_PAGES: usize = 128;
+/// Pages for which the area has room always.
+pub(super) const AREA_PAGES_MIN: usize = 4;
 /// Bytes before the first copy.
 pub(super) const HEADER_SIZE: usize = 4096;
 
@@ -28,9 +33,9 @@ const ENTRIES: usize = 32;
 const ENTRY_SIZE: usize = 8;
 const _: () = assert!(ENTRIES + BATCH_PAGES * ENTRY_SIZE <= HEADER_SIZE);
 
-/// Bytes of a whole area.
-pub(super) fn area_size(page_size: usize) -> u64 {
-    (HEADER_SIZE + BATCH_PAGES * page_size) as u64
+/// Bytes of an area for so many pages.
+pub(super) fn area_size(page_size: usize, pages: usize) -> u64 {
+    (HEADER_SIZE + pages * page_size) as u64
 }
 
 /// Fills in the header of a batch of sealed pages.

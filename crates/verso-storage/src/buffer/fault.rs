@@ -10,7 +10,7 @@ use super::frame::Claim;
 use super::latch::{RESIDENT, Touch};
 use super::stats::add;
 use crate::error::StorageError;
-use crate::page::{Flaw, ObjectId, PageId, header};
+use crate::page::{Flaw, ObjectId, PageId, PageKind, header};
 
 /// Pages whose memory is brought in one step.
 const EXTENT_PAGES: u32 = 8;
@@ -165,7 +165,9 @@ impl Core {
         }
         let corrupt = |flaw| StorageError::corrupt(page, header::owner(bytes), flaw);
         header::verify(bytes, page).map_err(corrupt)?;
-        if self.lost.get().is_some_and(|lost| lost.have(header::lsn(bytes))) {
+        // Without the map nothing could be read (S10 of `space`).
+        let is_map = header::kind(bytes) == Some(PageKind::SpaceMap);
+        if !is_map && self.lost.get().is_some_and(|lost| lost.have(header::lsn(bytes))) {
             return Err(corrupt(Flaw::from(
                 "it was changed by a part of the log that was lost and given up",
             )));

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use verso_env::sync::pause_point;
 
 use super::Core;
-use super::doublewrite::{BATCH_PAGES, HEADER_SIZE, area_size, write_header};
+use super::doublewrite::{AREA_PAGES_MIN, BATCH_PAGES, HEADER_SIZE, area_size, write_header};
 use super::latch::{DIRTY, Touch, WRITING};
 use super::stats::add;
 use crate::error::StorageError;
@@ -38,6 +38,8 @@ pub(super) struct Flusher {
     /// The unlogged pages copied; the first stands last in the buffer.
     unlogged: Vec<PageId>,
     sequence: u64,
+    /// Pages for which the double-write area has room on disk.
+    area_pages: usize,
     /// The batch waits for room (W8).
     stalled: Option<Sending>,
 }
@@ -93,6 +95,7 @@ impl Flusher {
             logged: Vec::with_capacity(BATCH_PAGES),
             unlogged: Vec::with_capacity(BATCH_PAGES),
             sequence: 0,
+            area_pages: 0,
             stalled: None,
         }
     }
@@ -183,13 +186,35 @@ impl Core {
     fn write_batch(&self, flusher: &mut Flusher, pages: &[PageId]) -> Result<Batch, StorageError> {
         self.check_usable()?;
         self.go_on_with_stalled(flusher)?;
-        debug_assert!(pages.is_sorted() && pages.len() <= BATCH_PAGES, "batches are sorted and fit the area");
-        let (batch, newest) = self.copy_batch(flusher, pages);
-        if batch.written > 0 {
-            self.send_or_stall(flusher, Sending { newest, sealed: false, in_area: false })?;
+        debug_assert!(
+            pages.is_sorted() && pages.len() <= BATCH_PAGES,
+            "batches are sorted and fit the buffer"
+        );
+        let mut all = Batch::default();
+        // One piece, unless the disk is full (D4).
+        for pages in pages.chunks(self.area_for(flusher, pages.len())?) {
+            let (mut batch, newest) = self.copy_batch(flusher, pages);
+            if batch.written > 0 {
+                self.send_or_stall(flusher, Sending { newest, sealed: false, in_area: false })?;
+            }
+            self.has_arrived(flusher);
+            all.written += batch.written;
+            all.skipped.append(&mut batch.skipped);
         }
-        self.has_arrived(flusher);
-        Ok(batch)
+        Ok(all)
+    }
+
+    /// How many pages of a batch the double-write area takes at once, which grows for them where it can (D4).
+    fn area_for(&self, flusher: &mut Flusher, pages: usize) -> Result<usize, StorageError> {
+        if pages > flusher.area_pages {
+            let wanted = pages.next_power_of_two().min(BATCH_PAGES);
+            match self.grow_area(wanted) {
+                Ok(()) => flusher.area_pages = wanted,
+                Err(StorageError::Full { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(flusher.area_pages.max(1))
     }
 
     /// Sends the batch that has waited for room, if there is one (W8).
@@ -363,13 +388,31 @@ impl Core {
         written.map_err(|error| StorageError::io(format!("writing {first}"), error))
     }
 
-    /// Reserves the double-write area on disk, so that a full disk shows before anything depends on it.
+    /// Reserves the least double-write area on disk, so that a full disk shows before anything depends on it (D4).
     ///
     /// # Errors
     /// The disk is full, or what the file system reports.
     pub(super) fn reserve_area(&self) -> Result<(), StorageError> {
+        let mut flusher = self.flusher.lock();
+        self.grow_area(AREA_PAGES_MIN)?;
+        flusher.area_pages = AREA_PAGES_MIN;
+        Ok(())
+    }
+
+    /// Gives room of the double-write area back that is of no use any more: everything is durable in its place.
+    pub(super) fn give_area_back(&self) {
+        let mut flusher = self.flusher.lock();
+        if flusher.stalled.is_none() {
+            flusher.area_pages = AREA_PAGES_MIN;
+            // What stays does no harm.
+            let _ = self.doublewrite.set_len(area_size(self.memory.page_size(), AREA_PAGES_MIN));
+        }
+    }
+
+    /// Reserves a double-write area of so many pages.
+    fn grow_area(&self, pages: usize) -> Result<(), StorageError> {
         let error = |error| StorageError::io("the double-write area", error);
-        let size = area_size(self.memory.page_size());
+        let size = area_size(self.memory.page_size(), pages);
         if self.doublewrite.len().map_err(error)? < size {
             self.doublewrite.preallocate(0, size).map_err(error)?;
         }

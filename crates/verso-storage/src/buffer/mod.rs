@@ -333,6 +333,11 @@ impl BufferPool {
         self.core.flush_chosen(|first| first.is_some_and(|first| first < lsn), progress)
     }
 
+    /// Gives room of the double-write area back, when a database is closed: what is left of it is enough to open it.
+    pub fn give_area_back(&self) {
+        self.core.give_area_back();
+    }
+
     /// Makes every dirty page durable, unlogged ones too; returns how many were written.
     ///
     /// # Errors
@@ -469,6 +474,11 @@ impl BufferPool {
     pub fn give_up(&self, lost: LogGaps) {
         // Told twice is told.
         let _ = self.core.lost.set(lost);
+    }
+
+    /// Whether some part of the log was given up once.
+    pub fn has_gaps(&self) -> bool {
+        self.core.lost.get().is_some_and(|lost| *lost != LogGaps::default())
     }
 
     /// Makes every change and every write from now on fail with `Poisoned`, because what is durable is unknown.

@@ -23,6 +23,8 @@ pub(super) struct TestFile {
     bytes: Mutex<Vec<u8>>,
     trace: Trace,
     pub(super) fail_sync: AtomicBool,
+    /// No file becomes longer.
+    pub(super) is_full: AtomicBool,
     pub(super) reads: AtomicU64,
 }
 
@@ -33,6 +35,7 @@ impl TestFile {
             bytes: Mutex::new(Vec::new()),
             trace: Arc::clone(trace),
             fail_sync: AtomicBool::new(false),
+            is_full: AtomicBool::new(false),
             reads: AtomicU64::new(0),
         })
     }
@@ -85,6 +88,9 @@ impl VfsFile for TestFile {
         let mut bytes = self.bytes.lock().unwrap();
         let end = (offset + len) as usize;
         if bytes.len() < end {
+            if self.is_full.load(Ordering::Relaxed) {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
             bytes.resize(end, 0);
         }
         Ok(())

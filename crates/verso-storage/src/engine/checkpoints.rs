@@ -15,9 +15,10 @@ pub(super) struct Target(pub(super) Weak<Shared>);
 
 impl CheckpointTarget for Target {
     fn redo_bytes(&self) -> u64 {
-        self.0.upgrade().map_or(0, |shared| match shared.store.redo_bytes() {
-            bytes if bytes > CHECKPOINT_BYTES_OWN && shared.core().wal.is_starved() => u64::MAX,
-            bytes => bytes,
+        self.0.upgrade().map_or(0, |shared| {
+            let (bytes, wal) = (shared.store.redo_bytes(), &shared.core().wal);
+            let helps = || bytes > CHECKPOINT_BYTES_OWN || wal.would_give_back();
+            if wal.is_starved() && helps() { u64::MAX } else { bytes }
         })
     }
 

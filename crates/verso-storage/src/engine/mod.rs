@@ -32,6 +32,7 @@ use verso_env::sync::Mutex;
 use verso_env::{Env, JoinHandle};
 
 use crate::StorageError;
+use crate::heap::layout::ColumnSpec;
 use crate::heap::overflow::Incarnations;
 use crate::heap::{ReadTotals, RowTotals};
 use crate::lock::LockManager;
@@ -51,6 +52,17 @@ use checkpoints::Target;
 use options::store_options;
 use restore::{Restoring, WatchRecovery, restore_unlogged, restore_versions};
 
+/// A database in fewer bytes takes no more than it needs when it is closed. A larger one keeps what it will want again.
+const SMALL_BYTES: u64 = 16 << 20;
+
+/// Whether nothing is to be undone, or emptied after a crash.
+fn is_settled(shared: &Shared) -> bool {
+    let transactions = &shared.transactions;
+    let has_prepared = || shared.prepared.try_lock().is_none_or(|prepared| !prepared.is_empty());
+    let has_unlogged = || !shared.core().unlogged.list().is_empty();
+    transactions.dead().is_empty() && transactions.active().is_empty() && !has_prepared() && !has_unlogged()
+}
+
 /// One open database. Clones share it.
 #[derive(Clone)]
 pub struct Engine {
@@ -60,6 +72,8 @@ pub struct Engine {
 struct Inner {
     shared: Arc<Shared>,
     sequences: Mutex<HashMap<ObjectId, Arc<Sequence>>>,
+    /// Tables of the catalog that are made when they are asked for.
+    declared: Mutex<HashMap<ObjectId, Vec<ColumnSpec>>>,
     threads: Mutex<Vec<JoinHandle>>,
     checkpointer: Mutex<Option<Checkpointer>>,
     recovery: Option<RecoveryReport>,
@@ -112,6 +126,7 @@ impl Engine {
         recovery: Option<RecoveryReport>,
     ) -> Result<Engine, StorageError> {
         let space = store.load_space(crate::space::RESERVE_UNITS)?;
+        space.mend(&store.core)?;
         let page_size = store.core.pool.page_size();
         let Restoring {
             mut transactions, active, mut left_to_sweep, next_object, versions, unlogged, ..
@@ -131,8 +146,12 @@ impl Engine {
             space.extents_of_kind(ExtentKind::Temp).into_iter().map(|(_, run)| run).collect();
         if !temporary.is_empty() && !disabled(Rule::F3Restart) {
             let mut mini = Mini::begin(&store.core, TxnId::NONE);
-            space.free_runs(&mut mini, &temporary)?;
-            mini.commit()?;
+            match space.free_runs(&mut mini, &temporary) {
+                Ok(()) => drop(mini.commit()?),
+                // On a full disk the database opens all the same: they go when it is opened next time.
+                Err(StorageError::Full { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
         let roots: HashMap<ObjectId, PageId> = space.roots().into_iter().collect();
         // What the dead have noted of unlogged objects is not to be taken for something of a new one.
@@ -187,8 +206,12 @@ impl Engine {
         for txn in active {
             let mut mini = Mini::begin(shared.core(), txn);
             mini.use_reserve();
-            mini.state(RecordKind::DEAD, &[])?;
-            mini.commit()?;
+            match mini.state(RecordKind::DEAD, &[]) {
+                Ok(()) => drop(mini.commit()?),
+                // The checkpoint that follows says so, too, and needs less room.
+                Err(StorageError::Full { .. }) => break,
+                Err(error) => return Err(error),
+            }
         }
         if recovery.is_some() {
             shared.store.checkpoint(|| shared.collect())?;
@@ -213,6 +236,7 @@ impl Engine {
             inner: Arc::new(Inner {
                 shared,
                 sequences: Mutex::default(),
+                declared: Mutex::default(),
                 threads: Mutex::new(threads),
                 checkpointer: Mutex::new(checkpointer),
                 recovery,
@@ -251,7 +275,35 @@ impl Engine {
         shared.versions.close_idle(&shared.transactions);
         retire::retire(shared, &shared.workers.alone(), &mut || Ok(()))?;
         self.settle_sequences()?;
-        shared.store.close(|| shared.collect())
+        let small = self.shorten_if_small()?;
+        // Whoever has changed something since keeps it as it is.
+        let is_still = |bytes: &u64| shared.space.ends_at(*bytes) && is_settled(shared);
+        shared.store.close(|| small.filter(is_still), || shared.collect())
+    }
+
+    /// Cuts off the free end of a small database of which nothing is to be undone when it is opened again; its bytes.
+    fn shorten_if_small(&self) -> Result<Option<u64>, StorageError> {
+        let shared = self.shared();
+        if !is_settled(shared) || shared.space.bytes_in_use() >= SMALL_BYTES {
+            return Ok(None);
+        }
+        let kept = shared.space.extents_of_kind(ExtentKind::Version);
+        let unused =
+            shared.versions.take_unused(kept.into_iter().flat_map(|(_, run)| run.by_unit()).collect());
+        let shorten = || {
+            if !unused.is_empty() {
+                let mut mini = Mini::begin(shared.core(), TxnId::NONE);
+                shared.space.free_runs(&mut mini, &unused)?;
+                mini.commit()?;
+            }
+            shared.space.shorten(shared.core())
+        };
+        match shorten() {
+            Ok(bytes) => Ok(Some(bytes)),
+            // The log has no room for that.
+            Err(StorageError::Full { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The outside world it lives in.

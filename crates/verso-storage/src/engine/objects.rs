@@ -10,10 +10,10 @@ use crate::heap::layout::ColumnSpec;
 use crate::heap::{Heap, root};
 use crate::index::{self, Index, IndexProgress, IndexSpec};
 use crate::mini::Mini;
-use crate::page::ObjectId;
+use crate::page::{ObjectId, TxnId};
 use crate::rules::{Rule, disabled};
 use crate::sequence::{self, Sequence, SequenceSpec};
-use crate::space::{ExtentKind, Growth};
+use crate::space::Growth;
 use crate::txn::frame::Voidable;
 use crate::txn::transaction::{Txn, note_object};
 use crate::unlogged::Load;
@@ -80,6 +80,43 @@ impl Engine {
     ) -> Result<(), StorageError> {
         self.check_width(columns)?;
         self.create_object(txn, object, (root::TABLE, false), columns, None)
+    }
+
+    /// Says which columns tables of the catalog have that are made when [`Engine::heap`] is asked for them, so that those that
+    /// nobody needs take no page.
+    ///
+    /// # Errors
+    /// `TooLarge` for too many or too wide columns.
+    pub fn declare_heaps(
+        &self,
+        tables: impl IntoIterator<Item = (ObjectId, Vec<ColumnSpec>)>,
+    ) -> Result<(), StorageError> {
+        let tables: Vec<_> = tables.into_iter().collect();
+        tables.iter().try_for_each(|(_, columns)| self.check_width(columns))?;
+        self.inner.declared.lock().extend(tables);
+        Ok(())
+    }
+
+    /// The declared table with this number, made now. No transaction has made it: no rollback takes it away from those who use it
+    /// from now on.
+    #[cold]
+    fn declared_heap(&self, object: ObjectId) -> Result<Arc<Heap>, StorageError> {
+        let shared = self.shared();
+        // Only one makes it.
+        let declared = self.inner.declared.lock();
+        let columns = declared.get(&object).ok_or(StorageError::NoSuchObject(object))?;
+        if !self.has_object(object) {
+            shared.space.keep_reserve(shared.core())?;
+            let mut mini = Mini::begin(shared.core(), TxnId::NONE);
+            let run = shared.space.begin(&mut mini, object, 1)?;
+            let handle = mini.create(run.first)?;
+            let payload = root::init_payload(run.first, object, run.pages, root::TABLE, columns);
+            mini.apply(handle, RecordKind::ROOT_INIT, &payload)?;
+            mini.commit_with(|_, _| {
+                shared.roots.lock().insert(object, run.first);
+            })?;
+        }
+        shared.heap(object)
     }
 
     /// Whether a page has room for a record of these columns.
@@ -176,7 +213,8 @@ impl Engine {
         // The note first: allocations that may fail come before any change.
         note_object(&shared, txn, &mut mini, EntryKind::CreateObject, object)?;
         mini.use_reserve();
-        let run = shared.space.allocate(&mut mini, object, ExtentKind::Object, 1, true)?;
+        // The root of an index's tree stands behind its own.
+        let run = shared.space.begin(&mut mini, object, if kind == root::INDEX { 2 } else { 1 })?;
         let handle = mini.create(run.first)?;
         mini.apply(
             handle,
@@ -220,9 +258,12 @@ impl Engine {
     /// The table with this number.
     ///
     /// # Errors
-    /// `NoSuchObject`, `Corrupt`, `Io`.
+    /// `NoSuchObject`, `Corrupt`, `Io`; `Full` for one that is to be made (see [`Engine::declare_heaps`]).
     pub fn heap(&self, object: ObjectId) -> Result<Arc<Heap>, StorageError> {
-        self.shared().heap(object)
+        match self.shared().heap(object) {
+            Err(StorageError::NoSuchObject(_)) => self.declared_heap(object),
+            found => found,
+        }
     }
 
     /// The sequence with this number.

@@ -10,7 +10,7 @@ use crate::page::{Flaw, Lsn, ObjectId, PageId, PageKind, TxnId, header};
 use crate::recovery::{StateRedo, Store};
 use crate::rules::{Rule, disabled};
 use crate::shared::{HAS_HISTORY, HAS_UNLOGGED};
-use crate::space::{ExtentKind, SpaceMap, UNIT_PAGES};
+use crate::space::{ExtentKind, ExtentRun, SpaceMap};
 use crate::txn::history::RestoredHistory;
 use crate::txn::{RestoredTransactions, Transactions};
 use crate::version;
@@ -181,17 +181,14 @@ pub(super) fn restore_versions(
     dead: &BTreeSet<TxnId>,
     past: Option<&RestoredHistory>,
 ) -> Result<VersionStore, StorageError> {
-    let extents: BTreeSet<u32> = space
-        .extents_of_kind(ExtentKind::Version)
-        .into_iter()
-        .flat_map(|(_, run)| run.page_ids().map(|page| page.0 / UNIT_PAGES * UNIT_PAGES))
-        .collect();
+    let extents: Vec<ExtentRun> =
+        space.extents_of_kind(ExtentKind::Version).into_iter().flat_map(|(_, run)| run.by_unit()).collect();
+    let pages: BTreeSet<PageId> = extents.iter().flat_map(|run| run.page_ids()).collect();
     let mut kept = restored.pages;
     let past = past.filter(|_| !disabled(Rule::H3));
     let is_needed = |txn: &TxnId| dead.contains(txn) || past.is_some_and(|past| past.is_missed(*txn));
     kept.retain(|page, info| {
-        extents.contains(&(page.0 / UNIT_PAGES * UNIT_PAGES))
-            && (info.purge || disabled(Rule::V8Free) || info.txns.iter().any(is_needed))
+        pages.contains(page) && (info.purge || disabled(Rule::V8Free) || info.txns.iter().any(is_needed))
     });
     for (page, info) in &mut kept {
         if past.is_some() && !info.purge && !info.txns.iter().any(|txn| dead.contains(txn)) {
@@ -209,21 +206,19 @@ pub(super) fn restore_versions(
             Err(error) => return Err(error),
         }
     }
-    let busy: BTreeSet<u32> = kept.keys().map(|page| page.0 / UNIT_PAGES * UNIT_PAGES).collect();
-    let whole: Vec<crate::space::ExtentRun> = extents
-        .difference(&busy)
-        .map(|first| crate::space::ExtentRun { first: PageId(*first), pages: UNIT_PAGES })
-        .collect();
+    let is_busy = |run: &ExtentRun| run.page_ids().any(|page| kept.contains_key(&page));
+    let (mut busy, whole): (Vec<ExtentRun>, Vec<ExtentRun>) = extents.into_iter().partition(is_busy);
     if !whole.is_empty() {
         let mut mini = Mini::begin(&store.core, TxnId::NONE);
-        space.free_runs(&mut mini, &whole)?;
-        mini.commit()?;
+        match space.free_runs(&mut mini, &whole) {
+            Ok(()) => drop(mini.commit()?),
+            // On a full disk the database opens all the same: they serve as they are.
+            Err(StorageError::Full { .. }) => busy.extend(whole),
+            Err(error) => return Err(error),
+        }
     }
-    let free: Vec<PageId> = busy
-        .iter()
-        .flat_map(|first| (0..UNIT_PAGES).map(move |offset| PageId(first + offset)))
-        .filter(|page| !kept.contains_key(page))
-        .collect();
+    let free: Vec<PageId> =
+        busy.iter().flat_map(|run| run.page_ids()).filter(|page| !kept.contains_key(page)).collect();
     let incarnation = (store.core.wal.appended().0 >> 9) as u16;
     Ok(VersionStore::restore(kept, free.into_iter(), incarnation))
 }

@@ -307,12 +307,7 @@ pub fn allocate_fresh<'e>(
         let run = match wanted.map(|units| space.allocate(mini, object, ExtentKind::Object, units, false)) {
             // Where there is no room for one so large a usual one may still do.
             None | Some(Err(StorageError::Full { .. })) => {
-                match space.allocate(mini, object, ExtentKind::Object, usual, false) {
-                    Err(StorageError::Full { .. }) if usual > 1 => {
-                        space.allocate(mini, object, ExtentKind::Object, 1, false)?
-                    }
-                    run => run?,
-                }
+                space.extend(mini, object, ExtentKind::Object, usual)?
             }
             Some(run) => run?,
         };

@@ -126,6 +126,9 @@ impl Heap {
         units: &BTreeMap<u32, u32>,
     ) -> Result<u64, StorageError> {
         let (never_used, _) = root::unused(&shared.core().pool.read(self.root)?);
+        if never_used.is_empty() {
+            return Ok(0);
+        }
         let (unit, used) = (never_used.start / UNIT_PAGES, never_used.start % UNIT_PAGES);
         let is_free = units.get(&unit).copied().unwrap_or(0) == used;
         let from = if is_free { unit * UNIT_PAGES } else { (unit + 1) * UNIT_PAGES };

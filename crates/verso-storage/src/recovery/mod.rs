@@ -60,6 +60,8 @@ const STATE_PART_BYTES: usize = 256 << 10;
 
 /// Who waits for a checkpoint and may be cancelled looks so often.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// A small database that is closed leaves as many bytes of log as this part of its own, and some in any case.
+const LOG_SHARE: u64 = 16;
 /// Bounds of pages take this part of the buffer pool's bytes at most, beside them.
 const BOUNDS_SHARE: u64 = 64;
 
@@ -239,6 +241,9 @@ impl Store {
             found.give_up(&mut superblock.gaps, &*file, page_size)?;
         }
 
+        if superblock.clean && !found.log_missing {
+            found.image.settle();
+        }
         let epoch = superblock.epoch + 1;
         let wal = Arc::new(found.image.start(env, options.wal, epoch)?);
         let pool = PoolOptions { page_size, ..options.pool.clone() };
@@ -347,7 +352,9 @@ impl Store {
         let pages_written = core.pool.flush_dirty_before(core.wal.appended(), pace)?;
         let (begin, end) = {
             let _alone = core.gate.close();
-            append_state(&core.wal, &collect())?
+            let state = collect();
+            core.wal.turn_over_if_starved(state_bytes(&state))?;
+            append_state(&core.wal, &state)?
         };
         // Whatever becomes dirty from here on starts behind `begin`.
         let mut redo = core.pool.oldest_dirty().map_or(begin, |oldest| oldest.min(begin));
@@ -444,42 +451,75 @@ impl Store {
         held
     }
 
-    /// The last checkpoint: afterwards the file is whole without its log. No mini-transaction may follow.
+    /// The last checkpoint: afterwards the file is whole without its log, and both copies of the superblock say so. No mini-transaction
+    /// may follow. One that is `small`, which is asked while nobody logs, and of which nothing is to be undone later, gives back what it
+    /// kept for changes: of the file, which has so many bytes then, of log and double-write area.
     ///
     /// # Errors
     /// As [`Store::checkpoint`]; the database is recovered at the next open then.
-    pub fn close(&self, collect: impl FnOnce() -> Vec<u8>) -> Result<(), StorageError> {
+    pub fn close(
+        &self,
+        small: impl FnOnce() -> Option<u64>,
+        collect: impl FnOnce() -> Vec<u8>,
+    ) -> Result<(), StorageError> {
         let _one = self.checkpointing.lock();
         let core = &self.core;
         core.pool.flush_all()?;
         let _alone = core.gate.close();
         let state = collect();
+        let small = small();
+        if small.is_some() {
+            match core.wal.begin_short(state_bytes(&state)) {
+                // What is there does as well.
+                Ok(()) | Err(StorageError::Full { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
         let (begin, end) = append_state(&core.wal, &state)?;
         core.wal.flush(end)?;
         core.pool.flush_all()?;
         assert_eq!(core.pool.oldest_dirty(), None, "nobody changes pages while the database closes");
-        match self.write_state(&state) {
-            Ok(place) => {
-                self.write_superblock(|superblock| {
-                    (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) =
-                        (begin, begin, true);
-                    (superblock.clean, superblock.state) = (true, place);
-                    superblock.pages = self.pages_before(place);
-                })?;
-            }
+        let place = match self.write_state(&state, small) {
+            Ok(place) => Some(place),
             // The log has the state, too: it stays, and the next open reads it as after a crash.
             Err(error @ StorageError::Full { .. }) => {
                 tracing::warn!(%error, "the database is closed, and needs its log when it is opened again");
-                self.write_superblock(|superblock| {
-                    (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) =
-                        (begin, begin, true);
-                })?;
+                None
             }
             Err(error) => return Err(error),
+        };
+        // Both copies, one after the other: the older one would need log, and pages, that go now (B2).
+        for _ in 0..2 {
+            self.write_superblock(|superblock| {
+                (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) = (begin, begin, true);
+                if let Some(place) = place {
+                    (superblock.clean, superblock.state) = (true, place);
+                    superblock.pages = self.pages_before(place);
+                }
+            })?;
         }
-        core.wal.recycle(begin)?;
-        core.wal.stop();
-        Ok(())
+        let recycled = core.wal.recycle(begin);
+        match (small, place) {
+            (Some(bytes), Some(place)) => {
+                // What stays does no harm.
+                if let Err(error) = recycled.and(self.give_back(bytes, place)) {
+                    tracing::warn!(%error, "a closed database takes more of the disk than it need");
+                }
+                Ok(())
+            }
+            _ => {
+                core.wal.stop();
+                recycled
+            }
+        }
+    }
+
+    /// Gives back what a small database of so many bytes needs only while it is open.
+    fn give_back(&self, bytes: u64, place: StatePlace) -> Result<(), StorageError> {
+        self.core.pool.give_area_back();
+        let end = place.offset + u64::from(place.length);
+        self.file.set_len(end).map_err(|e| StorageError::io("cutting the database file", e))?;
+        self.core.wal.stop_within(bytes / LOG_SHARE)
     }
 
     /// Pages of the file without the state behind them.
@@ -487,11 +527,12 @@ impl Store {
         u32::try_from(place.offset / self.core.pool.page_size() as u64).unwrap_or(u32::MAX)
     }
 
-    /// Writes the state behind the last page.
-    fn write_state(&self, state: &[u8]) -> Result<StatePlace, StorageError> {
+    /// Writes the state behind the last page: that of a `small` database of so many bytes, or of the file.
+    fn write_state(&self, state: &[u8], small: Option<u64>) -> Result<StatePlace, StorageError> {
         let page_size = self.core.pool.page_size() as u64;
         let closing = |e| StorageError::io("writing the last checkpoint's state", e);
-        let offset = self.file.len().map_err(closing)?.next_multiple_of(page_size);
+        let length = || self.file.len().map_err(closing);
+        let offset = small.map_or_else(length, Ok)?.next_multiple_of(page_size);
         self.file.write_at(state, offset).map_err(closing)?;
         self.file.sync_data().map_err(closing)?;
         let length = u32::try_from(state.len()).expect("the state is far shorter than 4 GiB");
@@ -539,9 +580,14 @@ impl Store {
     }
 }
 
+/// Room in the log for a checkpoint's state.
+fn state_bytes(state: &[u8]) -> u64 {
+    state.len() as u64 + 4096
+}
+
 /// Appends a checkpoint's state in groups that follow each other. Nobody else appends meanwhile.
 fn append_state(wal: &Wal, state: &[u8]) -> Result<(Lsn, Lsn), StorageError> {
-    let _room = wal.reserve_kept(state.len() as u64 + 4096)?;
+    let _room = wal.reserve_kept(state_bytes(state))?;
     let mut parts: Vec<&[u8]> = state.chunks(STATE_PART_BYTES).collect();
     if parts.is_empty() {
         parts.push(&[]);

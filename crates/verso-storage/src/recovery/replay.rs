@@ -12,7 +12,7 @@ use crate::archive::ArchiveNote;
 use crate::buffer::ExclusivePage;
 use crate::engine_core::Core;
 use crate::page::bytes::checked_u32;
-use crate::page::{Flaw, Lsn, ObjectId, PageId, TxnId, header};
+use crate::page::{Flaw, Lsn, ObjectId, PageId, PageKind, TxnId, header};
 use crate::space::{UNIT_PAGES, freed_pages};
 use crate::wal::{
     GroupView, LogGap, LogGaps, LogImage, LogOrigin, RecordKind, RecordShape, RecordView, corrupt,
@@ -130,8 +130,12 @@ impl Lives {
             }
             Some(RecordShape::Page) if record.kind == RecordKind::SPACE_FREE => {
                 let (first, pages) = freed_pages(record.page, record.payload)?;
-                for unit in first.0 / UNIT_PAGES..(first.0 + pages) / UNIT_PAGES {
-                    self.units.insert(unit, at);
+                if first.0.is_multiple_of(UNIT_PAGES) && pages.is_multiple_of(UNIT_PAGES) {
+                    for unit in first.0 / UNIT_PAGES..(first.0 + pages) / UNIT_PAGES {
+                        self.units.insert(unit, at);
+                    }
+                } else {
+                    self.pages.extend((first.0..first.0 + pages).map(|page| (PageId(page), at)));
                 }
             }
             _ => (),
@@ -307,7 +311,8 @@ impl FoundLog {
             if read.is_ok_and(|read| read == page_size) && header::verify(&page, id).is_ok() {
                 let lsn = header::lsn(&page);
                 if lsn > from && !known.have(lsn) {
-                    lost.pages += 1;
+                    // A map page counts as it is.
+                    lost.pages += u64::from(header::kind(&page) != Some(PageKind::SpaceMap));
                     lost.upto = lost.upto.max(lsn);
                 }
             }

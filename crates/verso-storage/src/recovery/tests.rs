@@ -20,7 +20,8 @@ const TOY_WRITE: RecordKind = RecordKind::TEST_PAGE;
 /// A state record: key u64, value u64.
 const TOY_STATE: RecordKind = RecordKind::TEST_STATE;
 
-static REDO: RedoTable = RedoTable::new(&[(16, 19, space::redo), (249, 250, toy_redo)]);
+static REDO: RedoTable =
+    RedoTable::new(&[(16, 19, space::redo), (21, 23, space::redo), (249, 250, toy_redo)]);
 
 fn toy_redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     if kind == TOY_INIT {
@@ -118,6 +119,12 @@ impl Toy {
     fn checkpoint(&mut self) -> Result<(), StorageError> {
         let numbers = &self.numbers;
         self.store.checkpoint(|| numbers.encode()).map(drop)
+    }
+
+    /// Shuts down in order; a small one gives back what it need not keep.
+    fn close(&self, small: bool) -> Result<(), StorageError> {
+        let bytes = if small { Some(self.space.shorten(&self.store.core)?) } else { None };
+        self.store.close(|| bytes, || self.numbers.encode())
     }
 
     /// What is there, by reading everything.
@@ -263,8 +270,7 @@ fn crash_once(world: &World, rng: &mut Rng) {
         for _ in 0..5 {
             step(&mut toy, &mut model, rng).unwrap();
         }
-        let numbers = toy.numbers.encode();
-        toy.store.close(|| numbers).unwrap();
+        toy.close(true).unwrap();
     });
     world.crash();
     world.run(|env| {
@@ -288,8 +294,7 @@ fn history(env: &Env, mut toy: Toy, rng: &mut Rng, states: &mut Vec<Model>) -> R
             toy.checkpoint()?;
         }
         if rng.one_in(30) {
-            let numbers = toy.numbers.encode();
-            toy.store.close(|| numbers)?;
+            toy.close(rng.one_in(2))?;
             states.drain(..states.len() - 1);
             toy = Toy::open(env)?.0;
         }
@@ -315,8 +320,7 @@ fn closed(world: &World) -> Model {
         for _ in 0..30 {
             step(&mut toy, &mut model, &mut rng).unwrap();
         }
-        let numbers = toy.numbers.encode();
-        toy.store.close(|| numbers).unwrap();
+        toy.close(true).unwrap();
         canonical(model)
     })
 }
@@ -394,6 +398,77 @@ fn one_whole_copy_of_the_superblock_is_enough() {
             model.extents = canonical(toy.observe()).extents;
             assert_eq!(canonical(toy.observe()), model);
         });
+    }
+}
+
+/// B2, S9, R7: whenever the power fails while a small database is closed, and whichever copy of the superblock is damaged then, the
+/// other one does, and finds the log and the pages that it needs.
+#[test]
+fn either_copy_of_the_superblock_opens_what_was_being_closed() {
+    for at in 0.. {
+        let world = World::new(21);
+        let (model, length, is_closed) = world.run(|env| {
+            let mut toy = Toy::create(env).unwrap();
+            let (mut model, mut rng) = (Model::default(), Rng::new(21));
+            // More than one segment, checkpoints, units behind the last one in use.
+            for number in 0..400 {
+                let end = step(&mut toy, &mut model, &mut rng).unwrap();
+                toy.store.core.wal.flush(end).unwrap();
+                if number % 90 == 40 {
+                    toy.checkpoint().unwrap();
+                }
+            }
+            let length = env.vfs.open(&path(), OpenMode::READ_ONLY).unwrap().len().unwrap();
+            let power_off_at_op = Some(1 + at);
+            world
+                .vfs()
+                .set_faults(verso_sim::FaultPlan { power_off_at_op, ..verso_sim::FaultPlan::default() });
+            let is_closed = toy.close(true).is_ok() && !world.vfs().is_off();
+            (canonical(model), length, is_closed)
+        });
+        world.crash();
+        let files: Vec<(PathBuf, Vec<u8>)> = {
+            let mut names = world.vfs().list_dir(&wal_dir(&path())).unwrap();
+            names.push(path());
+            names.into_iter().map(|name| (name.clone(), world.vfs().read_file(&name).unwrap())).collect()
+        };
+        for damaged in [None, Some(100), Some(2048 + 100)] {
+            if damaged.is_some() && !is_closed {
+                // A damaged copy beside one that is being written is more than a disk does at once.
+                continue;
+            }
+            let world = World::new(22);
+            world.vfs().create_dir_all(&wal_dir(&path())).unwrap();
+            for (name, content) in &files {
+                let mut content = content.clone();
+                if let Some(byte) = damaged.filter(|_| *name == path()) {
+                    content[byte] ^= 1;
+                }
+                world.vfs().write_file(name, &content).unwrap();
+            }
+            world.run(|env| {
+                let (mut toy, report) = Toy::open(env).unwrap();
+                assert_eq!(canonical(toy.observe()), model, "cut at {at}, damaged {damaged:?}: {report:?}");
+                if is_closed {
+                    assert!(report.clean && !report.log_missing, "{report:?}");
+                }
+                // It goes on.
+                let (mut after, mut rng) = (model.clone(), Rng::new(23));
+                for _ in 0..20 {
+                    step(&mut toy, &mut after, &mut rng).unwrap();
+                }
+                assert_eq!(canonical(toy.observe()), canonical(after));
+            });
+        }
+        if is_closed {
+            let sizes: Vec<u64> = files.iter().map(|(_, content)| content.len() as u64).collect();
+            assert!(
+                sizes[sizes.len() - 1] < length && sizes.iter().sum::<u64>() < length,
+                "{sizes:?} of {length}"
+            );
+            assert!(at > 5, "something was cut");
+            return;
+        }
     }
 }
 

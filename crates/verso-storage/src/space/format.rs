@@ -4,6 +4,13 @@
 //! page header (32): at 24 units u32 │ at 28 regions u32 (region 0) or the region's number (others)
 //! entry per unit (8): owner u32 │ kind u8 │ flags u8 │ 0 u16            all zero: free
 //! ```
+//!
+//! The page map, page 2, is the same for the pages of the first region's first units:
+//!
+//! ```text
+//! page header (32): at 24 pages u32
+//! entry per page (8)
+//! ```
 
 use crate::page::bytes::{checked_u8, checked_u32, put_u32, u8_at, u32_at};
 use crate::page::{Flaw, ObjectId, PageId, PageKind, header};
@@ -33,12 +40,25 @@ pub enum ExtentKind {
     Inventory = 4,
     /// The first unit of a region, which holds the map page.
     Map = 5,
+    /// A unit whose pages are given out one by one.
+    Pages = 6,
 }
+
+/// The page map of the first region.
+pub(super) const PAGE_MAP: PageId = PageId(2);
+/// Pages that it needs for itself, for the superblock and the map page.
+pub(super) const PAGES_OF_MAP: u32 = 3;
 
 impl ExtentKind {
     /// Every kind, in the order of its number.
-    pub const ALL: [ExtentKind; 5] =
-        [ExtentKind::Object, ExtentKind::Version, ExtentKind::Temp, ExtentKind::Inventory, ExtentKind::Map];
+    pub const ALL: [ExtentKind; 6] = [
+        ExtentKind::Object,
+        ExtentKind::Version,
+        ExtentKind::Temp,
+        ExtentKind::Inventory,
+        ExtentKind::Map,
+        ExtentKind::Pages,
+    ];
 
     /// The kind of that number.
     pub fn from_u8(number: u8) -> Option<ExtentKind> {
@@ -57,6 +77,11 @@ pub(super) struct Entry {
 /// Units that one map page describes.
 pub(super) fn region_units(page_size: usize) -> u32 {
     u32::try_from((page_size - ENTRIES) / ENTRY).expect("a page is small")
+}
+
+/// Units of the first region whose pages can be given out one by one.
+pub(super) fn page_units(page_size: usize) -> u32 {
+    region_units(page_size) / UNIT_PAGES
 }
 
 /// The map page of a region.
@@ -99,6 +124,14 @@ fn put_entry(page: &mut [u8], unit: u32, entry: Option<Entry>) {
     }
 }
 
+pub(super) fn pages_payload(page_size: usize) -> [u8; 8] {
+    pair(PAGE_MAP.0, page_units(page_size) * UNIT_PAGES)
+}
+
+pub(super) fn shrink_payload(units: u32) -> [u8; 8] {
+    pair(units, 0)
+}
+
 pub(super) fn init_payload(region: u32, units: u32) -> [u8; 8] {
     pair(region, units)
 }
@@ -130,15 +163,17 @@ fn pair(first: u32, second: u32) -> [u8; 8] {
 /// The pages that a [`RecordKind::SPACE_FREE`] record on map page `map` frees: the first one and how many.
 pub(crate) fn freed_pages(map: PageId, payload: &[u8]) -> Result<(PageId, u32), Flaw> {
     let (first, count) = (checked_u32(payload, 0)?, checked_u32(payload, 4)?);
-    let start = first.checked_mul(UNIT_PAGES).and_then(|pages| (map.0.checked_sub(1)?).checked_add(pages));
-    let pages = count.checked_mul(UNIT_PAGES);
+    let unit = if map == PAGE_MAP { 1 } else { UNIT_PAGES };
+    let start =
+        first.checked_mul(unit).and_then(|pages| (map.0 / UNIT_PAGES * UNIT_PAGES).checked_add(pages));
+    let pages = count.checked_mul(unit);
     match (start, pages) {
         (Some(start), Some(pages)) if start.checked_add(pages).is_some() => Ok((PageId(start), pages)),
         _ => Err(Flaw::from("units to free lie beyond any file")),
     }
 }
 
-/// Redo of the space map's log records, 16–19.
+/// Redo of the space map's log records, 16–19 and 21–23.
 ///
 /// # Errors
 /// A flaw when page and payload do not fit together; the page is unchanged then.
@@ -158,6 +193,9 @@ pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Fla
             redo_allocate(page, first, second, Entry { owner, kind, root })
         }
         RecordKind::SPACE_FREE => redo_free(page, first, second),
+        RecordKind::SPACE_PAGES_INIT => redo_pages_init(page, first, second),
+        RecordKind::SPACE_PAGES => redo_pages(page),
+        RecordKind::SPACE_SHRINK => redo_shrink(page, first),
         _ => Err(Flaw::new(format!("log record of kind {} is not the space map's", kind.0))),
     }
 }
@@ -172,6 +210,42 @@ fn redo_init(page: &mut [u8], region: u32, units: u32) -> Result<(), Flaw> {
     put_u32(page, UNITS, units);
     put_u32(page, REGION, if region == 0 { 1 } else { region });
     put_entry(page, 0, Some(Entry { owner: ObjectId::SYSTEM, kind: ExtentKind::Map, root: false }));
+    Ok(())
+}
+
+fn redo_pages_init(page: &mut [u8], id: u32, pages: u32) -> Result<(), Flaw> {
+    if id != PAGE_MAP.0 || pages != page_units(page.len()) * UNIT_PAGES {
+        return Err(Flaw::new(format!("page map {id} of {pages} pages")));
+    }
+    header::init(page, PAGE_MAP, PageKind::SpaceMap, ObjectId::SYSTEM, 0);
+    put_u32(page, UNITS, pages);
+    let entry = Entry { owner: ObjectId::SYSTEM, kind: ExtentKind::Map, root: false };
+    (0..PAGES_OF_MAP).for_each(|own| put_entry(page, own, Some(entry)));
+    Ok(())
+}
+
+fn redo_pages(page: &mut [u8]) -> Result<(), Flaw> {
+    units(page)?;
+    match entry(page, 0)? {
+        Some(first) if first.kind == ExtentKind::Map => {
+            put_entry(page, 0, Some(Entry { kind: ExtentKind::Pages, ..first }));
+            Ok(())
+        }
+        _ => Err(Flaw::from("a map page without a unit of its own")),
+    }
+}
+
+fn redo_shrink(page: &mut [u8], left: u32) -> Result<(), Flaw> {
+    let old = units(page)?;
+    if left == 0 || left >= old {
+        return Err(Flaw::new(format!("a region of {old} units that is to have {left}")));
+    }
+    for unit in left..old {
+        if entry(page, unit)?.is_some() {
+            return Err(Flaw::new(format!("unit {unit} is to go and is not free")));
+        }
+    }
+    put_u32(page, UNITS, left);
     Ok(())
 }
 
@@ -252,12 +326,31 @@ mod tests {
         assert_eq!(map, PageId(508 * 8 + 1));
         assert_eq!(freed_pages(map, &free_payload(2, 3)), Ok((PageId(508 * 8 + 16), 24)));
         assert!(freed_pages(map, &free_payload(u32::MAX, 3)).is_err());
+        assert_eq!(freed_pages(PAGE_MAP, &free_payload(13, 2)), Ok((PageId(13), 2)));
+        assert_eq!(freed_pages(map_page(0, 4096), &free_payload(2, 1)), Ok((PageId(16), 8)));
+    }
+
+    #[test]
+    fn the_page_map_tells_of_pages() {
+        let mut page = vec![9; 4096];
+        redo(RecordKind::SPACE_PAGES_INIT, &mut page, &pages_payload(4096)).unwrap();
+        assert_eq!(units(&page), Ok(63 * 8));
+        let own = Entry { owner: ObjectId::SYSTEM, kind: ExtentKind::Map, root: false };
+        assert!((0..4).all(|at| entry(&page, at) == Ok((at < 3).then_some(own))));
+        let table = Entry { owner: ObjectId(5), kind: ExtentKind::Object, root: true };
+        redo(RecordKind::SPACE_ALLOCATE, &mut page, &allocate_payload(3, 1, table)).unwrap();
+        assert!(redo(RecordKind::SPACE_ALLOCATE, &mut page, &allocate_payload(2, 1, table)).is_err());
+        redo(RecordKind::SPACE_FREE, &mut page, &free_payload(3, 1)).unwrap();
+        let mut units = map();
+        redo(RecordKind::SPACE_PAGES, &mut units, &[0; 8]).unwrap();
+        assert_eq!(entry(&units, 0), Ok(Some(Entry { kind: ExtentKind::Pages, ..own })));
+        assert!(redo(RecordKind::SPACE_PAGES, &mut units, &[0; 8]).is_err());
     }
 
     proptest! {
         #[test]
         fn junk_payloads_and_pages_are_flaws_and_change_nothing(
-            kind in 16u8..20, payload in prop::collection::vec(any::<u8>(), 0..20),
+            kind in 16u8..24, payload in prop::collection::vec(any::<u8>(), 0..20),
             junk in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..10),
         ) {
             let mut page = map();

@@ -3,7 +3,7 @@
 //! ```text
 //! file     region 0: superblock, map page, …extents… │ region 1: –, map page, …extents… │ …
 //! region   as many units of 8 pages as its map page has entries; the first unit holds the map page
-//! extent   contiguous units of one owner within a region
+//! extent   contiguous units of one owner within a region; or a page by itself (see [`pages`])
 //! ```
 //!
 //! S1. The map pages are the truth and change through log records only; the runs in memory are read from them at
@@ -20,14 +20,20 @@
 //!     deleted as long as a quarter of the reserve is there. What makes room otherwise is never refused for the reserve.
 //! S7. Behind the last unit of the map there are zeroes: new units begin so. What a crash while closing has left there (the state
 //!     of the last checkpoint) goes when the map is read.
+//! S8. An object's first pages are given out one by one, further ones as units.
+//! S9. A small database that is closed has no units behind the last one in use: what is kept for changes comes back with the first one
+//!     (S6). A file is cut only when both copies of the superblock say how short it is.
+//! S10. A map page counts as it is also where its newest change stood in a part of the log that was given up: what it says too much is lost
+//!     room, what it says too little is no more than damage of the pages that need it.
 //!
 //! Latches: allocate and free *after* all existing pages of the mini-transaction are latched; pages from an allocation
 //! may follow, as nobody else can hold them. Map pages are latched under the map's lock only.
-//! Log records: `SPACE_MAP_INIT`, `SPACE_GROW`, `SPACE_ALLOCATE`, `SPACE_FREE`.
+//! Log records: `SPACE_MAP_INIT`, `SPACE_GROW`, `SPACE_ALLOCATE`, `SPACE_FREE`, `SPACE_PAGES_INIT`, `SPACE_PAGES`, `SPACE_SHRINK`.
 
 mod format;
 #[cfg(test)]
 mod large;
+mod pages;
 mod runs;
 #[cfg(test)]
 mod tests;
@@ -59,6 +65,9 @@ const GROW_UNITS_MIN: u32 = 64;
 /// The file grows by at most this many units ahead of need.
 const GROW_UNITS_MAX: u32 = 2048;
 
+/// Who has fewer pages than this gets the next one by itself (S8).
+const FEW_PAGES: u32 = 4;
+
 /// Contiguous pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExtentRun {
@@ -72,6 +81,16 @@ impl ExtentRun {
     /// Every page of the run.
     pub fn page_ids(self) -> impl Iterator<Item = PageId> {
         (0..self.pages).map(move |index| self.first.offset(index))
+    }
+
+    /// The run in pieces that lie in one unit each.
+    pub(crate) fn by_unit(self) -> impl Iterator<Item = ExtentRun> {
+        let (first, end) = (self.first.0, self.first.0 + self.pages);
+        let units = first / UNIT_PAGES..end.div_ceil(UNIT_PAGES);
+        units.map(pages::of_unit).map(move |unit| {
+            let start = unit.start.max(first);
+            ExtentRun { first: PageId(start), pages: unit.end.min(end) - start }
+        })
     }
 }
 
@@ -95,6 +114,8 @@ pub struct SpaceMap {
     /// Fewer units are free than are kept for undo and back-out.
     low: AtomicBool,
     runs: Mutex<Runs>,
+    /// Pages that the page map names as somebody's, and the map page does not (S10).
+    orphans: Vec<u32>,
     /// Pages of the extents of objects that have a say in it.
     growth: Mutex<HashMap<ObjectId, Growth>>,
 }
@@ -113,6 +134,8 @@ pub(crate) struct SpaceChange<'e> {
     map: &'e SpaceMap,
     runs: MutexGuard<'e, Runs>,
     freed: Vec<(u32, u32)>,
+    /// Pages of units whose pages are given out one by one.
+    freed_pages: Vec<u32>,
 }
 
 impl SpaceChange<'_> {
@@ -120,6 +143,11 @@ impl SpaceChange<'_> {
     pub(crate) fn finish(mut self) {
         for (first, count) in std::mem::take(&mut self.freed) {
             self.runs.insert_free(first, count, self.map.region_units());
+        }
+        for page in std::mem::take(&mut self.freed_pages) {
+            if self.runs.has_pages(page / UNIT_PAGES) {
+                self.runs.pages.free.insert(page);
+            }
         }
         self.map.low.store(self.runs.free_units < self.map.reserve_units, Ordering::Relaxed);
     }
@@ -168,7 +196,7 @@ impl SpaceMap {
         reserve_units: u32,
     ) -> Result<SpaceMap, StorageError> {
         let page_size = pool.page_size();
-        let runs = read_runs(pool)?;
+        let (runs, orphans) = read_runs(pool)?;
         let bytes = u64::from(runs.total_units) * u64::from(UNIT_PAGES) * page_size as u64;
         let length = file.len().map_err(|e| StorageError::io("the database file", e))?;
         if length < bytes {
@@ -185,8 +213,28 @@ impl SpaceMap {
             reserve_units,
             low,
             runs: Mutex::new(runs),
+            orphans,
             growth: Mutex::default(),
         })
+    }
+
+    /// Where one of two map pages is as a lost part of the log has left it, and the other is not: what only one of them says goes.
+    ///
+    /// # Errors
+    /// What [`Mini`] returns.
+    pub fn mend(&self, core: &Core) -> Result<(), StorageError> {
+        if self.orphans.is_empty() {
+            return Ok(());
+        }
+        let mut mini = Mini::begin(core, TxnId::NONE);
+        let change = self.change(&mut mini);
+        let done = mini.write(format::PAGE_MAP).and_then(|map| {
+            let free = |page: &u32| mini.apply(map, RecordKind::SPACE_FREE, &format::free_payload(*page, 1));
+            self.orphans.iter().try_for_each(free)
+        });
+        mini.put_space(change);
+        done?;
+        mini.commit().map(drop)
     }
 
     /// Before work that needs space and may be refused: what others have taken of the reserve is replaced (S6). Costs one load
@@ -203,7 +251,7 @@ impl SpaceMap {
         }
     }
 
-    /// Whether at least half of the reserve is there.
+    /// Whether at least half of the reserve is there, be it in single pages.
     pub fn has_half(&self) -> bool {
         self.has_part(2)
     }
@@ -214,7 +262,9 @@ impl SpaceMap {
     }
 
     fn has_part(&self, part: u32) -> bool {
-        self.runs.lock().free_units >= self.reserve_units / part
+        let runs = self.runs.lock();
+        let free = runs.free_units as usize * UNIT_PAGES as usize + runs.pages.free.len();
+        free >= (self.reserve_units / part * UNIT_PAGES) as usize
     }
 
     #[cold]
@@ -257,9 +307,123 @@ impl SpaceMap {
             return Err(StorageError::TooLarge { what: "an extent".to_owned(), size, limit });
         }
         let mut change = self.change(mini);
-        let result = self.allocate_in(&mut change, mini, units, Entry { owner, kind, root });
+        let held = self.hold_page_map(&change, mini);
+        let entry = Entry { owner, kind, root };
+        let result = held.and_then(|()| self.allocate_in(&mut change, mini, units, entry));
         mini.put_space(change);
         result
+    }
+
+    /// Allocates the next extent to who has some already, or none: a page by itself as long as these are few, then `units`, or fewer
+    /// where there is no room for so many (S8).
+    ///
+    /// # Errors
+    /// As [`SpaceMap::allocate`].
+    pub fn extend<'e>(
+        &'e self,
+        mini: &mut Mini<'e>,
+        owner: ObjectId,
+        kind: ExtentKind,
+        units: u32,
+    ) -> Result<ExtentRun, StorageError> {
+        let entry = Entry { owner, kind, root: false };
+        let mut change = self.change(mini);
+        let result = self.extend_in(&mut change, mini, units, entry);
+        mini.put_space(change);
+        result
+    }
+
+    /// Allocates the first extent of an object, whose first page is its root: so many pages by themselves, one behind the other,
+    /// or a unit.
+    ///
+    /// # Errors
+    /// As [`SpaceMap::allocate`].
+    pub fn begin<'e>(
+        &'e self,
+        mini: &mut Mini<'e>,
+        owner: ObjectId,
+        pages: u32,
+    ) -> Result<ExtentRun, StorageError> {
+        let entry = Entry { owner, kind: ExtentKind::Object, root: true };
+        let mut change = self.change(mini);
+        let result = self.allocate_pages(&mut change, mini, pages, entry);
+        mini.put_space(change);
+        result
+    }
+
+    /// Latches the page map as long as nothing has changed: what needs it later must not fail then.
+    fn hold_page_map<'e>(
+        &'e self,
+        change: &SpaceChange<'e>,
+        mini: &mut Mini<'e>,
+    ) -> Result<(), StorageError> {
+        if change.runs.pages.exists {
+            mini.write(format::PAGE_MAP)?;
+        }
+        Ok(())
+    }
+
+    fn extend_in<'e>(
+        &'e self,
+        change: &mut SpaceChange<'e>,
+        mini: &mut Mini<'e>,
+        units: u32,
+        entry: Entry,
+    ) -> Result<ExtentRun, StorageError> {
+        self.hold_page_map(change, mini)?;
+        // The database itself has a map page in each region, none of which need be looked at.
+        let is_small = change.runs.total_units <= format::page_units(self.page_size);
+        if (is_small || entry.owner != ObjectId::SYSTEM)
+            && change.runs.has_few(entry.owner, entry.kind, FEW_PAGES)
+        {
+            return self.allocate_pages(change, mini, 1, entry);
+        }
+        match self.allocate_in(change, mini, units, entry) {
+            Err(StorageError::Full { .. }) if units > 1 => self.allocate_in(change, mini, 1, entry),
+            result => result,
+        }
+    }
+
+    /// Allocates `count` pages by themselves, one behind the other; a unit where the first region has none left.
+    fn allocate_pages<'e>(
+        &'e self,
+        change: &mut SpaceChange<'e>,
+        mini: &mut Mini<'e>,
+        count: u32,
+        entry: Entry,
+    ) -> Result<ExtentRun, StorageError> {
+        // What may fail comes before any change.
+        let pages = match change.runs.pages.exists {
+            true => mini.write(format::PAGE_MAP)?,
+            false => mini.create(format::PAGE_MAP)?,
+        };
+        let mut unit = None;
+        // A new page map comes with some.
+        if change.runs.pages.exists && change.runs.pages.first_free(count).is_none() {
+            let free = self.free_unit(change, mini, 1)?;
+            if free >= format::page_units(self.page_size) {
+                return self.allocate_in(change, mini, 1, entry);
+            }
+            unit = Some(free);
+        }
+        let map = mini.write(format::map_page(0, self.page_size))?;
+        if !change.runs.pages.exists {
+            mini.apply(pages, RecordKind::SPACE_PAGES_INIT, &format::pages_payload(self.page_size))?;
+            mini.apply(map, RecordKind::SPACE_PAGES, &[0; 8])?;
+            change.runs.begin_pages();
+        }
+        if let Some(unit) = unit {
+            let entry = Entry { owner: ObjectId::SYSTEM, kind: ExtentKind::Pages, root: false };
+            mini.apply(map, RecordKind::SPACE_ALLOCATE, &format::allocate_payload(unit, 1, entry))?;
+            change.runs.allocate(unit, 1, entry);
+            change.runs.pages.insert_unit(unit);
+        }
+        let first = change.runs.pages.first_free(count).expect("there are some now");
+        mini.apply(pages, RecordKind::SPACE_ALLOCATE, &format::allocate_payload(first, count, entry))?;
+        for page in first..first + count {
+            change.runs.pages.insert_used(page, Entry { root: entry.root && page == first, ..entry });
+        }
+        Ok(ExtentRun { first: PageId(first), pages: count })
     }
 
     fn allocate_in<'e>(
@@ -269,21 +433,32 @@ impl SpaceMap {
         units: u32,
         entry: Entry,
     ) -> Result<ExtentRun, StorageError> {
-        // The reserve is for what cannot be refused any more, and goes unit by unit: a large extent would leave nothing to others.
-        let reserve = if mini.uses_reserve() && units == 1 { 0 } else { self.reserve_units };
-        let first = loop {
-            let fit = change.runs.first_fit(units);
-            let spared = change.runs.free_units >= units + reserve;
-            match fit.filter(|_| spared) {
-                Some(first) => break first,
-                None => self.grow(change, mini, units, reserve)?,
-            }
-        };
+        let first = self.free_unit(change, mini, units)?;
         let (region, index) = self.place(first);
         let page = mini.write(format::map_page(region, self.page_size))?;
         mini.apply(page, RecordKind::SPACE_ALLOCATE, &format::allocate_payload(index, units, entry))?;
         change.runs.allocate(first, units, entry);
         Ok(self.run(first, units))
+    }
+
+    /// The first of so many free units; the file grows if there are none.
+    fn free_unit<'e>(
+        &'e self,
+        change: &mut SpaceChange<'e>,
+        mini: &mut Mini<'e>,
+        units: u32,
+    ) -> Result<u32, StorageError> {
+        // The reserve is for what cannot be refused any more, and goes unit by unit: a large extent would leave nothing to others.
+        let is_spared = mini.uses_reserve() && units == 1;
+        loop {
+            let reserve = if is_spared { 0 } else { self.reserve_units };
+            let fit = change.runs.first_fit(units);
+            let spared = change.runs.free_units >= units + reserve;
+            match fit.filter(|_| spared) {
+                Some(first) => return Ok(first),
+                None => self.grow(change, mini, units, reserve)?,
+            }
+        }
     }
 
     /// Makes the file longer by what `units` beside `reserve` need, or more to spare later growth.
@@ -343,7 +518,54 @@ impl SpaceMap {
         Ok(added)
     }
 
-    /// Frees extents or parts of them, in whole units. Their frames are dropped after the commit.
+    /// Where the last unit in use ends.
+    pub fn bytes_in_use(&self) -> u64 {
+        self.bytes_of(used_units(&self.runs.lock()))
+    }
+
+    /// Takes the free units at the end of the file out of the map, for a database that is being closed, which is then cut there (S9).
+    /// How many bytes the file is to have.
+    ///
+    /// # Errors
+    /// `Full` where the log has no room for that; what [`Mini`] returns.
+    pub fn shorten(&self, core: &Core) -> Result<u64, StorageError> {
+        let mut mini = Mini::begin(core, TxnId::NONE);
+        let mut change = self.change(&mut mini);
+        let end = used_units(&change.runs);
+        let result = self.shorten_in(&mut change, &mut mini, end);
+        mini.put_space(change);
+        if result? {
+            mini.commit()?;
+        }
+        Ok(self.bytes_of(end))
+    }
+
+    fn shorten_in<'e>(
+        &'e self,
+        change: &mut SpaceChange<'e>,
+        mini: &mut Mini<'e>,
+        end: u32,
+    ) -> Result<bool, StorageError> {
+        if end == change.runs.total_units {
+            return Ok(false);
+        }
+        let (region, index) = self.place(end);
+        let map = mini.write(format::map_page(region, self.page_size))?;
+        mini.apply(map, RecordKind::SPACE_SHRINK, &format::shrink_payload(index))?;
+        change.runs.cut(end);
+        Ok(true)
+    }
+
+    /// Whether that is where the file ends. Not where somebody is changing the map.
+    pub fn ends_at(&self, bytes: u64) -> bool {
+        self.runs.try_lock().is_some_and(|runs| self.bytes_of(runs.total_units) == bytes)
+    }
+
+    fn bytes_of(&self, units: u32) -> u64 {
+        u64::from(units) * u64::from(UNIT_PAGES) * self.page_size as u64
+    }
+
+    /// Frees extents or parts of them, in whole units but for pages that were given out by themselves. Their frames are dropped after the commit.
     ///
     /// # Errors
     /// `Corrupt` when something is not allocated; what [`Mini`] returns.
@@ -360,8 +582,7 @@ impl SpaceMap {
     /// As [`SpaceMap::free_runs`].
     pub fn free_owner<'e>(&'e self, mini: &mut Mini<'e>, owner: ObjectId) -> Result<u64, StorageError> {
         let mut change = self.change(mini);
-        let runs: Vec<ExtentRun> =
-            change.runs.runs_of(owner).map(|(first, run)| self.run(first, run.count)).collect();
+        let runs = self.runs_of(&change.runs, owner);
         let result = runs.iter().try_for_each(|run| self.free_in(&mut change, mini, *run));
         mini.put_space(change);
         result.map(|()| runs.iter().map(|run| u64::from(run.pages)).sum())
@@ -373,6 +594,9 @@ impl SpaceMap {
         mini: &mut Mini<'e>,
         run: ExtentRun,
     ) -> Result<(), StorageError> {
+        if change.runs.has_pages(run.first.0 / UNIT_PAGES) {
+            return self.free_pages_in(change, mini, run);
+        }
         assert!(
             run.first.0.is_multiple_of(UNIT_PAGES) && run.pages.is_multiple_of(UNIT_PAGES) && run.pages > 0,
             "whole units are freed, not {run:?}"
@@ -387,9 +611,48 @@ impl SpaceMap {
         Ok(())
     }
 
+    /// As [`SpaceMap::free_in`] of pages of one unit that were given out by themselves.
+    fn free_pages_in<'e>(
+        &'e self,
+        change: &mut SpaceChange<'e>,
+        mini: &mut Mini<'e>,
+        run: ExtentRun,
+    ) -> Result<(), StorageError> {
+        let (first, end) = (run.first.0, run.first.0 + run.pages);
+        let unit = first / UNIT_PAGES;
+        assert!(run.pages > 0 && end <= pages::of_unit(unit).end, "pages of one unit are freed, not {run:?}");
+        let map = mini.write(format::map_page(0, self.page_size))?;
+        let handle = mini.write(format::PAGE_MAP)?;
+        mini.apply(handle, RecordKind::SPACE_FREE, &format::free_payload(first, run.pages))?;
+        assert!(
+            change.runs.pages.remove_used(first..end),
+            "the page map has just said that they are allocated"
+        );
+        mini.discard_on_commit(run.first, run.pages);
+        change.freed_pages.extend(first..end);
+        // P2. The first unit has pages that are always used.
+        if change.runs.pages.is_unused(unit) {
+            mini.apply(map, RecordKind::SPACE_FREE, &format::free_payload(unit, 1))?;
+            assert!(change.runs.remove_used(unit, 1), "it is a unit of pages");
+            change.runs.pages.remove_unit(unit);
+            change.freed.push((unit, 1));
+        }
+        Ok(())
+    }
+
     /// The extents of an object by address; neighbours are one run.
     pub fn extents_of(&self, owner: ObjectId) -> Vec<ExtentRun> {
-        self.runs.lock().runs_of(owner).map(|(first, run)| self.run(first, run.count)).collect()
+        self.runs_of(&self.runs.lock(), owner)
+    }
+
+    /// Pages that were given out by themselves, then units.
+    fn runs_of(&self, runs: &Runs, owner: ObjectId) -> Vec<ExtentRun> {
+        let pages = runs.pages.pages_of(owner).map(|(page, _)| single(page));
+        let units = runs.runs_of(owner).filter(|(_, run)| run.entry.kind != ExtentKind::Pages);
+        let mut all: Vec<ExtentRun> =
+            pages.chain(units.map(|(first, run)| self.run(first, run.count))).collect();
+        all.sort_unstable();
+        all
     }
 
     /// Sets how large extents of an object are from now on.
@@ -412,28 +675,37 @@ impl SpaceMap {
     /// All extents of a kind with their owners, by address.
     pub fn extents_of_kind(&self, kind: ExtentKind) -> Vec<(ObjectId, ExtentRun)> {
         let runs = self.runs.lock();
-        let of_kind = runs.used.iter().filter(|(_, run)| run.entry.kind == kind);
-        of_kind.map(|(first, run)| (run.entry.owner, self.run(*first, run.count))).collect()
+        let units = runs.used.iter().map(|(first, run)| (run.entry, self.run(*first, run.count)));
+        let pages = runs.pages.used.iter().map(|(page, entry)| (*entry, single(*page)));
+        let of_kind = units.chain(pages).filter(|(entry, _)| entry.kind == kind);
+        let mut all: Vec<_> = of_kind.map(|(entry, run)| (entry.owner, run)).collect();
+        all.sort_unstable_by_key(|(_, run)| *run);
+        all
     }
 
     /// Every object with a root page, and that page.
     pub fn roots(&self) -> Vec<(ObjectId, PageId)> {
         let runs = self.runs.lock();
-        let roots = runs.used.iter().filter(|(_, run)| run.entry.root);
-        roots.map(|(first, run)| (run.entry.owner, PageId(first * UNIT_PAGES))).collect()
+        let units = runs.used.iter().map(|(first, run)| (run.entry, PageId(first * UNIT_PAGES)));
+        let pages = runs.pages.used.iter().map(|(page, entry)| (*entry, PageId(*page)));
+        let roots = units.chain(pages).filter(|(entry, _)| entry.root);
+        roots.map(|(entry, page)| (entry.owner, page)).collect()
     }
 
     /// Whose the page is and what for; `None` if it is free or beyond the end.
     pub fn owner_of(&self, page: PageId) -> Option<(ObjectId, ExtentKind)> {
-        let unit = page.0 / UNIT_PAGES;
         let runs = self.runs.lock();
-        let (first, run) = runs.used.range(..=unit).next_back()?;
-        (first + run.count > unit).then_some((run.entry.owner, run.entry.kind))
+        let entry = match runs.entry(page.0 / UNIT_PAGES)? {
+            entry if entry.kind == ExtentKind::Pages => *runs.pages.used.get(&page.0)?,
+            entry => entry,
+        };
+        Some((entry.owner, entry.kind))
     }
 
-    /// Whether it is a map page. The other pages of its unit mean nothing.
+    /// Whether it is a map page. The other pages of its unit mean nothing, if they are not given out by themselves.
     pub fn is_map_page(&self, page: PageId) -> bool {
         page == format::map_page(page.0 / UNIT_PAGES / self.region_units(), self.page_size)
+            || page == format::PAGE_MAP && self.runs.lock().pages.exists
     }
 
     /// How the file is used.
@@ -442,11 +714,14 @@ impl SpaceMap {
         let pages = |units: u32| u64::from(units) * u64::from(UNIT_PAGES);
         let mut stats = SpaceStats {
             total_pages: pages(runs.total_units),
-            free_pages: pages(runs.free_units),
+            free_pages: pages(runs.free_units) + runs.pages.free.len() as u64,
             ..SpaceStats::default()
         };
-        for run in runs.used.values() {
+        for run in runs.used.values().filter(|run| run.entry.kind != ExtentKind::Pages) {
             stats.pages_per_kind[run.entry.kind as usize] += pages(run.count);
+        }
+        for entry in runs.pages.used.values() {
+            stats.pages_per_kind[entry.kind as usize] += 1;
         }
         stats
     }
@@ -458,7 +733,7 @@ impl SpaceMap {
     pub fn check(&self, pool: &BufferPool) -> Result<(), StorageError> {
         let runs = self.runs.lock();
         let flaw = |text: &'static str| Err(StorageError::corrupt(PageId(1), ObjectId::SYSTEM, text));
-        let read = read_runs(pool)?;
+        let (read, _) = read_runs(pool)?;
         // Neighbouring runs may be merged in another way in memory; units may not.
         let units = |runs: &Runs| -> Vec<(u32, Entry)> {
             let of = |(first, run): (&u32, &runs::Run)| {
@@ -472,7 +747,11 @@ impl SpaceMap {
         if counted + read.free_units != read.total_units {
             return flaw("units are missing from the map");
         }
-        if units(&read) != units(&runs) || read.free != runs.free || read.total_units != runs.total_units {
+        if units(&read) != units(&runs)
+            || read.free != runs.free
+            || read.total_units != runs.total_units
+            || read.pages != runs.pages
+        {
             return flaw("the space map in memory differs from its pages");
         }
         Ok(())
@@ -484,6 +763,7 @@ impl SpaceMap {
             map: self,
             runs: self.runs.lock(),
             freed: Vec::new(),
+            freed_pages: Vec::new(),
         })
     }
 
@@ -502,7 +782,21 @@ impl SpaceMap {
     }
 }
 
-fn read_runs(pool: &BufferPool) -> Result<Runs, StorageError> {
+/// Where the free units at the end of the last region begin.
+fn used_units(runs: &Runs) -> u32 {
+    match runs.free.last_key_value() {
+        Some((first, count)) if first + count == runs.total_units => *first,
+        _ => runs.total_units,
+    }
+}
+
+/// A page by itself.
+fn single(page: u32) -> ExtentRun {
+    ExtentRun { first: PageId(page), pages: 1 }
+}
+
+/// What the map pages say, and pages that only one of two of them names.
+fn read_runs(pool: &BufferPool) -> Result<(Runs, Vec<u32>), StorageError> {
     let page_size = pool.page_size();
     let region_units = format::region_units(page_size);
     let mut runs = Runs::default();
@@ -529,5 +823,31 @@ fn read_runs(pool: &BufferPool) -> Result<Runs, StorageError> {
         runs.total_units = region * region_units + units;
         region += 1;
     }
-    Ok(runs)
+    let orphans = if runs.has_pages(0) { read_pages(pool, &mut runs)? } else { Vec::new() };
+    Ok((runs, orphans))
+}
+
+/// Reads the page map (P1); those pages whose unit is not one of pages, where log was lost.
+fn read_pages(pool: &BufferPool, runs: &mut Runs) -> Result<Vec<u32>, StorageError> {
+    let page = pool.read(format::PAGE_MAP)?;
+    let corrupt = |flaw: Flaw| StorageError::corrupt(format::PAGE_MAP, ObjectId::SYSTEM, flaw);
+    let count = format::units(&page).map_err(corrupt)?;
+    runs.pages.exists = true;
+    let mut orphans = Vec::new();
+    for number in 0..count {
+        match (format::entry(&page, number).map_err(corrupt)?, runs.has_pages(number / UNIT_PAGES)) {
+            (Some(entry), true) => runs.pages.insert_used(number, entry),
+            (None, true) => drop(runs.pages.free.insert(number)),
+            (None, false) => {}
+            (Some(_), false) if pool.has_gaps() => orphans.push(number),
+            (Some(_), false) => {
+                return Err(corrupt(Flaw::new(format!("page {number} has no unit of pages"))));
+            }
+        }
+    }
+    let last = runs.used.iter().rev().find(|(_, run)| run.entry.kind == ExtentKind::Pages);
+    if last.is_some_and(|(first, run)| (first + run.count) * UNIT_PAGES > count) {
+        return Err(corrupt(Flaw::from("a unit of pages that it does not tell of")));
+    }
+    Ok(orphans)
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::format::Entry;
+use super::format::{Entry, ExtentKind, PAGES_OF_MAP, UNIT_PAGES};
+use super::pages::Pages;
 use crate::page::ObjectId;
 
 /// An allocated run; neighbours of one owner and kind are one run unless a root starts the second.
@@ -21,6 +22,8 @@ pub(crate) struct Runs {
     pub(super) free_units: u32,
     pub(super) total_units: u32,
     pub(super) regions: u32,
+    /// Pages that are given out one by one.
+    pub(super) pages: Pages,
 }
 
 impl Runs {
@@ -45,6 +48,13 @@ impl Runs {
             count += self.free.remove(&behind).unwrap_or(0);
         }
         self.free.insert(first, count);
+    }
+
+    /// The file ends where its last free run begins.
+    pub(super) fn cut(&mut self, end: u32) {
+        let count = self.free.remove(&end).expect("what is cut off is free");
+        self.free_units -= count;
+        self.total_units = end;
     }
 
     /// Takes units at the start of a free run.
@@ -105,6 +115,40 @@ impl Runs {
             }
         }
         true
+    }
+
+    /// There is a page map from now on, and the first unit is one of pages.
+    pub(super) fn begin_pages(&mut self) {
+        let first = self.used.get_mut(&0).expect("the map page's unit");
+        first.entry.kind = ExtentKind::Pages;
+        let own = Entry { kind: ExtentKind::Map, ..first.entry };
+        debug_assert_eq!(first.count, 1, "nothing else is of its kind");
+        self.pages.exists = true;
+        self.pages.insert_unit(0);
+        (0..PAGES_OF_MAP).for_each(|page| self.pages.insert_used(page, own));
+    }
+
+    /// What a unit is used for.
+    pub(super) fn entry(&self, unit: u32) -> Option<Entry> {
+        let (first, run) = self.used.range(..=unit).next_back()?;
+        (first + run.count > unit).then_some(run.entry)
+    }
+
+    /// Whether the pages of a unit are given out one by one.
+    pub(super) fn has_pages(&self, unit: u32) -> bool {
+        self.entry(unit).is_some_and(|entry| entry.kind == ExtentKind::Pages)
+    }
+
+    /// Whether an owner has less than so many pages of a kind.
+    pub(super) fn has_few(&self, owner: ObjectId, kind: ExtentKind, limit: u32) -> bool {
+        let units =
+            self.runs_of(owner).map(|(_, run)| (run.entry.kind, run.count.saturating_mul(UNIT_PAGES)));
+        let pages = self.pages.pages_of(owner).map(|(_, entry)| (entry.kind, 1));
+        let mut left = limit;
+        units.chain(pages).filter(|(of, _)| *of == kind).all(|(_, pages)| {
+            left = left.saturating_sub(pages);
+            left > 0
+        })
     }
 
     /// The runs of an object by address.

@@ -13,7 +13,7 @@ use crate::page::TxnId;
 use crate::recovery::{StateRedo, Store, StoreOptions};
 use crate::wal::WalOptions;
 
-static REDO: RedoTable = RedoTable::new(&[(16, 19, redo)]);
+static REDO: RedoTable = RedoTable::new(&[(16, 19, redo), (21, 23, redo)]);
 
 struct Nothing;
 
@@ -117,6 +117,129 @@ fn random_allocations_equal_a_list_of_units_also_after_reopening() {
             same(&store.load_space(4).unwrap(), &store);
         });
     }
+}
+
+/// P1, P2, and S8: against a list of pages.
+#[test]
+fn pages_given_out_one_by_one_equal_a_list_also_after_reopening() {
+    for seed in seeds(20) {
+        let world = World::new(seed);
+        let mut rng = Rng::new(seed);
+        world.run(|env| {
+            let store = Store::create(env, &path(), &options(256 << 20), &REDO).unwrap();
+            let space = store.load_space(4).unwrap();
+            let begun = space.stats();
+            let mut model: BTreeMap<u32, u32> = BTreeMap::new(); // page → owner
+            for _ in 0..300 {
+                let owner = 1 + rng.below(40) as u32;
+                let mut mini = Mini::begin(&store.core, TxnId::NONE);
+                if !model.is_empty() && rng.one_in(3) {
+                    // All of some owner, or a page that was given out by itself.
+                    let pages: Vec<u32> = model.keys().copied().collect();
+                    let page = *rng.pick(&pages);
+                    let owner = model[&page];
+                    let is_single = space.runs.lock().has_pages(page / UNIT_PAGES);
+                    if rng.one_in(2) || !is_single {
+                        space.free_owner(&mut mini, ObjectId(owner)).unwrap();
+                        model.retain(|_, other| *other != owner);
+                    } else {
+                        space.free_runs(&mut mini, &[single(page)]).unwrap();
+                        model.remove(&page);
+                    }
+                } else {
+                    // Two in one mini-transaction, the second of which may use the reserve.
+                    for _ in 0..1 + rng.below(2) {
+                        let units = 1 + rng.below(3) as u32;
+                        let run = space.extend(&mut mini, ObjectId(owner), ExtentKind::Object, units);
+                        for page in run.unwrap().page_ids() {
+                            assert_eq!(model.insert(page.0, owner), None, "page {page} is given out once");
+                        }
+                    }
+                }
+                mini.commit().unwrap();
+            }
+            let same = |space: &SpaceMap, store: &Store| {
+                space.check(&store.core.pool).unwrap();
+                let mut found = BTreeMap::new();
+                for (owner, run) in space.extents_of_kind(ExtentKind::Object) {
+                    found.extend(run.page_ids().map(|page| (page.0, owner.0)));
+                    assert!(run.by_unit().map(|piece| piece.pages).sum::<u32>() == run.pages);
+                }
+                assert_eq!(found, model);
+                for owner in 1..=40 {
+                    let own: Vec<u32> = space
+                        .extents_of(ObjectId(owner))
+                        .into_iter()
+                        .flat_map(|run| run.page_ids().map(|page| page.0))
+                        .collect();
+                    assert!(own.iter().all(|page| model[page] == owner) && own.is_sorted());
+                    assert_eq!(own.len(), model.values().filter(|other| **other == owner).count());
+                }
+                let stats = space.stats();
+                assert_eq!(stats.pages_per_kind.iter().sum::<u64>() + stats.free_pages, stats.total_pages);
+                assert!(space.is_map_page(PageId(2)));
+            };
+            same(&space, &store);
+            store.core.wal.flush(store.core.wal.appended()).unwrap();
+            drop((space, store));
+            let (store, _) = Store::open(env, &path(), &options(256 << 20), &REDO, &mut Nothing).unwrap();
+            let space = store.load_space(4).unwrap();
+            same(&space, &store);
+            let mut mini = Mini::begin(&store.core, TxnId::NONE);
+            for owner in 1..=40 {
+                space.free_owner(&mut mini, ObjectId(owner)).unwrap();
+            }
+            mini.commit().unwrap();
+            space.check(&store.core.pool).unwrap();
+            let stats = space.stats();
+            assert_eq!(stats.total_pages - stats.free_pages, begun.total_pages - begun.free_pages - 5);
+        });
+    }
+}
+
+/// S8: what a file of an earlier version has beside its map page means nothing, and small objects of it get these pages.
+#[test]
+fn an_objects_first_pages_are_single_and_further_ones_units() {
+    let world = World::new(1);
+    world.run(|env| {
+        let store = Store::create(env, &path(), &options(64 << 20), &REDO).unwrap();
+        let space = store.load_space(4).unwrap();
+        assert!(!space.is_map_page(PageId(2)));
+        let extend = |owner: u32, units: u32| {
+            let mut mini = Mini::begin(&store.core, TxnId::NONE);
+            let run = space.extend(&mut mini, ObjectId(owner), ExtentKind::Object, units).unwrap();
+            mini.commit().unwrap();
+            run
+        };
+        for page in 3..7 {
+            assert_eq!(extend(1, 1), single(page));
+        }
+        assert_eq!(extend(1, 1).pages, UNIT_PAGES);
+        assert_eq!(extend(1, 5).pages, 5 * UNIT_PAGES);
+        assert_eq!(extend(2, 1), single(7));
+        let other = extend(2, 1);
+        assert_eq!((other.pages, other.first.0 % UNIT_PAGES), (1, 0));
+        assert_eq!(extend(3, 1), single(other.first.0 + 1));
+        assert_eq!(space.owner_of(other.first), Some((ObjectId(2), ExtentKind::Object)));
+        assert_eq!(space.owner_of(other.first.offset(2)), None);
+        // Two pages one behind the other.
+        let mut mini = Mini::begin(&store.core, TxnId::NONE);
+        space.free_owner(&mut mini, ObjectId(3)).unwrap();
+        mini.commit().unwrap();
+        let mut mini = Mini::begin(&store.core, TxnId::NONE);
+        let begun = space.begin(&mut mini, ObjectId(3), 2).unwrap();
+        mini.commit().unwrap();
+        assert_eq!(begun, ExtentRun { first: other.first.offset(1), pages: 2 });
+        assert_eq!(space.roots(), [(ObjectId(3), begun.first)]);
+        space.check(&store.core.pool).unwrap();
+        let mut mini = Mini::begin(&store.core, TxnId::NONE);
+        space.free_owner(&mut mini, ObjectId(2)).unwrap();
+        space.free_owner(&mut mini, ObjectId(3)).unwrap();
+        mini.commit().unwrap();
+        space.check(&store.core.pool).unwrap();
+        // The unit is one of any kind again.
+        assert_eq!(allocate(&store, &space, 4, 1, false).unwrap().first, other.first);
+    });
 }
 
 #[test]

@@ -88,7 +88,8 @@ pub(super) struct Hot {
 }
 
 impl Wal {
-    /// The log that goes on behind `tail` in `epoch`, which is durable in the superblock before the first append.
+    /// The log that goes on behind `tail` in `epoch`, which is durable in the superblock before the first append. Of a `settled` one
+    /// nothing is to be undone (R7 of `room.rs`).
     pub(super) fn start(
         env: &Env,
         dir: &Path,
@@ -96,6 +97,7 @@ impl Wal {
         epoch: u64,
         options: WalOptions,
         tail: Tail,
+        settled: bool,
     ) -> Wal {
         let end = tail.written;
         let shared = Arc::new(Shared {
@@ -129,7 +131,10 @@ impl Wal {
             sleeper: Arc::default(),
         });
         // On a full disk the database opens all the same, to be read or made smaller.
-        let _ = shared.ensure_room(shared.slack() + shared.kept());
+        let _ = shared.ensure_room(match settled {
+            true => shared.room_at_start(),
+            false => shared.slack() + shared.kept(),
+        });
         let writer = if options.background {
             let shared = Arc::clone(&shared);
             Some(env.spawn("verso-log", move || shared.write_in_background()))
@@ -363,9 +368,7 @@ impl Wal {
     /// Bytes of all segment files.
     #[must_use]
     pub fn disk_bytes(&self) -> u64 {
-        let tail = self.shared.tail.lock();
-        let live: u64 = tail.live.iter().map(|live| live.segment.size).sum();
-        live + tail.spares.iter().map(|spare| spare.size).sum::<u64>()
+        self.shared.tail.lock().disk_bytes()
     }
 
     /// Ends the log writer; what is not flushed is not written. Happens on drop, too.

@@ -3,9 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::chunk::{CHUNK_HEADER, SECTOR, disk_len};
+
 /// Sizes of the log; the default suits everything but tests.
 #[derive(Clone, Copy, Debug)]
 pub struct WalOptions {
+    /// Size of the two segment files that a small database leaves when it is closed.
+    pub segment_bytes_least: u64,
     /// Size of the first segment file.
     pub segment_bytes_first: u64,
     /// Segments double up to this size.
@@ -31,6 +35,7 @@ pub struct WalOptions {
 impl Default for WalOptions {
     fn default() -> WalOptions {
         WalOptions {
+            segment_bytes_least: 64 << 10,
             segment_bytes_first: 1 << 20,
             segment_bytes_max: 64 << 20,
             chunk_bytes: 256 << 10,
@@ -43,6 +48,24 @@ impl Default for WalOptions {
             undo_bytes_kept: if cfg!(debug_assertions) { 256 << 10 } else { 1 << 30 },
             nowait_delay: Duration::from_millis(10),
         }
+    }
+}
+
+impl WalOptions {
+    /// Room kept beyond what is promised: unused ends of segments, chunk headers and padding.
+    pub(super) fn slack(&self) -> u64 {
+        3 * disk_len(self.chunk_bytes)
+    }
+
+    /// As much of the slack as is for the unused ends of segments: nothing is lost so of what goes into one segment.
+    pub(super) fn slack_of_ends(&self) -> u64 {
+        let chunks = (self.buffer_count + 4) * (CHUNK_HEADER + SECTOR);
+        self.slack().saturating_sub(chunks as u64)
+    }
+
+    /// Size of the segment files of a short log.
+    pub(super) fn least(&self) -> u64 {
+        self.segment_bytes_least.min(self.segment_bytes_first)
     }
 }
 

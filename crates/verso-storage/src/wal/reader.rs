@@ -114,6 +114,8 @@ pub struct LogImage {
     /// Numbers of segments that have lost their headers.
     mended: Vec<u64>,
     remains: Remains,
+    /// Nothing of it is to be undone.
+    settled: bool,
 }
 
 impl LogImage {
@@ -132,6 +134,7 @@ impl LogImage {
             end: start,
             mended: Vec::new(),
             remains: Remains::default(),
+            settled: false,
         }
     }
 
@@ -213,6 +216,7 @@ impl LogImage {
             end,
             mended,
             remains,
+            settled: false,
         })
     }
 
@@ -231,6 +235,11 @@ impl LogImage {
         if self.end <= sealed {
             self.position = self.chain.last().map_or(0, |(segment, _)| segment.size);
         }
+    }
+
+    /// It is that of a database that was shut down cleanly: room for changes is made with the first one (R7 of `room.rs`).
+    pub fn settle(&mut self) {
+        self.settled = true;
     }
 
     /// What lies behind the end.
@@ -331,8 +340,9 @@ impl LogImage {
             next_size: largest.map_or(options.segment_bytes_first, |size| {
                 (size * 2).clamp(options.segment_bytes_first, options.segment_bytes_max)
             }),
+            slack_of_ends: if self.settled { options.slack_of_ends() } else { 0 },
         };
-        Ok(Wal::start(env, &self.dir, self.origin.database, epoch, options, tail))
+        Ok(Wal::start(env, &self.dir, self.origin.database, epoch, options, tail, self.settled))
     }
 }
 

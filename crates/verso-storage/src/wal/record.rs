@@ -60,6 +60,12 @@ record_kinds! {
     SPACE_FREE = 19, Page, "space free";
     /// A page that stays allocated lost its content (a retired version page).
     PAGE_VOID = 20, Void, "page void";
+    /// Formats the page map, which tells of pages that are given out one by one.
+    SPACE_PAGES_INIT = 21, Init, "space pages init";
+    /// The map page's own unit is one of those whose pages are given out one by one.
+    SPACE_PAGES = 22, Page, "space pages";
+    /// Free units at the end of a region go.
+    SPACE_SHRINK = 23, Page, "space shrink";
 
     /// Bytes at offsets of an object root or directory page.
     PATCH = 32, Page, "patch";

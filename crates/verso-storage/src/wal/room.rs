@@ -11,12 +11,18 @@
 //! R4. Files are made, renamed, removed and their names synced with no lock held that a commit needs.
 //! R5. Whoever is refused room has a checkpoint made, which gives back what recovery does not need any more. Changes of rows, of
 //!     their keys, undo and commits make it themselves and go on; who holds a latch leaves it to the thread that makes checkpoints.
+//!     Where all of the log stands in one segment that could not be given back so, it goes on in a spare first.
 //! R6. On a nearly full disk segments are as small as they have to be.
+//! R7. A small database leaves two short segments when it is closed, of which one is a spare: it can be opened and read as often as
+//!     one likes, on a full disk too. Room is kept for undo again from the first change on, which is refused where there is none; spares
+//!     are made ahead once so much was logged that more is to be expected. As long as the log is so short, all that is promised goes
+//!     into one segment as a whole, which needs no slack for the ends of others. A log stays as it is in which something is to be
+//!     undone later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::chunk::{CHUNK_HEADER, SECTOR, disk_len};
+use super::chunk::{CHUNK_HEADER, SECTOR};
 use super::log::{Shared, Wal};
 use super::segment::{self, Segment};
 use super::tail::Tail;
@@ -24,6 +30,14 @@ use crate::StorageError;
 use crate::error::LogFileProblem;
 use crate::page::Lsn;
 use crate::rules::{Rule, disabled};
+
+/// Room beside the slack before anything is changed.
+const START_ROOM: u64 = 16 << 10;
+/// Spares are made ahead of need once this part of a segment was logged.
+const AHEAD_PART: u64 = 4;
+/// A segment of which so much was used, or this part, is worth being given back.
+const USED_BYTES: u64 = 64 << 10;
+const USED_PART: u64 = 4;
 
 /// A promise of room in the log; given back when dropped.
 #[must_use]
@@ -136,6 +150,48 @@ impl Wal {
     pub fn recycle(&self, redo: Lsn) -> Result<(), StorageError> {
         self.shared.recycle(redo)
     }
+
+    /// Whether a checkpoint would give something back, however little was logged since the last one (R5).
+    pub(crate) fn would_give_back(&self) -> bool {
+        let shared = &*self.shared;
+        let tail = shared.tail.lock();
+        match tail.live.get(1) {
+            Some(next) => shared.pins.oldest().is_none_or(|pinned| pinned >= next.start),
+            None => shared.can_turn_over(&tail, START_ROOM),
+        }
+    }
+
+    /// Before a checkpoint that needs `bytes`: if somebody was refused room and all of the log stands in one segment, it goes on in a
+    /// spare, so that the checkpoint gives that segment back (R5). Only while nobody else logs.
+    ///
+    /// # Errors
+    /// As [`Wal::flush`].
+    pub(crate) fn turn_over_if_starved(&self, bytes: u64) -> Result<(), StorageError> {
+        if self.is_starved() {
+            self.flush(self.appended())?;
+            self.shared.turn_over(bytes);
+        }
+        Ok(())
+    }
+
+    /// Before the last checkpoint of a small database, which needs `bytes`: the log goes on in a short segment, beside which there is another one (R7), so
+    /// that what was logged before can go. Only while nobody else logs, and of a log in which nothing is to be undone later.
+    ///
+    /// # Errors
+    /// As [`Wal::flush`]; `Full`, what the file system reports; the log goes on as it was.
+    pub fn begin_short(&self, bytes: u64) -> Result<(), StorageError> {
+        self.flush(self.appended())?;
+        self.shared.begin_short(bytes)
+    }
+
+    /// Ends the log, of which no more than `bytes` of spares stay beside what is in use, and one in any case (R7).
+    ///
+    /// # Errors
+    /// What the file system reports; the log itself is not harmed.
+    pub fn stop_within(&self, bytes: u64) -> Result<(), StorageError> {
+        self.stop();
+        self.shared.trim(bytes)
+    }
 }
 
 impl Shared {
@@ -146,7 +202,7 @@ impl Shared {
 
     /// Room kept beyond what is promised: unused ends of segments, chunk headers and padding.
     pub(super) fn slack(&self) -> u64 {
-        3 * disk_len(self.options.chunk_bytes)
+        self.options.slack()
     }
 
     /// Room that only undo, back-out and checkpoints may use.
@@ -157,9 +213,16 @@ impl Shared {
         self.options.segment_bytes_first
     }
 
-    /// With less room the log writer makes a spare ahead of need.
+    /// Room of a log in which nothing is to be undone: enough for a checkpoint.
+    pub(super) fn room_at_start(&self) -> u64 {
+        self.slack() + START_ROOM.min(self.options.least() / 2)
+    }
+
+    /// With less room the log writer makes a spare ahead of need, once it is worth the while (R7).
     pub(super) fn room_wanted(&self) -> u64 {
-        2 * self.slack() + self.kept() + self.options.segment_bytes_first
+        let first = self.options.segment_bytes_first;
+        let logged = self.hot.appended.load(Ordering::Relaxed).saturating_sub(self.first.0);
+        if logged < first / AHEAD_PART { 0 } else { 2 * self.slack() + self.kept() + first }
     }
 
     /// Makes spares until `bytes` fit beside what is appended and not yet written.
@@ -168,6 +231,7 @@ impl Shared {
         loop {
             let (number, size) = {
                 let mut tail = self.tail.lock();
+                self.is_as_usual(&mut tail);
                 let room = tail.room();
                 self.room.store(room, Ordering::Relaxed);
                 if room >= self.unwritten() + bytes {
@@ -328,6 +392,7 @@ impl Shared {
     fn add_spares(&self, spares: impl IntoIterator<Item = Segment>) {
         let mut tail = self.tail.lock();
         tail.spares.extend(spares);
+        self.is_as_usual(&mut tail);
         self.room.store(tail.room(), Ordering::Relaxed);
     }
 
@@ -357,6 +422,103 @@ impl Shared {
             vfs.remove_file(&path).map_err(|e| StorageError::io("removing a log segment", e))?;
         }
         Ok(())
+    }
+
+    /// Whether there is one segment in use, of which a good part was used and nothing is kept, and what was promised and `bytes` more have
+    /// their room without its rest.
+    fn can_turn_over(&self, tail: &Tail, bytes: u64) -> bool {
+        let Some(live) = tail.live.back().filter(|_| tail.live.len() == 1) else { return false };
+        if tail.rest() == 0 || self.pins.oldest().is_some() {
+            return false;
+        }
+        let is_used = tail.position >= USED_BYTES.min(live.segment.size / USED_PART);
+        let needed = self.unwritten() + self.reserved.load(Ordering::SeqCst) + self.slack() + bytes;
+        let room = tail.room_of_spares(self.options.slack_of_ends());
+        is_used && room >= needed + (CHUNK_HEADER + SECTOR) as u64
+    }
+
+    fn turn_over(&self, bytes: u64) {
+        let _one = self.preparing.lock();
+        let mut tail = self.tail.lock();
+        if self.can_turn_over(&tail, bytes) {
+            tail.position = tail.live.back().map_or(0, |live| live.segment.size);
+            tail.slack_of_ends = self.options.slack_of_ends();
+            self.room.store(tail.room(), Ordering::SeqCst);
+        }
+    }
+
+    /// A log that was short has its usual room.
+    fn is_as_usual(&self, tail: &mut Tail) {
+        let needed = self.unwritten() + self.reserved.load(Ordering::SeqCst) + self.slack() + self.kept();
+        if tail.slack_of_ends > 0 && tail.usual_room() >= needed {
+            tail.slack_of_ends = 0;
+        }
+    }
+
+    /// Somebody has said how much of spares is to be kept: that is left as it is.
+    fn has_own_spares(&self) -> bool {
+        self.spare_bytes.load(Ordering::Relaxed) != self.options.spare_bytes_max
+    }
+
+    fn begin_short(&self, bytes: u64) -> Result<(), StorageError> {
+        let _one = self.preparing.lock();
+        let least = self.options.least();
+        let numbers = {
+            let mut tail = self.tail.lock();
+            let is_long = tail.live.back().is_some_and(|live| live.segment.size > least);
+            let is_quiet = self.unwritten() == 0 && self.reserved.load(Ordering::SeqCst) == 0;
+            if !is_long || !is_quiet || self.has_own_spares() {
+                return Ok(());
+            }
+            tail.next_number += 2;
+            [tail.next_number - 2, tail.next_number - 1]
+        };
+        let mut made = Vec::new();
+        for number in numbers {
+            match segment::create(&*self.env.vfs, &self.dir, number, least) {
+                Ok(spare) => made.push(spare),
+                Err(error) => {
+                    // What is there does as well.
+                    self.add_spares(made);
+                    return Err(error);
+                }
+            }
+        }
+        self.counters.segments_created.fetch_add(made.len() as u64, Ordering::Relaxed);
+        let mut tail = self.tail.lock();
+        made.into_iter().rev().for_each(|spare| tail.spares.push_front(spare));
+        let slack_of_ends = self.options.slack_of_ends();
+        if tail.room_of_spares(slack_of_ends) >= self.slack() + bytes + (CHUNK_HEADER + SECTOR) as u64 {
+            tail.position = tail.live.back().map_or(0, |live| live.segment.size);
+            tail.slack_of_ends = slack_of_ends;
+        }
+        self.room.store(tail.room(), Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Removes spares, the longest first, until all segments together have at most `bytes`, or one spare is left. Only where nobody
+    /// logs any more.
+    fn trim(&self, bytes: u64) -> Result<(), StorageError> {
+        let _one = self.preparing.lock();
+        if self.has_own_spares() {
+            return Ok(());
+        }
+        loop {
+            let spare = {
+                let mut tail = self.tail.lock();
+                if tail.spares.len() < 2 || tail.disk_bytes() <= bytes {
+                    return Ok(());
+                }
+                let sizes = tail.spares.iter().map(|spare| spare.size).enumerate();
+                let longest = sizes.max_by_key(|(_, size)| *size).map_or(0, |(index, _)| index);
+                let spare = tail.spares.remove(longest);
+                self.room.store(tail.room(), Ordering::SeqCst);
+                spare
+            };
+            let Some(spare) = spare else { return Ok(()) };
+            let path = segment::path_of(&self.dir, spare.number);
+            self.env.vfs.remove_file(&path).map_err(|e| StorageError::io("removing a log segment", e))?;
+        }
     }
 
     /// Takes segments wholly before `redo` out of use: nobody else knows of them any more.

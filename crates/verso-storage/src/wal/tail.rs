@@ -42,13 +42,44 @@ pub(super) struct Tail {
     pub next_number: u64,
     /// Size of the next new segment file.
     pub next_size: u64,
+    /// In a log that is short for now: what is kept beyond what is promised for the unused ends of segments (R7). Else 0.
+    pub slack_of_ends: u64,
 }
 
 impl Tail {
+    /// What is left of the segment that is written to.
+    pub fn rest(&self) -> u64 {
+        self.live.back().map_or(0, |live| live.segment.size - self.position)
+    }
+
     /// Bytes that can be written without a new file.
     pub fn room(&self) -> u64 {
-        let current = self.live.back().map_or(0, |live| live.segment.size - self.position);
-        current + self.spares.iter().map(|spare| spare.size - SECTOR as u64).sum::<u64>()
+        self.room_with(self.rest(), self.slack_of_ends)
+    }
+
+    /// The same of a log that has its usual segments: ends of several are lost.
+    pub fn usual_room(&self) -> u64 {
+        self.room_with(self.rest(), 0)
+    }
+
+    /// The same without the segment in use, of a log as short as may be.
+    pub fn room_of_spares(&self, slack_of_ends: u64) -> u64 {
+        self.room_with(0, slack_of_ends)
+    }
+
+    /// What goes into one segment as a whole loses no end (R7).
+    fn room_with(&self, rest: u64, slack_of_ends: u64) -> u64 {
+        let spares = || self.spares.iter().map(|spare| spare.size - SECTOR as u64);
+        match spares().max().unwrap_or(0).max(rest) {
+            0 => 0,
+            longest => (rest + spares().sum::<u64>()).max(longest + slack_of_ends),
+        }
+    }
+
+    /// Bytes of all segment files.
+    pub fn disk_bytes(&self) -> u64 {
+        let live: u64 = self.live.iter().map(|live| live.segment.size).sum();
+        live + self.spares.iter().map(|spare| spare.size).sum::<u64>()
     }
 
     /// Whether the current segment or a spare takes `bytes` in one piece.

@@ -275,6 +275,89 @@ fn r3_a_spare_made_ahead_is_written_and_its_name_durable_before_a_commit_enters_
     assert!(tail.room() >= wal.shared.room_wanted());
 }
 
+/// R7.
+#[test]
+fn a_log_that_is_closed_short_is_two_segments_and_goes_on_in_them_until_there_is_a_change() {
+    let env = Env::real();
+    let dir = tempfile::tempdir().unwrap();
+    let sizes = WalOptions {
+        segment_bytes_least: 16 << 10,
+        segment_bytes_first: 64 << 10,
+        segment_bytes_max: 1 << 20,
+        background: false,
+        ..small()
+    };
+    let wal = create(&env, dir.path(), sizes);
+    for number in 0..2000 {
+        let _room = wal.reserve(2000).unwrap();
+        wal.append(&mut group(number, &[1; 1000])).unwrap();
+    }
+    wal.flush(wal.appended()).unwrap();
+    assert!(wal.segments().len() > 1 && wal.disk_bytes() > 1 << 20);
+    wal.begin_short(2000).unwrap();
+    let close = |wal: &Wal, number| {
+        let _room = wal.reserve_kept(2000).unwrap();
+        let (last, _) = wal.append(&mut group(number, b"the last")).unwrap();
+        wal.flush(wal.appended()).unwrap();
+        wal.recycle(last).unwrap();
+        last
+    };
+    let mut last = close(&wal, 2000);
+    wal.stop_within(0).unwrap();
+    assert_eq!(wal.disk_bytes(), 32 << 10);
+    drop(wal);
+    // Opened and closed without a change, as often as one likes.
+    let (mut epoch, mut start) = (1, FIRST_LSN);
+    for number in 2001..2040 {
+        let (mut image, groups) = read(&env, dir.path(), origin(epoch, start, last));
+        assert_eq!(groups, [(number - 1, b"the last".to_vec())]);
+        image.settle();
+        (epoch, start) = (epoch + 1, image.end());
+        let wal = image.start(&env, sizes, epoch).unwrap();
+        last = close(&wal, number);
+        assert_eq!((wal.disk_bytes(), wal.stats().segments_created), (32 << 10, 0));
+        if number == 2039 {
+            let _room = wal.reserve(2000).unwrap();
+            assert!(wal.disk_bytes() > 90 << 10, "room is kept for undo from the first change on");
+        }
+    }
+}
+
+/// R5: a segment that has all of the log is given back, where what is promised has its room elsewhere.
+#[test]
+fn a_log_in_one_segment_goes_on_in_a_spare_when_somebody_was_refused_room() {
+    use verso_sim::{FaultPlan, World};
+    let world = World::new(1);
+    let dir = World::dir().join("wal");
+    world.run(|env| {
+        let wal = create(env, &dir, WalOptions { background: false, ..small() });
+        let capacity_bytes = Some(world.vfs().used_bytes());
+        world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+        let (mut number, mut refused) = (0, 0);
+        while number < 500 {
+            match wal.reserve(1000) {
+                Ok(_room) => {
+                    wal.append(&mut group(number, &[1; 900])).unwrap();
+                    wal.flush(wal.appended()).unwrap();
+                    number += 1;
+                    continue;
+                }
+                Err(error) => assert!(matches!(error, StorageError::Full { .. }), "{error}"),
+            }
+            assert!(refused < 200, "{number} groups");
+            refused += 1;
+            // A checkpoint.
+            wal.turn_over_if_starved(1000).unwrap();
+            let _room = wal.reserve_kept(100).unwrap();
+            let (begin, end) = wal.append(&mut group(0, b"state")).unwrap();
+            wal.flush(end).unwrap();
+            wal.recycle(begin).unwrap();
+            wal.is_fed();
+        }
+        assert!(refused > 2);
+    });
+}
+
 /// What a thread of the crash simulation did, in the order it did it.
 #[derive(Default)]
 struct Told {

@@ -147,11 +147,18 @@ fn v6_pointers_are_proven() {
 
 #[test]
 fn an_extent_of_another_owner_is_found() {
-    finds(PageKind::SpaceMap, "directory", "of object 4242", |page| {
-        // The last unit in use belongs to somebody else.
-        let last = (0..500).map(|unit| 32 + unit * 8).rfind(|at| page[at + 4] == 1).unwrap();
-        put_u32(page, last, 4242);
-    });
+    // Of pages that were given out by themselves: the table's root, or those behind it, belong to somebody else.
+    let change = |page: &mut [u8], root: u8| {
+        if header::page_id(page).0 == 2 {
+            let entries = (0..500).map(|page| 32 + page * 8);
+            let entries: Vec<usize> =
+                entries.filter(|at| page[at + 4] == 1 && page[at + 5] == root).collect();
+            assert!(!entries.is_empty());
+            entries.into_iter().for_each(|at| put_u32(page, at, 4242));
+        }
+    };
+    finds(PageKind::SpaceMap, "directory", "of object 4242", |page| change(page, 1));
+    finds(PageKind::SpaceMap, "free list", "not in the table's extents", |page| change(page, 0));
 }
 
 #[test]

@@ -611,13 +611,13 @@ fn pages_changed_by_the_lost_part_of_a_log_are_damaged_and_stay_so() {
     let small = || EngineOptions { buffer_pool_bytes: 32 * 4096, ..options() };
     let (world, object) = killed(
         |engine, heap| {
-            fill(engine, heap, 0..2000);
+            fill(engine, heap, 0..4000);
             engine.checkpoint().unwrap();
             for round in 0..10 {
                 let mut txn = engine.begin(TxnOptions::default());
                 txn.begin_statement().unwrap();
                 // More than the pool holds: pages go to the disk with what is lost.
-                bump(heap, &mut txn, "", 1.0, |id| id / 100 == round).unwrap();
+                bump(heap, &mut txn, "", 1.0, |id| id / 200 == round).unwrap();
                 txn.end_statement().unwrap();
                 txn.commit(CommitMode::Wait).unwrap();
             }
@@ -890,4 +890,161 @@ fn a_disk_full_of_log_gets_room_by_a_checkpoint_that_nobody_asks_for() {
         }
         change().unwrap();
     });
+}
+
+/// R5, R7 of the log: a database whose log has just begun, or was left short when it was closed, finds its disk full.
+#[test]
+fn a_log_in_one_segment_on_a_full_disk_goes_on_when_there_is_a_checkpoint() {
+    for seed in seeds(6) {
+        let world = World::new(seed);
+        let mut rng = world.rng();
+        world.run(|env| {
+            let background = || EngineOptions { background: true, ..options() };
+            let (mut engine, mut heap) = create_in(env, background());
+            fill(&engine, &heap, 0..60);
+            let object = heap.object;
+            if rng.one_in(2) {
+                drop(heap);
+                engine.close().unwrap();
+                drop(engine);
+                engine = Engine::open(env.clone(), &path(), background()).unwrap();
+                heap = engine.heap(object).unwrap();
+                // What was given back comes again with the first change.
+                fill(&engine, &heap, 60..61);
+            }
+            let capacity_bytes = Some(world.vfs().used_bytes());
+            world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+            let change = || {
+                let mut txn = engine.begin(TxnOptions::default());
+                txn.begin_statement()?;
+                match bump(&heap, &mut txn, "", 1.0, |id| id < 50) {
+                    Ok(()) => txn.end_statement().and_then(|()| txn.commit(CommitMode::Wait)),
+                    Err(error) => txn.rollback().and(Err(error)),
+                }
+            };
+            let (mut done, mut refused) = (0, 0);
+            // Several times around the segments that there are.
+            let begun = engine.statistics().log.bytes;
+            while engine.statistics().log.bytes < begun + (24 << 20) {
+                let mut tries = 0;
+                while let Err(error) = change() {
+                    assert!(matches!(error, StorageError::Full { .. }), "{error}");
+                    assert!(tries < 100, "seed {seed}: after {done} changes it is stuck: {error}");
+                    (tries, refused) = (tries + 1, refused + 1);
+                    env.clock.sleep(std::time::Duration::from_millis(100));
+                }
+                done += 1;
+            }
+            let recycled = engine.statistics().log.segments_recycled;
+            assert!(recycled > 8, "{recycled} segments were given back, {refused} changes refused");
+            let found = sorted(now(&engine, &heap));
+            assert!(found.iter().take(50).all(|row| row.2 == row.0 as f64 / 2.0 + f64::from(done)));
+            sound(&engine);
+        });
+    }
+}
+
+/// R7 of the log, D4 of the double-write area: what a small database leaves when it is closed is enough to open it.
+#[test]
+fn a_small_database_is_opened_and_read_on_a_full_disk_as_often_as_one_likes() {
+    let world = World::new(2);
+    world.run(|env| {
+        let (engine, heap) = create_in(env, options());
+        fill(&engine, &heap, 0..60);
+        let object = heap.object;
+        drop(heap);
+        engine.close().unwrap();
+        drop(engine);
+        let capacity_bytes = Some(world.vfs().used_bytes());
+        world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+        for number in 0..300 {
+            let engine = Engine::open(env.clone(), &path(), options()).unwrap();
+            let heap = engine.heap(object).unwrap();
+            assert_eq!(sorted(now(&engine, &heap)), rows(0..60));
+            if number % 10 == 0 {
+                let mut txn = engine.begin(TxnOptions::default());
+                let refused = insert(&heap, &mut txn, &rows(60..61));
+                assert!(matches!(refused, Err(StorageError::Full { .. })), "{refused:?}");
+                txn.rollback().unwrap();
+                assert_eq!(sorted(now(&engine, &heap)), rows(0..60));
+            }
+            drop(heap);
+            // As a crash, or in order.
+            if number % 7 == 0 {
+                engine.close().unwrap();
+            }
+        }
+        world.vfs().set_faults(FaultPlan::default());
+        let engine = Engine::open(env.clone(), &path(), options()).unwrap();
+        let heap = engine.heap(object).unwrap();
+        fill(&engine, &heap, 60..100);
+        assert_eq!(sorted(now(&engine, &heap)), rows(0..100));
+        sound(&engine);
+    });
+}
+
+/// S10 of the space map: small tables come and go in what was lost, and map pages had been written with that.
+#[test]
+fn map_pages_changed_by_the_lost_part_of_a_log_do_not_keep_a_database_from_opening() {
+    let small = || EngineOptions { buffer_pool_bytes: 32 * 4096, ..options() };
+    let mut lost_maps = 0;
+    for nth in (2..26).step_by(3) {
+        let (world, object) = killed(
+            |engine, heap| {
+                fill(engine, heap, 0..2000);
+                engine.checkpoint().unwrap();
+                let mut made = Vec::new();
+                for number in 0..24 {
+                    let mut txn = engine.begin(TxnOptions::default());
+                    let table = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+                    txn.commit(CommitMode::Wait).unwrap();
+                    fill(engine, &engine.heap(table).unwrap(), 0..60 * (1 + number % 4));
+                    made.push(table);
+                    if number % 3 == 2 {
+                        let mut txn = engine.begin(TxnOptions::default());
+                        engine.drop_object(&mut txn, made.remove(0)).unwrap();
+                        txn.commit(CommitMode::Wait).unwrap();
+                        engine.housekeeping().unwrap();
+                    }
+                    // More than the pool holds: map pages go to the disk, too.
+                    assert_eq!(now(engine, heap).len(), 2000);
+                }
+            },
+            small(),
+        );
+        let log = World::dir().join("t.verso-wal/0000000000000001.log");
+        let bytes = world.vfs().read_file(&log).unwrap();
+        let chunks =
+            (1..bytes.len() / 512).filter(|sector| &bytes[sector * 512 + 4..][..4] == b"VLOG").count();
+        damage_chunk(&world, chunks - 1 - nth);
+        for open_damaged_log in [true, false] {
+            world.run(|env| {
+                let file = world.vfs().read_file(&path()).unwrap();
+                let opening = EngineOptions { open_damaged_log, ..small() };
+                let engine = Engine::open(env.clone(), &path(), opening).unwrap();
+                if let Some(lost) = engine.recovery().unwrap().lost {
+                    let is_newer = |page: &usize| header::lsn(&file[page * 4096..][..4096]) > lost.from;
+                    lost_maps += [1, 2].iter().filter(|page| is_newer(page)).count();
+                }
+                let heap = engine.heap(object).unwrap();
+                assert_eq!(sorted(now(&engine, &heap)), rows(0..2000), "it was not changed");
+                // What is made from now on is whole.
+                let mut txn = engine.begin(TxnOptions::default());
+                let table = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+                txn.commit(CommitMode::Wait).unwrap();
+                let heap = engine.heap(table).unwrap();
+                fill(&engine, &heap, 0..500);
+                engine.housekeeping().unwrap();
+                engine.checkpoint().unwrap();
+                assert_eq!(sorted(now(&engine, &heap)), rows(0..500));
+                let problems = engine.check(&mut |_| ()).unwrap().problems;
+                assert!(
+                    problems.iter().all(|problem| problem.table != object && problem.table != table),
+                    "{problems:?}"
+                );
+            });
+            world.vfs().crash_losing_nothing();
+        }
+    }
+    assert!(lost_maps > 2, "{lost_maps} map pages were newer than the log");
 }

@@ -513,7 +513,9 @@ fn run_crashes(seed: u64, round_count: u64, packs: &Packs) {
         models = world.run(|env| {
             let tables = Tables::open(env, options.clone(), &objects, rng.fork(), packs).unwrap();
             let model = recovered(&tables, std::mem::take(&mut models), &mut rng);
-            let at = if rng.one_in(2) { rng.between(1, 40) } else { rng.between(1, 600) };
+            // Packing needs some work before it.
+            let most = if packs.is_some() { 1600 } else { 600 };
+            let at = if rng.one_in(2) { rng.between(1, 40) } else { rng.between(1, most) };
             cut_at(at);
             let mut runner = Runner::new(&tables, model, rng.fork(), mix(&mut rng, packs));
             let ending = runner.run(1000);

@@ -173,6 +173,27 @@ fn logged_pages_are_written_in_the_order_that_survives() {
     assert_eq!((stats.writes, stats.write_batches, stats.syncs), (4, 1, 2));
 }
 
+/// D4.
+#[test]
+fn the_double_write_area_grows_with_batches_and_on_a_full_disk_they_go_in_pieces() {
+    for (is_full, pieces) in [(true, 10), (false, 1)] {
+        let world = World::new(options(64));
+        world.area.is_full.store(is_full, Ordering::Relaxed);
+        let before = world.area.len().unwrap();
+        for page in 1..=40 {
+            world.create(page, u64::from(page), 1);
+        }
+        assert_eq!(world.pool.flush_all().unwrap(), 40);
+        assert_eq!(world.pool.stats().write_batches, pieces);
+        assert_eq!(world.area.len().unwrap() == before, pieces == 10);
+        world.pool.give_area_back();
+        assert_eq!(world.area.len().unwrap(), before, "what it always has stays");
+        world.area.is_full.store(false, Ordering::Relaxed);
+        let world = world.reopen();
+        assert!((1..=40).all(|page| world.value(page) == u64::from(page)));
+    }
+}
+
 #[test]
 fn temporary_pages_are_written_without_log_area_or_sync() {
     let world = World::new(options(64));

@@ -148,9 +148,11 @@ impl Units {
             return std::mem::take(&mut self.whole);
         }
         let mut loose = Vec::new();
-        while (self.open.len() > UNITS_OPEN || end) && loose.len() + UNIT_PAGES as usize <= most {
-            let Some((_, mut pages)) = self.open.pop_first() else { break };
-            loose.append(&mut pages);
+        while self.open.len() > UNITS_OPEN || end {
+            // Of a unit whose pages were given out one by one there are few.
+            let fits = |pages: &Vec<Candidate>| loose.len() + pages.len() <= most;
+            let Some(unit) = self.open.first_entry().filter(|unit| fits(unit.get())) else { break };
+            loose.append(&mut unit.remove());
         }
         loose
     }

@@ -267,7 +267,7 @@ impl VersionStore {
             return Ok((page, incarnation));
         }
         drop(inner);
-        let run = space.allocate(mini, ObjectId::SYSTEM, ExtentKind::Version, 1, false)?;
+        let run = space.extend(mini, ObjectId::SYSTEM, ExtentKind::Version, 1)?;
         // Others get the rest when the log knows of the extent.
         mini.on_commit(move |_, _| self.inner.lock().free.extend(run.page_ids().skip(1)));
         Ok((run.first, incarnation))

@@ -97,6 +97,17 @@ impl VersionStore {
         held.into_iter().for_each(|(number, page)| inner.is_ready(number, page));
     }
 
+    /// Those of `extents` whose pages are all free: they are no longer the store's.
+    pub fn take_unused(&self, extents: Vec<ExtentRun>) -> Vec<ExtentRun> {
+        let mut inner = self.inner.lock();
+        let mut unused = extents;
+        unused.retain(|run| run.page_ids().all(|page| inner.free.contains(&page)));
+        for page in unused.iter().flat_map(|run| run.page_ids()) {
+            inner.free.remove(&page);
+        }
+        unused
+    }
+
     /// Logs that `pages` hold nothing any more and frees whole extents of free pages.
     ///
     /// # Errors

@@ -1,0 +1,81 @@
+//! Pages of the first region that are given out one by one, so that small objects take little of a small file.
+//!
+//! ```text
+//! unit 0           superblock │ map page │ page map │ five pages
+//! a unit of pages  eight pages, each of an owner of its own, or free
+//! page map         an entry for each page, as the map page has one for each unit
+//! ```
+//!
+//! P1. The map page says of a unit that its pages are given out one by one, the page map then whose each of them is; entries of pages
+//!     of other units are zero. Unit 0 is one of these once there is a page map.
+//! P2. A unit all of whose pages are free is given back as a whole, in the mini-transaction that frees the last of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::format::{Entry, UNIT_PAGES};
+use crate::page::ObjectId;
+
+/// Guarded by the map's lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pages {
+    /// There is a page map.
+    pub exists: bool,
+    pub used: BTreeMap<u32, Entry>,
+    pub free: BTreeSet<u32>,
+    owners: BTreeSet<(ObjectId, u32)>,
+}
+
+/// The pages of a unit.
+pub(super) fn of_unit(unit: u32) -> std::ops::Range<u32> {
+    unit * UNIT_PAGES..(unit + 1) * UNIT_PAGES
+}
+
+impl Pages {
+    /// The first of the lowest `count` free pages that stand one behind the other; no more than a unit has.
+    pub fn first_free(&self, count: u32) -> Option<u32> {
+        let follow = |first: &u32| (1..count).all(|index| self.free.contains(&(first + index)));
+        self.free.iter().copied().find(follow)
+    }
+
+    /// The pages of a unit are given out one by one from now on.
+    pub fn insert_unit(&mut self, unit: u32) {
+        self.free.extend(of_unit(unit));
+    }
+
+    /// The unit was given back; none of its pages is used.
+    pub fn remove_unit(&mut self, unit: u32) {
+        of_unit(unit).for_each(|page| {
+            self.free.remove(&page);
+        });
+    }
+
+    /// A page that is not noted as used has an owner.
+    pub fn insert_used(&mut self, page: u32, entry: Entry) {
+        self.free.remove(&page);
+        self.used.insert(page, entry);
+        self.owners.insert((entry.owner, page));
+    }
+
+    /// Takes pages out of the used ones; they are not free yet. `false` if not all of them are used.
+    pub fn remove_used(&mut self, pages: std::ops::Range<u32>) -> bool {
+        let all = pages.clone().all(|page| self.used.contains_key(&page));
+        for page in pages.filter(|_| all) {
+            if let Some(entry) = self.used.remove(&page) {
+                self.owners.remove(&(entry.owner, page));
+            }
+        }
+        all
+    }
+
+    /// Whether no page of the unit is used.
+    pub fn is_unused(&self, unit: u32) -> bool {
+        self.used.range(of_unit(unit)).next().is_none()
+    }
+
+    /// The pages of an object by address.
+    pub fn pages_of(&self, owner: ObjectId) -> impl Iterator<Item = (u32, Entry)> {
+        self.owners
+            .range((owner, 0)..=(owner, u32::MAX))
+            .map(|(_, page)| (*page, *self.used.get(page).expect("owners and pages agree")))
+    }
+}
