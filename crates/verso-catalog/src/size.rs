@@ -23,7 +23,12 @@ impl std::fmt::Debug for Sizes {
 impl Sizes {
     /// How many data pages a table has.
     pub(crate) fn pages(&self, table: &TableDef) -> Option<f64> {
-        Some(f64::from(self.0.as_ref()?.heap(table.heap).ok()?.page_count()))
+        let engine = self.0.as_ref()?;
+        if table.heap.0 < Engine::FIRST_USER_OBJECT && !engine.has_object(table.heap) {
+            // It is not to be made for that.
+            return Some(0.0);
+        }
+        Some(f64::from(engine.heap(table.heap).ok()?.page_count()))
     }
 
     /// About how many rows a table has; none where nothing is known.

@@ -3,6 +3,7 @@
 //! W1. A change of rows says which objects they belong to, before it is made (`versions.rs`); where new rows stand is noted
 //!     when it is made (`places.rs`).
 //! W2. Who looks for rows names objects that they belong to, or reads the whole of a small table.
+//! W3. A system table that nothing was ever written to is not there: it has no rows, and is made with the first.
 
 use std::collections::BTreeSet;
 
@@ -106,10 +107,9 @@ impl Catalog {
         matches: impl Fn(&R) -> bool,
     ) -> Result<Vec<R>, CatalogError> {
         let mut deleted = Vec::new();
-        let heap = self.engine.heap(R::TABLE.heap)?;
         for Selected { batch, selection, mut rows } in self.select(txn, of.into(), matches)? {
             self.touch(txn, &rows);
-            heap.delete(txn, &batch, Some(&selection))?;
+            self.engine.heap(R::TABLE.heap)?.delete(txn, &batch, Some(&selection))?;
             deleted.append(&mut rows);
         }
         Ok(deleted)
@@ -123,7 +123,6 @@ impl Catalog {
         matches: impl Fn(&R) -> bool,
         change: impl Fn(&mut R),
     ) -> Result<usize, CatalogError> {
-        let heap = self.engine.heap(R::TABLE.heap)?;
         let mut count = 0;
         for Selected { batch, selection, mut rows } in self.select(txn, of.into(), matches)? {
             self.touch(txn, &rows);
@@ -131,6 +130,7 @@ impl Catalog {
             check_types(&rows)?;
             self.touch(txn, &rows);
             count += rows.len();
+            let heap = self.engine.heap(R::TABLE.heap)?;
             heap.update(txn, &batch, Some(&selection), &R::column_ids(), &R::to_batch(&rows))?;
             let records: Vec<RecordId> = selection.iter().map(|at| batch.records[*at as usize]).collect();
             self.note(&records, &rows);
@@ -275,11 +275,11 @@ pub(crate) fn update<R: SystemRow>(
     matches: impl Fn(&R) -> bool,
     change: impl Fn(&mut R),
 ) -> Result<(), CatalogError> {
-    let heap = engine.heap(R::TABLE.heap)?;
     let mut selected = Vec::new();
     scan::<R>(engine, txn, 0..u32::MAX, &mut |batch, rows| selected.extend(choose(batch, rows, &matches)))?;
     for Selected { batch, selection, mut rows } in selected {
         rows.iter_mut().for_each(&change);
+        let heap = engine.heap(R::TABLE.heap)?;
         heap.update(txn, &batch, Some(&selection), &R::column_ids(), &R::to_batch(&rows))?;
     }
     Ok(())
@@ -306,6 +306,10 @@ fn scan<R: SystemRow>(
     pages: std::ops::Range<u32>,
     each: &mut dyn FnMut(&mut ScanBatch, Vec<R>),
 ) -> Result<(), CatalogError> {
+    // W3
+    if !engine.has_object(R::TABLE.heap) {
+        return Ok(());
+    }
     let heap = engine.heap(R::TABLE.heap)?;
     let columns = R::column_ids();
     let mut scan = heap.scan(txn, ScanSpec { columns: &columns, pages });

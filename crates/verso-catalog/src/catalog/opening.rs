@@ -1,6 +1,7 @@
 //! The catalog of a database that is made or opened: its system tables, those that came after it, and what has to be put right
 //! before anybody uses it.
 
+use std::collections::HashSet;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 
@@ -9,6 +10,7 @@ use verso_storage::{Engine, StorageError};
 
 use super::settled::Settled;
 use super::{Catalog, internal};
+use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::snapshot::PG_CATALOG;
 use crate::store;
@@ -38,12 +40,9 @@ impl Catalog {
     }
 
     fn make(engine: &Engine, tables: &[TableShape], settings: &[(&str, &str)]) -> Result<(), CatalogError> {
+        Catalog::declare(engine, tables)?;
         let mut txn = engine.begin(internal(false));
         txn.begin_statement()?;
-        for shape in tables {
-            let columns = crate::packs::stored_columns(&shape.columns, &[], engine.page_size());
-            engine.create_heap_with_id(&mut txn, shape.table.heap, &columns)?;
-        }
         let oids = engine.create_sequence(&mut txn, crate::ddl::sequence_spec(&initial::oid_bounds()))?;
         let rows = initial::rows(tables, oids);
         store::insert(engine, &mut txn, &rows.namespaces)?;
@@ -63,40 +62,37 @@ impl Catalog {
         Ok(())
     }
 
-    /// Makes the system tables that a database of an earlier release lacks, in a transaction of its own.
+    /// Says of system tables which columns they have, so that each is made with its first row (W3 of `store.rs`).
+    fn declare(engine: &Engine, tables: &[TableShape]) -> Result<(), CatalogError> {
+        let page_size = engine.page_size();
+        let columns = |shape: &TableShape| crate::packs::stored_columns(&shape.columns, &[], page_size);
+        engine.declare_heaps(tables.iter().map(|shape| (shape.table.heap, columns(shape))))?;
+        Ok(())
+    }
+
+    /// Describes the system tables that a database of an earlier release lacks, in a transaction of its own.
     fn complete(engine: &Engine) -> Result<(), CatalogError> {
-        let mut missing = Vec::new();
-        for shape in initial::tables() {
-            match engine.heap(shape.table.heap) {
-                Ok(_) => {}
-                Err(StorageError::NoSuchObject(_)) => missing.push(shape),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        // Its first transaction makes all of them. One that did not commit is backed out while this looks.
-        let has_schemas = || -> Result<bool, CatalogError> {
-            let mut txn = engine.begin(internal(true));
-            txn.begin_statement()?;
-            let schemas = store::read::<NamespaceRow>(engine, &txn);
-            txn.end_statement()?;
-            txn.commit(verso_storage::CommitMode::NoWait)?;
-            match schemas {
-                Err(CatalogError::Storage(StorageError::NoSuchObject(_))) => Ok(false),
-                schemas => Ok(!schemas?.is_empty()),
-            }
-        };
-        if missing.iter().any(|shape| shape.table.heap == ClassRow::TABLE.heap) || !has_schemas()? {
+        let mut missing = initial::tables();
+        Catalog::declare(engine, &missing)?;
+        // Its first transaction describes all of them. One that did not commit is backed out while this looks.
+        let mut txn = engine.begin(internal(true));
+        txn.begin_statement()?;
+        let schemas = store::read::<NamespaceRow>(engine, &txn);
+        let classes = store::read::<ClassRow>(engine, &txn);
+        txn.end_statement()?;
+        txn.commit(verso_storage::CommitMode::NoWait)?;
+        let known: HashSet<Oid> = classes?.into_iter().map(|class| class.oid).collect();
+        if schemas?.is_empty() || known.is_empty() {
             let what = "it has no catalog: its creation did not end".to_owned();
             return Err(StorageError::NotADatabase { what }.into());
         }
+        missing.retain(|shape| !known.contains(&shape.table.oid));
         if missing.is_empty() {
             return Ok(());
         }
         let mut txn = engine.begin(internal(false));
         txn.begin_statement()?;
         for shape in &missing {
-            let columns = crate::packs::stored_columns(&shape.columns, &[], engine.page_size());
-            engine.create_heap_with_id(&mut txn, shape.table.heap, &columns)?;
             let (class, attributes) = initial::rows_of(shape);
             store::insert(engine, &mut txn, &[class])?;
             store::insert(engine, &mut txn, &attributes)?;

@@ -29,6 +29,7 @@ mod reservable;
 #[allow(dead_code, reason = "its main is for those who run it")]
 mod shop;
 mod simulated;
+mod sizes;
 mod slt;
 mod specs;
 mod splits;
