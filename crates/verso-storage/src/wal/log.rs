@@ -130,11 +130,14 @@ impl Wal {
             counters: Counters::default(),
             sleeper: Arc::default(),
         });
-        // On a full disk the database opens all the same, to be read or made smaller.
-        let _ = shared.ensure_room(match settled {
+        let made = shared.ensure_room(match settled {
             true => shared.room_at_start(),
             false => shared.slack() + shared.kept(),
         });
+        if made.is_err() {
+            // On a full disk the database opens all the same, to be read or made smaller.
+            shared.is_short();
+        }
         let writer = if options.background {
             let shared = Arc::clone(&shared);
             Some(env.spawn("verso-log", move || shared.write_in_background()))

@@ -447,6 +447,14 @@ impl Shared {
         }
     }
 
+    /// The log has not its usual room: what it has is for what goes into one segment as a whole (R7).
+    #[cold]
+    pub(super) fn is_short(&self) {
+        let mut tail = self.tail.lock();
+        tail.slack_of_ends = self.options.slack_of_ends();
+        self.room.store(tail.room(), Ordering::Relaxed);
+    }
+
     /// A log that was short has its usual room.
     fn is_as_usual(&self, tail: &mut Tail) {
         let needed = self.unwritten() + self.reserved.load(Ordering::SeqCst) + self.slack() + self.kept();

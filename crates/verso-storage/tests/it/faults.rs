@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use verso_env::Env;
 use verso_sim::{FaultPlan, Rng, World, seeds};
+use verso_storage::archive::ArchiveOptions;
 use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
 use verso_storage::page::header;
 use verso_storage::{
@@ -383,33 +384,48 @@ fn try_rename(
     Ok(())
 }
 
+/// R5 of the log: checkpoints keep giving it room, unless an archive that does not get on has all of it stay.
 #[test]
 fn a_statement_that_fills_the_log_is_undone_whole() {
-    let world = World::new(3);
-    world.run(|env| {
-        let (engine, heap) = create_in(env, options());
-        let before: Vec<Row> = (0..600).map(|id| (id, Some("n".repeat(200)), 0.0)).collect();
-        let mut txn = engine.begin(TxnOptions::default());
-        insert(&heap, &mut txn, &before).unwrap();
-        txn.commit(CommitMode::Wait).unwrap();
-        let capacity_bytes = Some(world.vfs().used_bytes());
-        let mut txn = engine.begin(TxnOptions::default());
-        // Much to undo, then changes until not even the smallest has room in the log.
-        txn.begin_statement().unwrap();
-        rename(&heap, &mut txn, |_| Some("m".repeat(190)));
-        world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
-        while bump(&heap, &mut txn, "", 1.0, |_| true).is_ok() {}
-        while bump(&heap, &mut txn, "", 1.0, |id| id == 5).is_ok() {}
-        let error = bump(&heap, &mut txn, "", 1.0, |id| id == 5).unwrap_err();
-        assert!(matches!(error, StorageError::Full { .. }), "{error}");
-        txn.abort_statement().unwrap();
-        assert!(!txn.must_rollback());
-        txn.begin_statement().unwrap();
-        assert_eq!(sorted(read(&heap, &txn)), before);
-        txn.end_statement().unwrap();
-        txn.commit(CommitMode::Wait).unwrap();
-        sound(&engine);
-    });
+    for is_archived in [false, true] {
+        let world = World::new(3);
+        world.run(|env| {
+            let (engine, heap) = create_in(env, options());
+            if is_archived {
+                let target = World::dir().join("archive");
+                env.vfs.create_dir_all(&target).unwrap();
+                engine
+                    .set_archive(Some(ArchiveOptions { target, timeout: std::time::Duration::ZERO }))
+                    .unwrap();
+            }
+            let before: Vec<Row> = (0..600).map(|id| (id, Some("n".repeat(200)), 0.0)).collect();
+            let mut txn = engine.begin(TxnOptions::default());
+            insert(&heap, &mut txn, &before).unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            let capacity_bytes = Some(world.vfs().used_bytes());
+            let mut txn = engine.begin(TxnOptions::default());
+            // Much to undo, then changes until not even the smallest has room in the log, or it was used several times over.
+            txn.begin_statement().unwrap();
+            rename(&heap, &mut txn, |_| Some("m".repeat(190)));
+            world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+            let begun = engine.statistics().log.bytes;
+            let goes_on = || engine.statistics().log.bytes < begun + (16 << 20);
+            while goes_on() && bump(&heap, &mut txn, "", 1.0, |_| true).is_ok() {}
+            assert_eq!(goes_on(), is_archived, "the log is given room, or kept for the archive");
+            while is_archived && bump(&heap, &mut txn, "", 1.0, |id| id == 5).is_ok() {}
+            if is_archived {
+                let error = bump(&heap, &mut txn, "", 1.0, |id| id == 5).unwrap_err();
+                assert!(matches!(error, StorageError::Full { .. }), "{error}");
+            }
+            txn.abort_statement().unwrap();
+            assert!(!txn.must_rollback());
+            txn.begin_statement().unwrap();
+            assert_eq!(sorted(read(&heap, &txn)), before);
+            txn.end_statement().unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            sound(&engine);
+        });
+    }
 }
 
 /// A closed database of 500 rows; its file, its table.
@@ -895,7 +911,7 @@ fn a_disk_full_of_log_gets_room_by_a_checkpoint_that_nobody_asks_for() {
 /// R5, R7 of the log: a database whose log has just begun, or was left short when it was closed, finds its disk full.
 #[test]
 fn a_log_in_one_segment_on_a_full_disk_goes_on_when_there_is_a_checkpoint() {
-    for seed in seeds(6) {
+    for seed in seeds(4) {
         let world = World::new(seed);
         let mut rng = world.rng();
         world.run(|env| {
@@ -925,7 +941,7 @@ fn a_log_in_one_segment_on_a_full_disk_goes_on_when_there_is_a_checkpoint() {
             let (mut done, mut refused) = (0, 0);
             // Several times around the segments that there are.
             let begun = engine.statistics().log.bytes;
-            while engine.statistics().log.bytes < begun + (24 << 20) {
+            while engine.statistics().log.bytes < begun + (12 << 20) {
                 let mut tries = 0;
                 while let Err(error) = change() {
                     assert!(matches!(error, StorageError::Full { .. }), "{error}");
@@ -936,7 +952,7 @@ fn a_log_in_one_segment_on_a_full_disk_goes_on_when_there_is_a_checkpoint() {
                 done += 1;
             }
             let recycled = engine.statistics().log.segments_recycled;
-            assert!(recycled > 8, "{recycled} segments were given back, {refused} changes refused");
+            assert!(recycled > 4, "{recycled} segments were given back, {refused} changes refused");
             let found = sorted(now(&engine, &heap));
             assert!(found.iter().take(50).all(|row| row.2 == row.0 as f64 / 2.0 + f64::from(done)));
             sound(&engine);
@@ -958,7 +974,8 @@ fn a_small_database_is_opened_and_read_on_a_full_disk_as_often_as_one_likes() {
         let capacity_bytes = Some(world.vfs().used_bytes());
         world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
         for number in 0..300 {
-            let engine = Engine::open(env.clone(), &path(), options()).unwrap();
+            let engine = Engine::open(env.clone(), &path(), options());
+            let engine = engine.unwrap_or_else(|error| panic!("opened {number} times: {error}"));
             let heap = engine.heap(object).unwrap();
             assert_eq!(sorted(now(&engine, &heap)), rows(0..60));
             if number % 10 == 0 {
