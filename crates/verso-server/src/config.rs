@@ -282,7 +282,7 @@ impl Config {
             "log_level" => {
                 let level = value.to_ascii_lowercase();
                 if !matches!(level.as_str(), "error" | "warn" | "info" | "debug" | "trace") {
-                    return Err(invalid());
+                    return Err(outside("one of error, warn, info, debug and trace"));
                 }
                 self.log_level = level;
             }
@@ -290,7 +290,7 @@ impl Config {
                 self.log_json = match value {
                     "json" => true,
                     "text" => false,
-                    _ => return Err(invalid()),
+                    _ => return Err(outside("text or json")),
                 }
             }
             name => {

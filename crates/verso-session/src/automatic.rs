@@ -31,7 +31,7 @@ use crate::client::Nowhere;
 use crate::instance::Instance;
 use crate::registry::CancelHandle;
 use crate::session::Session;
-use crate::settings::{duration, flag, interval_ms};
+use crate::settings::{duration, flag, number};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// From a call to the round for it: what a busy moment changes is looked at together.
@@ -70,27 +70,24 @@ impl AutoSettings {
     /// Changes one of them; to its default without a value.
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
         let default = AutoSettings::default();
-        let invalid = |hint: &str| {
-            let text = format!("invalid value for parameter \"{name}\": \"{}\"", value.unwrap_or_default());
-            SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text).with_hint(hint)
-        };
         match (name, value.map(str::trim)) {
             ("autovacuum", value) => self.on = flag(name, value, default.on)?,
-            ("autovacuum_analyze_threshold", None) => self.threshold = default.threshold,
-            ("autovacuum_analyze_threshold", Some(value)) => {
-                let rows = value.parse().ok().filter(|rows| *rows <= i32::MAX as u64);
-                self.threshold = rows.ok_or_else(|| invalid("Between 0 and 2147483647."))?;
+            ("autovacuum_analyze_threshold", value) => {
+                self.threshold = number(name, value, default.threshold)?;
             }
             ("autovacuum_analyze_scale_factor", None) => self.scale = default.scale,
             ("autovacuum_analyze_scale_factor", Some(value)) => {
                 let share = value.parse().ok().filter(|share| (0.0..=100.0).contains(share));
-                self.scale = share.ok_or_else(|| invalid("Between 0 and 100."))?;
+                self.scale = share.ok_or_else(|| {
+                    let range = format!("outside the valid range for parameter \"{name}\" (0 .. 100)");
+                    let is_number = value.parse::<f64>().is_ok();
+                    let invalid = format!("invalid value for parameter \"{name}\": \"{value}\"");
+                    let text = if is_number { format!("{value} is {range}") } else { invalid };
+                    SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
+                        .with_hint("A number from 0 to 100.")
+                })?;
             }
-            (_, None) => self.nap_ms = default.nap_ms,
-            (_, Some(value)) => {
-                let nap = interval_ms(value).filter(|ms| (1_000..=2_147_483_000).contains(ms));
-                self.nap_ms = nap.ok_or_else(|| invalid("At least 1s; a number alone counts seconds."))?;
-            }
+            (_, value) => self.nap_ms = number(name, value, default.nap_ms)?,
         }
         Ok(())
     }

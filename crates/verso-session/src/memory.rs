@@ -41,13 +41,18 @@ const SOME_BYTES: u64 = 4 << 20;
 /// What a statement may have held whose operators are kept for its next run.
 const KEPT_BYTES: u64 = 64 << 20;
 
+/// What the session's temporary files may hold, as they take it: 0 is no limit. A limit of nothing refuses the first byte but one.
+fn temp_limit(settings: &Settings) -> u64 {
+    settings.temp_file_bytes.map_or(0, |bytes| bytes.max(1))
+}
+
 impl SessionMemory {
     pub(crate) fn new(instance: &Instance, settings: &Settings) -> SessionMemory {
         let session = instance.memory.child(Scope::Session, settings.session_memory_bytes);
         SessionMemory {
             statement: session.child(Scope::Statement, settings.statement_memory_bytes),
             session,
-            temporary: Arc::new(TempSpace::new(Arc::clone(&instance.temporary), settings.temp_file_bytes)),
+            temporary: Arc::new(TempSpace::new(Arc::clone(&instance.temporary), temp_limit(settings))),
             work_bytes: settings.work_memory_bytes,
         }
     }
@@ -62,7 +67,7 @@ impl SessionMemory {
         }
         self.statement.set_limit(settings.statement_memory_bytes);
         self.session.set_limit(settings.session_memory_bytes);
-        self.temporary.set_limit(settings.temp_file_bytes);
+        self.temporary.set_limit(temp_limit(settings));
         self.work_bytes = settings.work_memory_bytes;
     }
 

@@ -7,7 +7,7 @@ use verso_types::Value;
 
 use crate::settings::{
     Allowed, OF_DATABASE, SessionSettings, Settings, all, allowed, are_aliases, is_fixed, is_of_commits,
-    needs_superuser, of_server,
+    needs_superuser, of_server, short,
 };
 use crate::views::Views;
 
@@ -221,17 +221,7 @@ fn shown_kind(
         Allowed::Text if !setting.is_empty() && setting.bytes().all(|byte| byte.is_ascii_digit()) => {
             ("integer", [None, None], None)
         }
-        Allowed::Text if name.ends_with("_scale_factor") => ("real", [None, None], None),
         Allowed::Text => ("string", [None, None], None),
-    }
-}
-
-/// A limit in six digits, as `%g` shows it.
-fn short(limit: f64) -> String {
-    match limit {
-        f64::MAX => "1.79769e+308".to_string(),
-        1e6 => "1e+06".to_string(),
-        other => other.to_string(),
     }
 }
 

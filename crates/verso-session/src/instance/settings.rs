@@ -20,14 +20,8 @@ use super::{Instance, UNFINISHED};
 use crate::automatic::AutoSettings;
 use crate::cluster::usual_memory_bytes;
 use crate::registry::LongAction;
-use crate::settings::{
-    self, CommitLevel, LEAST_DURATION_HINT, Settings, flag, interval_ms, least_duration, memory_bytes,
-    wal_bytes,
-};
+use crate::settings::{self, CommitLevel, Settings, flag, number, small};
 use verso_planner::errors::{SqlError, sqlstate};
-
-/// Most texts that `stmt_cache_size` may ask for.
-const STATEMENTS_MAX: usize = 1_000_000;
 
 /// Settings of the database, as ALTER DATABASE SET leaves them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +70,8 @@ impl DatabaseSettings {
     }
 }
 
+/// At these shares of dirty frames the page cleaner stops and starts.
+const LRU_DIRTY: [&str; 2] = ["lru_min_dirty", "lru_max_dirty"];
 /// A segment is archived after this time where nobody has said another.
 const ARCHIVE_TIMEOUT_MS: u64 = 300_000;
 /// Pages are cold, and packed by themselves, after so long unless it is set.
@@ -114,7 +110,16 @@ impl Instance {
             }
         }
         self.apply_commits(&defaults, &kept);
-        Ok(())
+        let mut lru = lru_usual();
+        for (share, name) in lru.iter_mut().zip(LRU_DIRTY) {
+            let said = kept.iter().chain(defaults.iter()).find(|(known, _)| known == name);
+            *share = small(name, said.map(|(_, value)| &**value), *share)?;
+        }
+        // What the database keeps by itself has been refused when it was said, or comes from a version that moved the other one.
+        match defaults.iter().any(|(name, _)| LRU_DIRTY.contains(&name.as_str())) {
+            true => in_order(lru),
+            false => Ok(()),
+        }
     }
 
     /// Takes up another configuration of the server; what it says no more is what it is without one.
@@ -165,57 +170,25 @@ impl Instance {
         let defaults = EngineOptions::default();
         match name {
             "sweep_interval" => {
-                let interval = match value {
-                    None => defaults.sweep_interval,
-                    Some(text) => text.trim().parse().map_err(|_| {
-                        let hint = format!("A number of transactions, from 0 (never) to {}.", u64::MAX);
-                        invalid(name, value).with_hint(hint)
-                    })?,
-                };
+                let interval = number(name, value, defaults.sweep_interval)?;
                 self.engine.set_sweep_interval(interval);
                 self.database.lock().sweep_interval = interval;
             }
             "memory_limit" => {
-                let bytes = match value {
-                    None => usual_memory_bytes(),
-                    Some(value) => memory_bytes(value)
-                        .filter(|bytes| *bytes == 0 || *bytes >= 16 << 20)
-                        .ok_or_else(|| {
-                            let text = format!("invalid value for parameter \"memory_limit\": \"{value}\"");
-                            SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
-                                .with_hint("0 or at least 16MB; units are kB, MB and GB.")
-                        })?,
-                };
-                self.memory.set_limit(bytes);
+                self.memory.set_limit(number(name, value, usual_memory_bytes())?);
             }
             "checkpoint_interval" | "checkpoint_timeout" => {
-                let wanted = match value {
-                    None => Some(defaults.checkpoint_interval_ms),
-                    Some(value) => interval_ms(value).filter(|ms| (1_000..=86_400_000).contains(ms)),
-                };
-                self.database.lock().checkpoint_interval_ms = wanted.ok_or_else(|| {
-                    invalid(name, value).with_hint("Between 1s and 1d; a number alone counts seconds.")
-                })?;
+                let wanted = number(name, value, defaults.checkpoint_interval_ms)?;
+                self.database.lock().checkpoint_interval_ms = wanted;
                 self.set_checkpoints();
             }
             "max_wal_size" => {
-                let wanted = match value {
-                    None => Some(defaults.checkpoint_log_bytes),
-                    Some(value) => wal_bytes(value).filter(|bytes| *bytes >= 2 << 20),
-                };
-                self.database.lock().max_wal_bytes = wanted.ok_or_else(|| {
-                    invalid(name, value).with_hint("At least 2MB; a number alone counts megabytes.")
-                })?;
+                let wanted = number(name, value, defaults.checkpoint_log_bytes)?;
+                self.database.lock().max_wal_bytes = wanted;
                 self.set_checkpoints();
             }
             "long_tx_wal_limit" => {
-                let wanted = match value {
-                    None => Some(0),
-                    Some(value) => wal_bytes(value).filter(|bytes| *bytes == 0 || *bytes >= 1 << 20),
-                };
-                self.long.set_limit(wanted.ok_or_else(|| {
-                    invalid(name, value).with_hint("0 or at least 1MB; a number alone counts megabytes.")
-                })?);
+                self.long.set_limit(number(name, value, 0)?);
                 if self.long.limit() > 0 {
                     self.sessions.watch(self.engine.env(), &self.long);
                 }
@@ -228,52 +201,27 @@ impl Instance {
                 })?);
             }
             "wal_spare_size" => {
-                let wanted = match value {
-                    None => Some(WalOptions::default().spare_bytes_max),
-                    Some(value) => wal_bytes(value),
-                };
-                self.engine.set_spare_log(
-                    wanted
-                        .ok_or_else(|| invalid(name, value).with_hint("A number alone counts megabytes."))?,
-                );
+                self.engine.set_spare_log(number(name, value, WalOptions::default().spare_bytes_max)?);
             }
             "version_retention" => {
-                let wanted = match value {
-                    None => Some(0),
-                    Some(value) => interval_ms(value).filter(|ms| *ms <= 31 * 86_400_000),
-                };
-                let ms = wanted.ok_or_else(|| {
-                    invalid(name, value)
-                        .with_hint("At most 31d, 0 for not at all; a number alone counts seconds.")
-                })?;
+                let ms = number(name, value, 0)?;
                 self.database.lock().version_retention_ms = ms;
                 self.engine.set_version_retention(Duration::from_millis(ms));
             }
             "buffer_pool" | "shared_buffers" => {
-                let most = self.engine.buffer_pool_max();
-                let wanted = match value {
-                    None => Some(self.engine.options().buffer_pool_bytes),
-                    Some(value) => memory_bytes(value).filter(|bytes| (1 << 20..=most).contains(bytes)),
+                let range = settings::range(name).map(|range| range.up_to(self.engine.buffer_pool_max()));
+                let bytes = match (value, range) {
+                    (Some(value), Some(range)) => range.size(name, value)?,
+                    _ => self.engine.options().buffer_pool_bytes,
                 };
-                let bytes = wanted.ok_or_else(|| {
-                    let most = settings::memory_text(most >> 20 << 20);
-                    invalid(name, value)
-                        .with_hint(format!("Between 1MB and {most}; units are kB, MB and GB."))
-                })?;
                 self.engine.set_buffer_pool(bytes)?;
                 self.database.lock().buffer_pool_bytes = bytes;
             }
             "lru_min_dirty" | "lru_max_dirty" => {
                 let mut lru = self.database.lock().lru_dirty;
-                let own = usize::from(name == "lru_max_dirty");
-                let usual = [defaults.lru_min_dirty, defaults.lru_max_dirty][own];
-                let wanted = match value {
-                    None => Some(usual),
-                    Some(value) => value.trim().parse().ok().filter(|part| (0..=100).contains(part)),
-                };
-                lru[own] =
-                    wanted.ok_or_else(|| invalid(name, value).with_hint("Between 0 and 100 per cent."))?;
-                // The other one follows where it would stand on the wrong side.
+                let own = usize::from(name == LRU_DIRTY[1]);
+                lru[own] = small(name, value, lru_usual()[own])?;
+                // While a database is opened they come one after the other: until both are there, the other one follows.
                 if lru[0] > lru[1] {
                     lru[1 - own] = lru[own];
                 }
@@ -293,22 +241,10 @@ impl Instance {
                 })?);
             }
             "stmt_cache_size" => {
-                let texts = |value: &str| {
-                    let texts = value.trim().parse().ok().filter(|texts| *texts <= STATEMENTS_MAX);
-                    texts.ok_or_else(|| {
-                        let hint = format!("Between 0 and {STATEMENTS_MAX} texts.");
-                        invalid(name, Some(value)).with_hint(hint)
-                    })
-                };
-                self.statements.set_size(value.map(texts).transpose()?);
+                self.statements.set_size(value.map(|_| small(name, value, 0)).transpose()?);
             }
             "max_pdq_priority" => {
-                let wanted = match value {
-                    None => Some(100),
-                    Some(value) => value.trim().parse().ok().filter(|part| (0..=100).contains(part)),
-                };
-                self.shares
-                    .set_max(wanted.ok_or_else(|| invalid(name, value).with_hint("Between 0 and 100."))?);
+                self.shares.set_max(small(name, value, 100)?);
             }
             "gc_policy" => {
                 let wanted = GcPolicy::of(value.unwrap_or(GcPolicy::NAMES[0]));
@@ -318,24 +254,12 @@ impl Instance {
                 })?);
             }
             "version_retention_size" => {
-                let wanted = match value {
-                    None => Some(0),
-                    Some(value) => memory_bytes(value).filter(|bytes| *bytes == 0 || *bytes >= 1 << 20),
-                };
-                let bytes = wanted.ok_or_else(|| {
-                    invalid(name, value).with_hint("0 or at least 1MB; units are kB, MB and GB.")
-                })?;
+                let bytes = number(name, value, 0)?;
                 self.database.lock().version_retention_bytes = bytes;
                 self.engine.set_retention_bytes(bytes);
             }
             "max_snapshot_age" => {
-                let wanted = match value {
-                    None => Some(0),
-                    Some(value) => interval_ms(value).filter(|ms| *ms <= 31 * 86_400_000),
-                };
-                self.long.set_snapshot_age(wanted.ok_or_else(|| {
-                    invalid(name, value).with_hint("At most 31d, 0 for never; a number alone counts seconds.")
-                })?);
+                self.long.set_snapshot_age(number(name, value, 0)?);
                 if self.long.snapshot_age_ms() > 0 {
                     self.sessions.watch(self.engine.env(), &self.long);
                 }
@@ -347,53 +271,33 @@ impl Instance {
                 self.set_archive(target)?;
             }
             "archive_timeout" => {
-                let wanted = match value {
-                    None => Some(ARCHIVE_TIMEOUT_MS),
-                    Some(value) => interval_ms(value).filter(|ms| *ms <= 86_400_000),
-                };
-                self.database.lock().archive_timeout_ms = wanted.ok_or_else(|| {
-                    invalid(name, value).with_hint("At most 1d, 0 for never; a number alone counts seconds.")
-                })?;
+                let wanted = number(name, value, ARCHIVE_TIMEOUT_MS)?;
+                self.database.lock().archive_timeout_ms = wanted;
                 let target = self.engine.archive_status().target;
                 if target.is_some() {
                     self.set_archive(target)?;
                 }
             }
             "log_min_duration_statement" => {
-                let least = least_duration(value.unwrap_or("-1"));
-                let least = least.ok_or_else(|| invalid(name, value).with_hint(LEAST_DURATION_HINT))?;
-                self.log_min_duration_ms.store(least, Ordering::Relaxed);
+                let mut settings = Settings::default();
+                settings.set(name, value)?;
+                self.log_min_duration_ms.store(settings.log_min_duration_ms.unwrap_or(-1), Ordering::Relaxed);
             }
             "colocate" => self.colocates.store(flag("colocate", value, true)?, Ordering::Relaxed),
             "compress" => self.compresses.store(flag("compress", value, false)?, Ordering::Relaxed),
             "compress_delay" => {
-                let wanted = match value {
-                    None => Some(COMPRESS_DELAY_MS),
-                    Some(value) => interval_ms(value).filter(|ms| *ms <= 86_400_000),
-                };
-                let wanted = wanted.ok_or_else(|| {
-                    invalid(name, value).with_hint("At most 1d; a number alone counts seconds.")
-                })?;
+                let wanted = number(name, value, COMPRESS_DELAY_MS)?;
                 self.engine.set_packing_delay(Duration::from_millis(wanted));
                 self.database.lock().compress_delay_ms = wanted;
             }
             "max_parallel_workers" => {
-                let wanted = match value {
-                    None => Some(default_workers_max()),
-                    Some(value) => value.trim().parse().ok().filter(|workers| (1..=1024).contains(workers)),
-                };
-                self.database.lock().workers_max =
-                    wanted.ok_or_else(|| invalid(name, value).with_hint("Between 1 and 1024."))?;
+                let wanted = small(name, value, default_workers_max())?;
+                self.database.lock().workers_max = wanted;
                 self.set_workers();
             }
             "worker_idle_timeout" => {
-                let wanted = match value {
-                    None => Some(WORKER_IDLE_MS),
-                    Some(value) => interval_ms(value).filter(|ms| *ms <= 86_400_000),
-                };
-                self.database.lock().worker_idle_ms = wanted.ok_or_else(|| {
-                    invalid(name, value).with_hint("At most 1d; a number alone counts seconds.")
-                })?;
+                let wanted = number(name, value, WORKER_IDLE_MS)?;
+                self.database.lock().worker_idle_ms = wanted;
                 self.set_workers();
             }
             name if AutoSettings::NAMES.contains(&name) => {
@@ -429,7 +333,19 @@ impl Instance {
             let known = self.catalog.database_settings()?.into_iter().map(|(name, _)| name);
             return known.filter(|name| name != UNFINISHED).try_for_each(|name| self.keep_one(&name, None));
         }
+        self.check_pair(name, value)?;
         self.keep_one(name, value)
+    }
+
+    /// Refuses a share of dirty pages at which the page cleaner would start below the one at which it stops: neither of the two
+    /// moves the other.
+    fn check_pair(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+        let Some(own) = LRU_DIRTY.iter().position(|known| *known == name) else { return Ok(()) };
+        let defaults = self.member.cluster().defaults();
+        let configured = || defaults.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);
+        let mut lru = self.database.lock().lru_dirty;
+        lru[own] = small(name, value.or_else(configured), lru_usual()[own])?;
+        in_order(lru).map_err(|error| error.with_hint(format!("Set {} before.", LRU_DIRTY[1 - own])))
     }
 
     fn keep_one(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
@@ -481,6 +397,22 @@ impl Instance {
         let DatabaseSettings { checkpoint_interval_ms, max_wal_bytes, .. } = *self.database.lock();
         self.engine.set_checkpoints(Duration::from_millis(checkpoint_interval_ms), max_wal_bytes);
     }
+}
+
+/// The shares of dirty frames at which the page cleaner stops and starts where nobody says any.
+fn lru_usual() -> [u8; 2] {
+    let defaults = EngineOptions::default();
+    [defaults.lru_min_dirty, defaults.lru_max_dirty]
+}
+
+/// Refuses such shares that the page cleaner would stop above where it starts.
+fn in_order(lru: [u8; 2]) -> Result<(), SqlError> {
+    if lru[0] <= lru[1] {
+        return Ok(());
+    }
+    let [(min, least), (max, most)] = [(LRU_DIRTY[0], lru[0]), (LRU_DIRTY[1], lru[1])];
+    let text = format!("{min} ({least}) must not be above {max} ({most})");
+    Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))
 }
 
 /// 22023.

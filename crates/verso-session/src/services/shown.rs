@@ -49,7 +49,7 @@ impl Services {
             }
             "long_tx_wal_limit" => Some(settings::memory_text(self.instance.long.limit())),
             "long_tx_action" => Some(self.instance.long.action().name().to_string()),
-            "wal_spare_size" => Some(settings::size_text(self.instance.engine.spare_log())),
+            "wal_spare_size" => Some(settings::memory_text(self.instance.engine.spare_log())),
             "buffer_pool" | "shared_buffers" => Some(settings::memory_text(database.buffer_pool_bytes)),
             "lru_min_dirty" => Some(database.lru_dirty[0].to_string()),
             "lru_max_dirty" => Some(database.lru_dirty[1].to_string()),

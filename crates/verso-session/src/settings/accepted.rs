@@ -5,7 +5,7 @@
 //! docs/decisions/0028.
 
 use super::values::{boolean, on};
-use super::{Allowed, least_duration, memory_bytes};
+use super::{Allowed, Range, range};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Their names, what each is as long as nobody sets it, and what it does in PostgreSQL.
@@ -192,8 +192,8 @@ enum Kind {
     Time,
     /// A time, of which Verso does 0.
     NoTime,
-    /// A size, with the least in kB.
-    Size(u64),
+    /// A size.
+    Size,
     /// A list of the checks of PL/pgSQL.
     Checks,
     /// A list of tablespaces.
@@ -272,8 +272,7 @@ fn kind(name: &str) -> Kind {
         "geqo_selection_bias" => Kind::Real(1.5, 2.0),
         "geqo_threshold" => Kind::Count(2, i32::MAX.into()),
         "cursor_tuple_fraction" => Kind::Real(0.0, 1.0),
-        "effective_cache_size" => Kind::Size(8),
-        "temp_buffers" => Kind::Size(800),
+        "effective_cache_size" | "temp_buffers" => Kind::Size,
         _ => Kind::Flag,
     }
 }
@@ -286,9 +285,8 @@ pub(super) fn allowed(name: &str) -> Option<Allowed> {
         Kind::Word(words, done) => Allowed::Words(words[..done].to_vec()),
         Kind::Count(least, most) => Allowed::Count(least, most),
         Kind::Real(least, most) => Allowed::Real(least, most),
-        Kind::Time | Kind::NoTime | Kind::Size(_) | Kind::Checks | Kind::Tablespaces | Kind::Locale => {
-            Allowed::Text
-        }
+        Kind::Time | Kind::NoTime | Kind::Size => range(name)?.allowed(),
+        Kind::Checks | Kind::Tablespaces | Kind::Locale => Allowed::Text,
     })
 }
 
@@ -311,33 +309,31 @@ pub(crate) fn check(name: &str, value: &str, invalid: impl Fn(&str) -> SqlError)
             // The one that stands for what PostgreSQL has in its place.
             None if value.is_empty() && name == "default_toast_compression" => Ok(()),
             Some(_) => refused(),
-            None if let Some(hint) = hint(name) => Err(invalid(value).with_hint(hint)),
+            None if let Some(hint) = hint(name) => {
+                Err(invalid(value).with_hint(format!("Available values: {}. {hint}", words.join(", "))))
+            }
             None if name == "default_table_access_method" => {
                 let detail = match value {
                     "" => format!("\"{name}\" cannot be empty."),
                     value => format!("Table access method \"{value}\" does not exist."),
                 };
-                Err(invalid(value).with_detail(detail))
+                Err(invalid(value).with_detail(detail).with_hint("Available values: heap."))
             }
             None => Err(invalid(value).with_hint(format!("Available values: {}.", words.join(", ")))),
         },
-        Kind::Count(low, high) => match value.trim().parse::<i64>() {
-            Ok(count) if (low..=high).contains(&count) => Ok(()),
-            Ok(_) => outside(low.to_string(), high.to_string()),
-            Err(_) => Err(invalid(value).with_hint(format!("A number from {low} to {high}."))),
-        },
+        Kind::Count(low, high) => Range::things(low, high).read(name, value).map(|_| ()),
         Kind::Real(low, high) => match value.trim().parse::<f64>() {
             Ok(number) if (low..=high).contains(&number) => Ok(()),
-            Ok(_) if high == f64::MAX => outside(low.to_string(), "1.79769e+308".to_string()),
-            Ok(_) => outside(low.to_string(), high.to_string()),
-            Err(_) => Err(invalid(value)),
+            Ok(_) => outside(short(low), short(high)),
+            Err(_) => {
+                let hint = format!("A number from {} to {}.", short(low), short(high));
+                Err(invalid(value).with_hint(hint))
+            }
         },
-        Kind::Time | Kind::NoTime if least_duration(value).is_none_or(|ms| ms < 0) => Err(invalid(value)
-            .with_hint("A time from 0 to 9223372036854775807ms; units are us, ms, s, min, h and d.")),
-        Kind::NoTime if least_duration(value) != Some(0) => refused(),
-        Kind::Size(least) => match pages_kb(name, value) {
-            Some(kilobytes) if kilobytes >= least => Ok(()),
-            _ => Err(invalid(value)),
+        Kind::Time | Kind::NoTime | Kind::Size => match range(name).map(|range| range.read(name, value)) {
+            Some(Err(error)) => Err(error),
+            Some(Ok(1..)) if matches!(kind(name), Kind::NoTime) => refused(),
+            _ => Ok(()),
         },
         Kind::Checks => {
             let checks = ["all", "none", "shadowed_variables", "too_many_rows", "strict_multi_assignment"];
@@ -355,25 +351,28 @@ pub(crate) fn check(name: &str, value: &str, invalid: impl Fn(&str) -> SqlError)
         }
         Kind::Locale if ["c", "posix"].contains(&value.to_ascii_lowercase().as_str()) => Ok(()),
         Kind::Locale => refused(),
-        Kind::Flag | Kind::Only(_) | Kind::Time | Kind::NoTime => Ok(()),
+        Kind::Flag | Kind::Only(_) => Ok(()),
+    }
+}
+
+/// A limit in six digits, as `%g` shows it.
+pub(crate) fn short(limit: f64) -> String {
+    match limit {
+        f64::MAX => "1.79769e+308".to_string(),
+        1e6 => "1e+06".to_string(),
+        other => other.to_string(),
     }
 }
 
 /// A value as it is shown: flags by their first word.
 pub(crate) fn shown(name: &str, value: &str) -> String {
     match (kind(name), boolean(value)) {
+        (Kind::Count(low, high), _) => {
+            let number = Range::things(low, high).read(name, value);
+            number.map_or_else(|_| value.to_string(), |number| number.to_string())
+        }
         (Kind::Flag | Kind::Only("on" | "off"), Some(value)) => on(value),
         _ => value.to_string(),
-    }
-}
-
-/// Kilobytes of a size, of which a bare number counts pages of 8 kB.
-fn pages_kb(name: &str, value: &str) -> Option<u64> {
-    debug_assert!(matches!(name, "effective_cache_size" | "temp_buffers"), "{name} counts pages");
-    let value = value.trim();
-    match value.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => value.parse::<u64>().ok()?.checked_mul(8),
-        false => memory_bytes(value).map(|bytes| bytes >> 10),
     }
 }
 
@@ -416,6 +415,7 @@ mod tests {
             ("constraint_exclusion", "off"),
             ("cursor_tuple_fraction", "0.5"),
             ("temp_buffers", "8MB"),
+            ("effective_cache_size", "1"),
             ("backslash_quote", "on"),
             ("parallel_setup_cost", "0"),
             ("jit_above_cost", "-1"),

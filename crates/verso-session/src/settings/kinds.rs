@@ -1,7 +1,7 @@
 //! What values settings take, as `pg_settings` tells: `set` refuses others.
 
 use super::messages::{LogLevel, MessageLevel};
-use super::{OF_DATABASE, accepted};
+use super::{accepted, range};
 
 /// See the module.
 pub(crate) enum Allowed {
@@ -18,7 +18,6 @@ pub(crate) enum Allowed {
 }
 
 const ISOLATION: [&str; 4] = ["serializable", "repeatable read", "read committed", "read uncommitted"];
-const MOST: i64 = i32::MAX as i64;
 
 /// What the setting of that name takes.
 pub(crate) fn allowed(name: &str) -> Allowed {
@@ -51,20 +50,17 @@ pub(crate) fn allowed(name: &str) -> Allowed {
         name if name.starts_with("enable_") => Allowed::Flag,
         name if name.starts_with("transaction_") && name != "transaction_timeout" => Allowed::Flag,
         name if name.starts_with("default_transaction_") => Allowed::Flag,
-        "extra_float_digits" => Allowed::Count(-15, 3),
-        "scram_iterations" => Allowed::Count(1, MOST),
-        "parallel_workers" => Allowed::Count(1, 1024),
-        "pdq_priority" | "max_pdq_priority" => Allowed::Count(0, 100),
-        "log_min_duration_statement" => Allowed::Count(-1, MOST),
-        "authentication_timeout" | "shutdown_timeout" => Allowed::Text,
-        name if !OF_DATABASE.contains(&name) && name.ends_with("_timeout") => Allowed::Count(0, MOST),
-        name => accepted::allowed(name).unwrap_or(Allowed::Text),
+        "autovacuum_analyze_scale_factor" => Allowed::Real(0.0, 100.0),
+        name => match range(name) {
+            Some(range) => range.allowed(),
+            None => accepted::allowed(name).unwrap_or(Allowed::Text),
+        },
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{SETTINGS, Settings};
+    use super::super::{OF_DATABASE, SETTINGS, Settings};
     use super::*;
 
     #[test]

@@ -10,6 +10,7 @@ mod listed;
 mod messages;
 mod otherwise;
 mod path;
+mod ranges;
 mod set;
 mod show;
 mod statements;
@@ -29,6 +30,7 @@ use verso_types::TimeStyle;
 use verso_parser::syntax::IsolationLevel;
 use verso_planner::Rules;
 
+pub(crate) use accepted::short;
 pub(crate) use aliases::{aliases, are_aliases, is_of_commits};
 pub use commit::CommitLevel;
 pub(crate) use commit::{OwedWait, Written, written};
@@ -40,12 +42,10 @@ pub(crate) use listed::{OF_DATABASE, all};
 pub use messages::{LogLevel, LogSettings, LogVerbosity, MessageLevel};
 pub use otherwise::unknown;
 pub(crate) use path::names;
+pub(crate) use ranges::{Range, number, range, small};
 pub use statements::{LogPlans, LogStatement, PlanCacheMode};
 pub(crate) use superuser::{check_may_set, needs_superuser};
-pub(crate) use values::{
-    LEAST_DURATION_HINT, duration, interval_ms, least_duration, least_duration_text, memory_bytes,
-    memory_text, size_text, wal_bytes,
-};
+pub(crate) use values::{duration, least_duration_text, memory_bytes, memory_text, size_text, wal_bytes};
 pub use values::{flag, on};
 
 /// The search path of a session that sets none.
@@ -95,8 +95,8 @@ pub struct Settings {
     pub statement_memory_bytes: u64,
     /// What a session may hold, with its portals and cursors.
     pub session_memory_bytes: u64,
-    /// What the temporary files of a session may hold.
-    pub temp_file_bytes: u64,
+    /// What the temporary files of a session may hold; none where it is as much as the disk does.
+    pub temp_file_bytes: Option<u64>,
     /// Statements are measured.
     pub statement_statistics: bool,
     /// How long a statement may run; 0 is as long as it wants, here and below.
@@ -169,7 +169,7 @@ impl Default for Settings {
             parallel_scan_bytes: 4 << 20,
             statement_memory_bytes: 0,
             session_memory_bytes: 0,
-            temp_file_bytes: 0,
+            temp_file_bytes: None,
             statement_statistics: false,
             statement_timeout_ms: 0,
             lock_timeout_ms: 0,

@@ -12,9 +12,14 @@ use super::listed::OF_DATABASE;
 use super::messages::MessageLevel;
 use super::otherwise::unknown;
 use super::statements::{LogPlans, LogStatement, PlanCacheMode};
-use super::values::{LEAST_DURATION_HINT, flag, least_duration, memory_bytes, milliseconds};
-use super::{DEFAULT_PATH, Settings};
+use super::values::flag;
+use super::{DEFAULT_PATH, Settings, number, range, small};
 use super::{accepted, fixed, path, zone};
+
+/// A number that may be less than none, in bytes, in milliseconds, or as it is.
+fn signed(name: &str, value: Option<&str>) -> Result<Option<i64>, SqlError> {
+    value.zip(range(name)).map(|(value, range)| range.read(name, value)).transpose()
+}
 
 impl Settings {
     fn timeout(&mut self, name: &str) -> Option<&mut u64> {
@@ -143,40 +148,21 @@ impl Settings {
                 let known = text_search::configuration(value).ok_or_else(|| invalid(value))?;
                 self.text_search_config = format!("pg_catalog.{known}");
             }
-            ("work_mem", None) => self.work_memory_bytes = default.work_memory_bytes,
-            ("work_mem", Some(value)) => {
-                let bytes = memory_bytes(value).filter(|bytes| *bytes >= 64 << 10);
-                self.work_memory_bytes = bytes
-                    .ok_or_else(|| invalid(value).with_hint("At least 64kB; units are kB, MB and GB."))?;
+            ("work_mem", value) => {
+                self.work_memory_bytes = number(name, value, default.work_memory_bytes)?;
             }
-            ("maintenance_memory" | "maintenance_work_mem", None) => {
-                self.maintenance_memory_bytes = default.maintenance_memory_bytes;
-            }
-            ("maintenance_memory" | "maintenance_work_mem", Some(value)) => {
-                let bytes = memory_bytes(value).filter(|bytes| *bytes >= 64 << 10);
-                self.maintenance_memory_bytes = bytes
-                    .ok_or_else(|| invalid(value).with_hint("At least 64kB; units are kB, MB and GB."))?;
+            ("maintenance_memory" | "maintenance_work_mem", value) => {
+                self.maintenance_memory_bytes = number(name, value, default.maintenance_memory_bytes)?;
             }
             ("parallel_workers", value) => {
-                let workers = |value: &str| {
-                    let number = value.trim().parse().ok().filter(|number| (1..=1024).contains(number));
-                    number.ok_or_else(|| invalid(value).with_hint("Between 1 and 1024."))
-                };
-                self.parallel_workers = value.map(workers).transpose()?;
+                self.parallel_workers = value.map(|_| small(name, value, 1)).transpose()?;
             }
             ("pdq_priority" | "pdqpriority", value) => {
-                let parse = |value: &str| {
-                    let number = value.trim().parse().ok().filter(|number| (0..=100).contains(number));
-                    number.ok_or_else(|| invalid(value).with_hint("Between 0 and 100, or default."))
-                };
                 let value = value.filter(|value| !value.eq_ignore_ascii_case("default"));
-                self.pdq_priority = value.map(parse).transpose()?;
+                self.pdq_priority = value.map(|_| small(name, value, 0)).transpose()?;
             }
-            ("min_parallel_table_scan_size", None) => self.parallel_scan_bytes = default.parallel_scan_bytes,
-            ("min_parallel_table_scan_size", Some(value)) => {
-                let bytes = memory_bytes(value);
-                self.parallel_scan_bytes =
-                    bytes.ok_or_else(|| invalid(value).with_hint("Units are kB, MB and GB."))?;
+            ("min_parallel_table_scan_size", value) => {
+                self.parallel_scan_bytes = number(name, value, default.parallel_scan_bytes)?;
             }
             ("verso_rules_off", value) => {
                 let list = value.unwrap_or_default();
@@ -186,21 +172,11 @@ impl Settings {
                 self.rules = Rules { methods: self.rules.methods, ..rules };
                 self.rules_off = list.to_string();
             }
-            ("statement_memory_limit" | "session_memory_limit" | "temp_file_limit", value) => {
-                let bytes = match value {
-                    // -1 is PostgreSQL's word for no limit.
-                    None | Some("-1") => 0,
-                    Some(value) => {
-                        memory_bytes(value).filter(|bytes| *bytes == 0 || *bytes >= 64 << 10).ok_or_else(
-                            || invalid(value).with_hint("0 or at least 64kB; units are kB, MB and GB."),
-                        )?
-                    }
-                };
-                match name {
-                    "statement_memory_limit" => self.statement_memory_bytes = bytes,
-                    "session_memory_limit" => self.session_memory_bytes = bytes,
-                    _ => self.temp_file_bytes = bytes,
-                }
+            ("statement_memory_limit", value) => self.statement_memory_bytes = number(name, value, 0)?,
+            ("session_memory_limit", value) => self.session_memory_bytes = number(name, value, 0)?,
+            ("temp_file_limit", value) => {
+                // -1, PostgreSQL's word for no limit, is no number of bytes.
+                self.temp_file_bytes = signed(name, value)?.and_then(|bytes| u64::try_from(bytes).ok());
             }
             (name, _) if OF_DATABASE.contains(&name) => {
                 let text = format!("parameter \"{name}\" cannot be changed for a session");
@@ -226,10 +202,7 @@ impl Settings {
                 self.messages_from = value.map_or(Ok(MessageLevel::Notice), level)?;
             }
             ("log_min_duration_statement", value) => {
-                let least = |value: &str| {
-                    least_duration(value).ok_or_else(|| invalid(value).with_hint(LEAST_DURATION_HINT))
-                };
-                self.log_min_duration_ms = value.map(least).transpose()?;
+                self.log_min_duration_ms = signed(name, value)?;
             }
             ("log_statement", value) => {
                 let wanted = value.unwrap_or("none");
@@ -279,25 +252,7 @@ impl Settings {
                 | "transaction_timeout",
                 value,
             ) => {
-                let milliseconds = match value {
-                    None => 0,
-                    Some(value) => milliseconds(value).ok_or_else(|| {
-                        // A time that is too long, or less than none.
-                        let digits = |c: char| c.is_ascii_digit() || matches!(c, '-' | '.' | ' ');
-                        if milliseconds(&format!("1{}", value.trim().trim_start_matches(digits))).is_some() {
-                            let unit = if value.trim().ends_with(|c: char| c.is_ascii_digit()) { " ms" } else { "" };
-                            return SqlError::new(
-                                sqlstate::INVALID_PARAMETER_VALUE,
-                                format!(
-                                    "{value}{unit} is outside the valid range for parameter \"{name}\" (0 ms .. 2147483647 ms)"
-                                ),
-                            );
-                        }
-                        invalid(value).with_hint(
-                            "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".",
-                        )
-                    })?,
-                };
+                let milliseconds = number(name, value, 0)?;
                 if let Some(timeout) = self.timeout(name) {
                     *timeout = milliseconds;
                 }
@@ -339,29 +294,11 @@ impl Settings {
                 };
             }
             ("extra_float_digits", value) => {
-                let value = value.unwrap_or("1");
-                let digits: i64 = value.trim().parse().map_err(|_| invalid(value))?;
-                let within = i8::try_from(digits).ok().filter(|digits| (-15..=3).contains(digits));
-                self.time_zone.float_digits = within.ok_or_else(|| {
-                    let text = format!(
-                        "{digits} is outside the valid range for parameter \"extra_float_digits\" (-15 .. 3)"
-                    );
-                    SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
-                })?;
+                let digits = signed(name, value)?.and_then(|digits| i8::try_from(digits).ok());
+                self.time_zone.float_digits = digits.unwrap_or(1);
             }
             ("scram_iterations", value) => {
-                let usual = default.scram_iterations.to_string();
-                let value = value.unwrap_or(&usual);
-                let rounds: i64 = value.trim().parse().map_err(|_| invalid(value))?;
-                let within =
-                    u32::try_from(rounds).ok().filter(|rounds| (1..=i32::MAX as u32).contains(rounds));
-                self.scram_iterations = within.ok_or_else(|| {
-                    let text = format!(
-                        "{rounds} is outside the valid range for parameter \"scram_iterations\" (1 .. {})",
-                        i32::MAX
-                    );
-                    SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
-                })?;
+                self.scram_iterations = small(name, value, default.scram_iterations)?;
             }
             ("row_security", value) => self.row_security = flag(name, value, true)?,
             ("search_path", value) => {

@@ -48,7 +48,7 @@ pub(crate) fn memory_bytes(text: &str) -> Option<u64> {
 }
 
 /// How many bytes of a text are a number: digits, a fraction, an exponent.
-fn number_length(text: &str) -> usize {
+pub(super) fn number_length(text: &str) -> usize {
     let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
     let mut end = digits(0);
     if text[end..].starts_with('.') {
@@ -73,26 +73,6 @@ pub(crate) fn wal_bytes(text: &str) -> Option<u64> {
     }
 }
 
-/// Milliseconds of a time for which a bare number counts seconds; how long it may be is said by who asks.
-pub(crate) fn interval_ms(text: &str) -> Option<u64> {
-    let text = text.trim();
-    match text.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => any_milliseconds(&format!("{text}s")),
-        false => any_milliseconds(text),
-    }
-}
-
-/// Milliseconds from which on something is logged; -1 is never.
-pub(crate) fn least_duration(text: &str) -> Option<i64> {
-    match text.trim() {
-        "-1" => Some(-1),
-        text => milliseconds(text).and_then(|ms| i64::try_from(ms).ok()),
-    }
-}
-
-/// Which values that takes.
-pub(crate) const LEAST_DURATION_HINT: &str = "-1 (nothing), or a time from 0 to 9223372036854775807ms.";
-
 /// As SHOW gives it.
 pub(crate) fn least_duration_text(ms: i64) -> String {
     u64::try_from(ms).map_or_else(|_| "-1".to_string(), duration)
@@ -108,28 +88,6 @@ pub(crate) fn size_text(bytes: u64) -> String {
 /// A limit of memory or files as SHOW prints it; 0 is none.
 pub(crate) fn memory_text(bytes: u64) -> String {
     if bytes == 0 { "0".to_string() } else { size_text(bytes) }
-}
-
-/// `100`, `1.5s`, `2 min`: in milliseconds, rounded, as PostgreSQL reads timeouts; at most 2147483647.
-pub(super) fn milliseconds(text: &str) -> Option<u64> {
-    any_milliseconds(text).filter(|milliseconds| *milliseconds <= i32::MAX as u64)
-}
-
-/// The same without an end.
-fn any_milliseconds(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let number: f64 = text[..digits].parse().ok()?;
-    let factor = match text[digits..].trim() {
-        "" | "ms" => 1.0,
-        "us" => 0.001,
-        "s" => 1e3,
-        "min" => 60e3,
-        "h" => 3_600e3,
-        "d" => 86_400e3,
-        _ => return None,
-    };
-    Some((number * factor).round_ties_even() as u64)
 }
 
 /// In the largest unit that leaves no fraction.
@@ -167,15 +125,5 @@ mod tests {
         for text in ["", "MB", "1mb", "1.5.5", "-1", "1e", "1x", "1e400", "18446744073709551615"] {
             assert_eq!(kilobytes(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn intervals_of_a_month_are_read() {
-        for (given, ms) in
-            [("31d", 2_678_400_000), ("2678400", 2_678_400_000), ("90", 90_000), ("10min", 600_000)]
-        {
-            assert_eq!(interval_ms(given), Some(ms), "{given}");
-        }
-        assert_eq!(interval_ms("a month"), None);
     }
 }

@@ -20,6 +20,7 @@ mod paths;
 mod plans;
 mod prepared;
 mod rights;
+mod settings;
 mod sifting;
 mod slow;
 mod statements;

@@ -9,13 +9,19 @@ use crate::{Client, World};
 fn every_limit_is_shown_and_acts() {
     let world = World::new();
     let mut client = world.connect();
-    for name in ["statement_memory_limit", "session_memory_limit", "temp_file_limit"] {
-        assert_eq!(client.value(&format!("SHOW {name}")), "0", "{name}");
+    for (name, no_limit) in
+        [("statement_memory_limit", "0"), ("session_memory_limit", "0"), ("temp_file_limit", "-1")]
+    {
+        assert_eq!(client.value(&format!("SHOW {name}")), no_limit, "{name}");
         client.run(&format!("SET {name} = '8MB'"));
         assert_eq!(client.value(&format!("SHOW {name}")), "8MB", "{name}");
-        assert_eq!(client.fails(&format!("SET {name} = '1kB'")).0, "22023", "{name}");
-        client.run(&format!("SET {name} = -1"));
-        assert_eq!(client.value(&format!("SHOW {name}")), "0", "{name}");
+        client.run(&format!("SET {name} = {no_limit}"));
+        assert_eq!(client.value(&format!("SHOW {name}")), no_limit, "{name}");
+    }
+    for refused in
+        ["SET statement_memory_limit = '1kB'", "SET session_memory_limit = -1", "SET temp_file_limit = -2"]
+    {
+        assert_eq!(client.fails(refused).0, "22023", "{refused}");
     }
     assert_eq!(client.fails("SET memory_limit = '1GB'").0, "55P02");
 
