@@ -23,6 +23,8 @@ use crate::services::Services;
 pub struct SessionTotals {
     pub(crate) statements: u64,
     pub(crate) rows: u64,
+    /// Some of them were measured while `statement_statistics` was on; the sums behind this are over those.
+    pub(crate) measured: bool,
     pub(crate) elapsed_nanos: u64,
     pub(crate) fetches: u64,
     pub(crate) reads: u64,
@@ -104,14 +106,15 @@ impl Views<'_> {
             SystemView::Activity => crate::catalogs::activity(self),
             SystemView::SessionStats => {
                 let totals = self.totals;
+                let measured = |value: Value| if totals.measured { value } else { Value::Null };
                 vec![vec![
                     int(totals.statements),
                     int(totals.rows),
-                    Value::Float8(totals.elapsed_nanos as f64 / 1e6),
-                    int(totals.fetches),
-                    int(totals.reads),
-                    int(totals.writes),
-                    int(totals.redo_bytes),
+                    measured(Value::Float8(totals.elapsed_nanos as f64 / 1e6)),
+                    measured(int(totals.fetches)),
+                    measured(int(totals.reads)),
+                    measured(int(totals.writes)),
+                    measured(int(totals.redo_bytes)),
                 ]]
             }
             SystemView::TableSpace => self.table_space_rows(view),

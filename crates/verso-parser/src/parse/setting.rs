@@ -38,6 +38,9 @@ pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if cursor.is(&["lock", "mode"]) {
         return informix_lock_mode(cursor);
     }
+    if let Some(statement) = firebird_statistics(cursor)? {
+        return Ok(statement);
+    }
     if cursor.is(&["pdqpriority"])
         && !matches!(cursor.peek_at(1), Token::Eq)
         && !cursor.is(&["pdqpriority", "to"])
@@ -115,6 +118,28 @@ fn informix_priority(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> 
         None => Some(super::table::signed_number(cursor).ok_or_else(|| cursor.unexpected())?),
     };
     Ok(Statement::Set { name, value, local: false })
+}
+
+/// `SET STAT[S] {ON | OFF}`, as Firebird's shell has it: a value of `statement_statistics`. What a shell alone can do is refused
+/// by name.
+fn firebird_statistics(cursor: &mut Cursor<'_>) -> Result<Option<Statement>, SyntaxError> {
+    let at = cursor.here();
+    let is_switch =
+        |cursor: &Cursor<'_>, word: &str| ["on", "off"].into_iter().find(|value| cursor.is(&[word, value]));
+    for word in ["stat", "stats"] {
+        if let Some(value) = is_switch(cursor, word) {
+            cursor.expect(&[word, value])?;
+            let name = Name { text: "statement_statistics".to_string(), at };
+            return Ok(Some(Statement::Set { name, value: Some(value.to_string()), local: false }));
+        }
+    }
+    for word in ["time", "per_table_stats"] {
+        if is_switch(cursor, word).is_some() {
+            let text = format!("SET {} outside of the shell", word.to_ascii_uppercase());
+            return Err(cursor.unsupported(&text));
+        }
+    }
+    Ok(None)
 }
 
 /// `SET LOCK MODE TO {NOT WAIT | WAIT [seconds]}`, as Informix has it: a value of `lock_timeout`.

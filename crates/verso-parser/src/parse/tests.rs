@@ -125,6 +125,10 @@ fn verso_s_own_statements() {
     }
     assert!(matches!(one("VACUUM (ANALYZE off) t"), Statement::Sweep { analyze: None, .. }));
     assert_eq!(one("SHOW STATEMENT STATISTICS"), Statement::ShowStatementStatistics);
+    for (text, wanted) in [("SET STAT ON", "on"), ("SET stats OFF", "off")] {
+        let Statement::Set { name, value, local: false } = one(text) else { panic!("{text}") };
+        assert_eq!((&*name.text, value.as_deref()), ("statement_statistics", Some(wanted)), "{text}");
+    }
     assert_eq!(one("checkpoint"), Statement::Checkpoint);
     assert_eq!(one("backup database to '/b'"), Statement::Backup { folder: "/b".to_owned(), parent: None });
     let logical = LogicalBackup {

@@ -1,6 +1,7 @@
 //! What a statement cost, by counters of the engine and the process.
 //!
-//! Reading them takes microseconds, so it happens only where `statement_statistics` is on.
+//! Reading them takes microseconds, so it happens only where `statement_statistics` is on. Statements and their rows are
+//! counted always.
 
 use crate::client::StatementStatistics;
 use crate::services::Services;
@@ -63,6 +64,13 @@ impl Measures {
         self.last.as_ref()
     }
 
+    /// A statement is done, with so many rows.
+    #[inline]
+    pub(crate) fn count(&mut self, rows: u64) {
+        self.totals.statements += 1;
+        self.totals.rows += rows;
+    }
+
     /// What all of them cost.
     pub(crate) fn totals(&self) -> &SessionTotals {
         &self.totals
@@ -76,7 +84,7 @@ impl Measure {
         Measure { nanos, memory_bytes: memory_bytes(&counters), counters }
     }
 
-    pub(crate) fn finish(self, measures: &mut Measures, services: &Services, rows: u64) {
+    pub(crate) fn finish(self, measures: &mut Measures, services: &Services) {
         let elapsed_nanos = services.clocks.nanos().saturating_sub(self.nanos);
         let now = Counters::now(services);
         let memory = memory_bytes(&now);
@@ -95,8 +103,7 @@ impl Measure {
             wait_nanos: now.wait_nanos.saturating_sub(self.counters.wait_nanos),
         };
         let totals = &mut measures.totals;
-        totals.statements += 1;
-        totals.rows += rows;
+        totals.measured = true;
         totals.elapsed_nanos += elapsed_nanos;
         totals.fetches += statistics.fetches;
         totals.reads += statistics.reads;

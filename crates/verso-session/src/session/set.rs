@@ -3,7 +3,7 @@
 use verso_types::{Batch, SqlType, Value};
 
 use super::Session;
-use crate::client::{CommandTag, StatementSink, StatementStatistics, tag};
+use crate::client::{CommandTag, Notice, StatementSink, StatementStatistics, tag};
 use crate::plans::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
 use crate::settings::{Change, Settings, check_may_set, flag};
 use crate::transaction::Block;
@@ -153,7 +153,15 @@ impl Session {
 
     /// SHOW STATEMENT STATISTICS.
     pub(crate) fn show_statistics(&self, sink: &mut dyn StatementSink) -> Result<CommandTag, SqlError> {
-        let statistics = self.measures.last().cloned().unwrap_or_default();
+        if !self.services.settings.statement_statistics {
+            let hint = "SET statement_statistics = on, or SET STAT ON, measures the statements behind it.";
+            let notice = Notice::message("statements are not measured");
+            self.services.notices.tell(Notice { hint: Some(hint.to_string()), ..notice });
+        }
+        // Nothing rather than zeros that nobody has counted.
+        let Some(statistics) = self.measures.last().cloned() else {
+            return send_texts(sink, &STATISTICS_COLUMNS, &[]);
+        };
         let StatementStatistics {
             memory_current_bytes,
             memory_delta_bytes,

@@ -41,8 +41,8 @@ impl Session {
         self.begin_work(job)?;
         self.tell_begin(job);
         let slow = self.slow_start();
-        let measures = self.services.settings.statement_statistics
-            && *job.statement != Statement::ShowStatementStatistics;
+        let counts = *job.statement != Statement::ShowStatementStatistics;
+        let measures = counts && self.services.settings.statement_statistics;
         let measure = measures.then(|| Measure::start(&self.services));
         let mut result =
             self.contained(|session| session.check_owed(job).and_then(|()| session.dispatch(job, sink)));
@@ -56,9 +56,11 @@ impl Session {
         if let Err(error) = &mut result {
             self.fail_work(error);
         }
+        if counts {
+            self.measures.count(result.as_ref().map_or(0, Done::rows));
+        }
         if let Some(measure) = measure {
-            let rows = result.as_ref().map_or(0, Done::rows);
-            measure.finish(&mut self.measures, &self.services, rows);
+            measure.finish(&mut self.measures, &self.services);
         }
         self.tell_slow(job, slow);
         self.end_work();

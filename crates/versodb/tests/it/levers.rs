@@ -160,6 +160,7 @@ fn a_resident_table_stays_in_memory() {
     let database = versodb::Database::create(&path, Options::new().buffer_pool(8 << 20)).unwrap();
     let mut connection = database.connect().unwrap();
     for sql in [
+        "SET statement_statistics = on",
         "CREATE TABLE kept (a integer, b text) WITH (memory_resident = on)",
         "CREATE TABLE large (a integer, b text)",
         "INSERT INTO kept SELECT n, repeat('x', 200) FROM generate_series(1, 5000) n",

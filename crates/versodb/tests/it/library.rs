@@ -206,7 +206,16 @@ fn statements_are_counted_and_cancelled() {
     let (_directory, database) = new_database();
     let mut connection = database.connect().unwrap();
     connection.execute("CREATE TABLE t (a integer)").unwrap();
-    connection.execute("SET statement_statistics = on").unwrap();
+    assert_eq!(connection.query("SHOW STATEMENT STATISTICS").unwrap().into_rows().len(), 0);
+    let counted = "SELECT statements::text || ' ' || rows || coalesce(' ' || (fetches > 0), '') FROM verso_session_stats";
+    let counts = |connection: &mut versodb::Connection| {
+        connection.query(counted).unwrap().into_rows()[0].get::<String>(0).unwrap()
+    };
+    assert_eq!(counts(&mut connection), "1 0");
+    assert_eq!(counts(&mut connection), "2 1");
+    connection.execute("SET STAT ON").unwrap();
+    connection.execute("INSERT INTO t VALUES (0)").unwrap();
+    assert_eq!(counts(&mut connection), "5 3 true");
     connection.execute("INSERT INTO t VALUES (1)").unwrap();
     assert!(connection.statement_statistics().is_some_and(|statistics| statistics.redo_bytes > 0));
 }
