@@ -2,7 +2,8 @@
 //!
 //! 1. A change looks at its table row by row where that gives what the state at its start says (rule T2). Otherwise a query
 //!    finds all rows first, with the new values and what RETURNING says of them: where there is FROM or USING, where a
-//!    subquery reads what the statement changes, and for `SET (a, b) = (SELECT …)`, which runs once a row.
+//!    subquery reads what the statement changes or depends on the row, so that it may become a join, and for
+//!    `SET (a, b) = (SELECT …)`, which runs once a row.
 //! 2. WHERE CURRENT OF is a query, too: it finds the row on which the cursor stands.
 //! 3. So is every change of a table with BEFORE ROW triggers, which may do anything: an UPDATE then sets all columns, those
 //!    that it does not name to what they are.
@@ -32,6 +33,7 @@ use super::shown::{Change, Changed};
 use super::table_number::RowNumbers;
 use super::walk::{columns_of, map_columns, prune};
 use crate::errors::{SqlError, sqlstate};
+use crate::rewrite::asks_of_the_row;
 use verso_parser::syntax;
 use verso_types::{SqlType, Value};
 
@@ -101,8 +103,12 @@ impl Binder<'_> {
         let shift = table.columns.len();
         let bound = self.returning_of(&update.returning, scope, &table, false)?;
         let mut returning = bound.map(|bound| bound.over(&mut updated(&assigned, shift)));
-        let read = assignments.iter().map(|(_, value)| value).chain(&filter);
-        if !rows.is_empty() || depends(read, &table, false) || returns_changes(returning.as_ref(), &table) {
+        let read = || assignments.iter().map(|(_, value)| value).chain(&filter);
+        if !rows.is_empty()
+            || depends(read(), &table, false)
+            || read().any(asks_of_the_row)
+            || returns_changes(returning.as_ref(), &table)
+        {
             return Ok(None);
         }
         let mut kept: Vec<TypedExpr> = Vec::new(); // what RETURNING needs of the read columns
@@ -186,7 +192,8 @@ impl Binder<'_> {
         let early = parted
             || late
             || !sources.is_empty()
-            || depends(assignments.iter().map(|(_, value)| value), &table, false);
+            || depends(assignments.iter().map(|(_, value)| value), &table, false)
+            || assignments.iter().any(|(_, value)| asks_of_the_row(value));
         found.add(sources);
         let width = found.scope.columns.len();
         let mut values = Vec::new();
@@ -296,7 +303,10 @@ impl Binder<'_> {
         let mut filter = changed.filtered(filter);
         let bound = self.returning_of(&delete.returning, scope, &table, false)?;
         let mut returning = bound.map(|bound| bound.over(&mut removed));
-        if depends(filter.iter(), &table, false) || returns_changes(returning.as_ref(), &table) {
+        if depends(filter.iter(), &table, false)
+            || filter.iter().any(asks_of_the_row)
+            || returns_changes(returning.as_ref(), &table)
+        {
             return Ok(None);
         }
         let mut kept: Vec<TypedExpr> = key_columns_read(&table, None)

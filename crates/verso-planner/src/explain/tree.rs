@@ -179,7 +179,12 @@ impl<'p> Tree<'p> {
             }
             node.children.push(input.node);
         }
-        let subplans = self.subqueries(operator.exprs(), &names);
+        // What a scan says of a row is over the columns that it reads.
+        let own: Vec<String> = match operator.inputs().is_empty() {
+            true => columns.iter().map(|(name, _)| name.clone()).collect(),
+            false => names,
+        };
+        let subplans = self.subqueries(operator.exprs(), &own);
         attach(&mut node, subplans);
         Built { node, columns, known }
     }

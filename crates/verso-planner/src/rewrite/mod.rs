@@ -58,6 +58,7 @@ use crate::estimate::Estimate;
 use crate::hints::Hints;
 pub(crate) use called::inlined;
 pub use rules::Rules;
+pub(crate) use unnest::asks_of_the_row;
 use verso_env::recursion::check;
 
 /// Rewrites a statement, the queries within its expressions included.

@@ -208,7 +208,7 @@ impl Join {
 }
 
 /// Whether a condition holds a query that depends on the row.
-pub(super) fn asks_of_the_row(condition: &TypedExpr) -> bool {
+pub(crate) fn asks_of_the_row(condition: &TypedExpr) -> bool {
     condition.any(&mut |part| matches!(&part.kind, K::Subquery { outer, .. } if !outer.is_empty()))
 }
 

@@ -457,3 +457,37 @@ fn a_product_comes_behind_the_join_that_leaves_few_rows() {
         assert!(depth("c") < depth("a") && depth("c") < depth("b"), "{condition}: {plan:#?}");
     }
 }
+
+#[test]
+fn changes_whose_queries_depend_on_the_row_join() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE a AS SELECT n AS id, n % 50 AS k, 0 AS total FROM generate_series(1, 3000) n");
+    client
+        .run("CREATE TABLE b AS SELECT n AS a_id, n % 7 AS amount FROM generate_series(1, 4000) n; ANALYZE");
+    let plan = |client: &mut Client, sql: &str| client.run(&format!("EXPLAIN (COSTS OFF) {sql}")).join("\n");
+    for sql in [
+        "UPDATE a SET total = total + (SELECT sum(amount) FROM b WHERE b.a_id = a.id)",
+        "UPDATE a SET total = 1 WHERE EXISTS (SELECT FROM b WHERE b.a_id = a.id AND b.amount > 3)",
+        "DELETE FROM a WHERE NOT EXISTS (SELECT FROM b WHERE b.a_id = a.id)",
+    ] {
+        let shown = plan(&mut client, sql);
+        assert!(shown.contains("Hash") && !shown.contains("SubPlan"), "{sql}: {shown}");
+    }
+    assert_eq!(
+        client.run("UPDATE a SET total = total + (SELECT sum(amount) FROM b WHERE b.a_id = a.id)"),
+        ["UPDATE 3000"]
+    );
+    assert_eq!(
+        client.run("DELETE FROM b WHERE NOT EXISTS (SELECT FROM a WHERE b.a_id = a.id)"),
+        ["DELETE 1000"]
+    );
+    assert_eq!(client.value("SELECT sum(total) FROM a"), client.value("SELECT sum(amount) FROM b"));
+    // Where an index finds the few rows there are, each is asked by itself; a column of the row has its table's name.
+    client.run("CREATE INDEX ON b (a_id); CREATE INDEX ON a (id); ANALYZE");
+    let shown = plan(
+        &mut client,
+        "UPDATE a SET total = (SELECT max(amount) FROM b WHERE b.a_id = a.id) WHERE id = 5",
+    );
+    assert!(shown.contains("Index Cond: (b.a_id = a.id)"), "{shown}");
+}

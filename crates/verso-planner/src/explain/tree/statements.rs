@@ -21,6 +21,7 @@ impl Tree<'_> {
     pub fn statement(mut self, bound: &Bound) -> Node {
         let mut scans = 0;
         bound.for_each_plan(&mut |plan| count_scans(plan, &mut scans));
+        count_in_place(bound, &mut scans);
         self.qualified |= scans > 1;
         let mut node = self.of(bound);
         let mut ctes = Vec::new();
@@ -200,6 +201,32 @@ fn take_ctes(node: &mut Node, taken: &mut Vec<Node>) {
     }
 }
 
+/// The same of changes that look at their table row by row: the table, and the queries in what they say of a row.
+fn count_in_place(bound: &Bound, scans: &mut usize) {
+    let exprs: Vec<&TypedExpr> = match bound {
+        Bound::Update(Update { joined: None, filter, assignments, .. }) => {
+            filter.iter().chain(assignments.iter().map(|(_, value)| value)).collect()
+        }
+        Bound::Delete(Delete { joined: None, filter, .. }) => filter.iter().collect(),
+        Bound::With(with) => {
+            return with.parts.iter().for_each(|part| count_in_place(&part.statement, scans));
+        }
+        _ => return,
+    };
+    *scans += 1;
+    exprs.into_iter().for_each(|expr| count_asked(expr, scans));
+}
+
+/// The scans of the queries in an expression.
+fn count_asked(expr: &TypedExpr, scans: &mut usize) {
+    expr.any(&mut |part| {
+        if let ExprKind::Subquery { plan, .. } = &part.kind {
+            count_scans(plan, scans);
+        }
+        false
+    });
+}
+
 /// Counts scans up to the second.
 fn count_scans(plan: &Plan, scans: &mut usize) {
     if *scans > 1 || stack::check().is_err() {
@@ -215,13 +242,6 @@ fn count_scans(plan: &Plan, scans: &mut usize) {
     {
         *scans += 1;
     }
-    for expr in plan.exprs() {
-        expr.any(&mut |part| {
-            if let ExprKind::Subquery { plan, .. } = &part.kind {
-                count_scans(plan, scans);
-            }
-            false
-        });
-    }
+    plan.exprs().into_iter().for_each(|expr| count_asked(expr, scans));
     plan.inputs().into_iter().for_each(|input| count_scans(input, scans));
 }
