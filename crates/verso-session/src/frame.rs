@@ -61,8 +61,10 @@ impl Frame<'_> {
     ) -> Result<Done, Failure> {
         let (executor, epoch) = (self.services.settings.executor, self.services.settings.epoch());
         if let Some(mut ready) = self.for_values(prepared, job)? {
+            prepared.count_run(true);
             return self.run(&ready.planned, &mut ready.compiled, job, results);
         }
+        prepared.count_run(false);
         let mut statements = self.ready.borrow_mut();
         let done = match statements.find(prepared.number(), self.catalog.key(), executor, epoch) {
             Some(ready) => self.run(&ready.planned, &mut ready.compiled, job, results),
@@ -86,6 +88,9 @@ impl Frame<'_> {
         job: &Job<'_>,
         results: &mut Results<'_>,
     ) -> Result<Done, Failure> {
+        let given = !job.params.is_empty() && job.sets.is_none();
+        let mode = self.services.settings.plan_cache_mode;
+        prepared.count_run(given && mode != PlanCacheMode::ForceGeneric);
         let own = prepared.statement().filter(|_| !prepared.is_of_cache());
         if let Some(statement) = own {
             let types = prepared.params_in(self.catalog);
@@ -134,7 +139,9 @@ impl Frame<'_> {
 
     /// A prepared statement's compiled form, taken out of the session's: while its portal is open nobody else uses it.
     pub(crate) fn taken(&self, prepared: &Prepared, job: &Job<'_>) -> Result<Ready, SqlError> {
-        if let Some(ready) = self.for_values(prepared, job)? {
+        let for_values = self.for_values(prepared, job)?;
+        prepared.count_run(for_values.is_some());
+        if let Some(ready) = for_values {
             return Ok(ready);
         }
         let (executor, epoch) = (self.services.settings.executor, self.services.settings.epoch());

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use verso_types::{SqlType, Value};
 
 use super::Prepared;
+use crate::views::int;
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// The named statements of a session.
@@ -100,6 +101,7 @@ impl Named {
     /// As `pg_prepared_statements` shows it.
     fn row(&self, name: &str) -> Vec<Value> {
         let columns = self.prepared.columns();
+        let [generic, custom] = self.prepared.runs();
         vec![
             Value::text(name),
             Value::Text(Arc::clone(self.prepared.text())),
@@ -107,8 +109,8 @@ impl Named {
             type_names(self.prepared.params().iter()),
             columns.map_or(Value::Null, |columns| type_names(columns.iter().map(|column| &column.ty))),
             Value::Bool(self.from_sql),
-            Value::Int8(0),
-            Value::Int8(0),
+            int(generic),
+            int(custom),
         ]
     }
 }

@@ -59,6 +59,8 @@ pub struct Prepared {
     pub(super) varies: AtomicBool,
     /// What plans for values were like.
     pub(super) for_values: Mutex<ForValues>,
+    /// How often it has run by the plan for any values, and by plans for those given.
+    runs: [AtomicU64; 2],
     /// Memory that a session is charged for it, where the text is long.
     _held: Option<Reservation>,
 }
@@ -164,6 +166,7 @@ impl Prepared {
             literals_read: Mutex::new(None),
             varies: AtomicBool::new(false),
             for_values: Mutex::default(),
+            runs: [const { AtomicU64::new(0) }; 2],
             _held: None,
         }
     }
@@ -216,6 +219,21 @@ impl Prepared {
     /// The same with columns that no plan tells.
     pub(crate) fn with_columns(self, columns: Option<Arc<[OutputColumn]>>) -> Prepared {
         Prepared { columns, ..self }
+    }
+
+    /// It runs once more, by a plan for the values given or by the one for any values. What sessions share is not counted.
+    #[inline]
+    pub(crate) fn count_run(&self, for_values: bool) {
+        if self.lasts {
+            // Only its session writes this.
+            let runs = &self.runs[usize::from(for_values)];
+            runs.store(runs.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// What [`count_run`](Self::count_run) has counted: by the plan for any values, by those for the values given.
+    pub(crate) fn runs(&self) -> [u64; 2] {
+        self.runs.each_ref().map(|runs| runs.load(Ordering::Relaxed))
     }
 
     /// Its syntax; none for an empty text.

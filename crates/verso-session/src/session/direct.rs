@@ -49,6 +49,7 @@ impl Session {
         };
         match inserted {
             Some(Ok(rows)) => {
+                prepared.count_run(false);
                 active.txn.get_mut().end_statement()?;
                 Ok(Some(Done::Rows(ready.planned.word(), rows)))
             }

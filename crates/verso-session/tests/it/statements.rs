@@ -119,6 +119,13 @@ fn what_a_session_has_prepared_and_opened_is_shown() {
         client.run("SELECT name, parameter_types, result_types, from_sql FROM pg_prepared_statements"),
         ["add_one|{integer}|{integer}|t", "SELECT 1"]
     );
+    // Of a statement that reads no large table there is one plan from the beginning.
+    let runs = "SELECT generic_plans, custom_plans FROM pg_prepared_statements";
+    assert_eq!(client.value(runs), "0|0");
+    client.run("EXECUTE add_one (1); EXECUTE add_one (2); EXECUTE add_one (3)");
+    assert_eq!(client.value(runs), "3|0");
+    client.run("SET plan_cache_mode = force_custom_plan; EXECUTE add_one (4); RESET plan_cache_mode");
+    assert_eq!(client.value(runs), "3|1");
     client.run("BEGIN; DECLARE c SCROLL CURSOR WITH HOLD FOR SELECT 1; DECLARE d CURSOR FOR SELECT 2");
     assert_eq!(
         client.run("SELECT name, is_holdable, is_scrollable FROM pg_cursors ORDER BY name"),
