@@ -240,6 +240,14 @@ impl TableDef {
         self.constraints.iter().find(|constraint| &*constraint.name == name)
     }
 
+    /// The same of a text that the catalog keeps, which may name it by its number.
+    pub fn constraint_kept(&self, name: &str) -> Option<&Arc<ConstraintDef>> {
+        match crate::kept::constraint_of(name) {
+            Some((oid, _)) => self.constraints.iter().find(|constraint| constraint.oid == oid),
+            None => self.constraint(name),
+        }
+    }
+
     /// Its trigger of that name.
     pub fn trigger(&self, name: &str) -> Option<&Arc<TriggerDef>> {
         self.triggers.iter().find(|trigger| &*trigger.name == name)

@@ -7,6 +7,7 @@
 //! CHECK (a === b)               ((a) OPERATOR("␀16440".===) (b))
 //! CHECK ((c).x > 0)             (c)."␀16450.2 x" > 0
 //! DEFAULT ROW(1, 'a')::c        ROW(1, 'a')::"␀16450 1.2".c
+//! … ON CONSTRAINT k             … ON CONSTRAINT "␀16460 k"
 //! ```
 //!
 //! K1. A name with the character 0 and a number for its schema means the object of that number, whatever it is called and wherever
@@ -62,6 +63,17 @@ pub fn field_of(name: &str) -> Option<(Oid, u16, &str)> {
     Some((Oid(of.parse().ok()?), field.parse().ok()?, name))
 }
 
+/// What stands for a constraint of a table, by its number; it had that name.
+pub fn numbered_constraint(oid: Oid, name: &str) -> String {
+    quoted(&format!("{MARK}{oid} {name}"))
+}
+
+/// The number in place of a constraint's name, and the name that it had.
+pub fn constraint_of(name: &str) -> Option<(Oid, &str)> {
+    let (number, name) = name.strip_prefix(MARK)?.split_once(' ')?;
+    Some((Oid(number.parse().ok()?), name))
+}
+
 /// Where a text names something by its number.
 struct Numbered {
     /// From the first character of what stands for it up to the one behind its name.
@@ -93,6 +105,8 @@ enum Kind {
     Procedure,
     /// A field of a row.
     Field(u16),
+    /// A constraint of a table.
+    Constraint,
 }
 
 /// Literals of these types may be numbers of users' objects.
@@ -103,7 +117,9 @@ fn all(text: &[char]) -> Vec<Numbered> {
     let mut at = 0;
     while at < text.len() {
         let next = match text[at] {
-            '"' if text.get(at + 1) == Some(&MARK) => by_schema(text, at).or_else(|| by_field(text, at)),
+            '"' if text.get(at + 1) == Some(&MARK) => {
+                by_schema(text, at).or_else(|| by_field(text, at)).or_else(|| by_constraint(text, at))
+            }
             '\'' => by_reference(text, at),
             _ => None,
         };
@@ -143,6 +159,12 @@ fn by_field(text: &[char], start: usize) -> Option<Numbered> {
     Some(Numbered { place: start..end, oid, name: name.to_string(), kind: Kind::Field(field), made: false })
 }
 
+fn by_constraint(text: &[char], start: usize) -> Option<Numbered> {
+    let (end, whole) = identifier(text, start);
+    let (oid, name) = constraint_of(&whole)?;
+    Some(Numbered { place: start..end, oid, name: name.to_string(), kind: Kind::Constraint, made: false })
+}
+
 fn by_reference(text: &[char], start: usize) -> Option<Numbered> {
     let digits: String = text[start + 1..].iter().take_while(|c| c.is_ascii_digit()).collect();
     let end = start + 1 + digits.len();
@@ -161,7 +183,7 @@ pub fn objects_of(text: &str) -> BTreeSet<Oid> {
         return BTreeSet::new();
     }
     let text: Vec<char> = text.chars().collect();
-    all(&text).into_iter().map(|one| one.oid).collect()
+    all(&text).into_iter().filter(|one| one.kind != Kind::Constraint).map(|one| one.oid).collect()
 }
 
 /// The fields of rows that a text names, by the numbers of their types.
@@ -194,7 +216,8 @@ pub fn meanings_of(text: &str) -> BTreeSet<(Oid, bool)> {
     }
     let text: Vec<char> = text.chars().collect();
     let relation = |one: &Numbered| one.is_literal() && text[one.place.end..].starts_with(&REGCLASS);
-    all(&text).into_iter().map(|one| (one.oid, relation(&one))).collect()
+    let objects = all(&text).into_iter().filter(|one| one.kind != Kind::Constraint);
+    objects.map(|one| (one.oid, relation(&one))).collect()
 }
 
 /// The cast behind a literal that stands for a relation.
@@ -221,6 +244,7 @@ pub(crate) fn nameless(text: &str) -> String {
         let nameless = match one.kind {
             Kind::Name => numbered(one.oid),
             Kind::Field(field) => numbered_field(one.oid, field, ""),
+            Kind::Constraint => numbered_constraint(one.oid, ""),
             Kind::Symbol | Kind::Reference | Kind::Procedure => continue,
         };
         out.extend(&text[at..one.place.start]);
@@ -299,6 +323,11 @@ fn name_of(catalog: &CatalogSnapshot, one: &Numbered) -> String {
         Kind::Field(field) => {
             let today = catalog.fields_of(oid).into_iter().find(|(id, _)| *id == field);
             quoted(today.as_ref().map_or(&*one.name, |(_, name)| name))
+        }
+        Kind::Constraint => {
+            let mut all = catalog.tables().flat_map(|table| table.constraints.iter());
+            let today = all.find(|known| known.oid == oid).map(|known| quoted(&known.name));
+            today.unwrap_or_else(|| quoted(&one.name))
         }
         Kind::Symbol => {
             let schema = operator().map_or_else(String::new, |known| format!("{}.", quoted(&known.schema)));

@@ -201,11 +201,12 @@ impl Binder<'_> {
                 self.inferred(table, insert.alias.as_ref(), parts, predicate.as_ref())?
             }
             Some(ConflictTarget::Constraint(name)) => {
-                let constraint = table.constraint(&name.text).ok_or_else(|| {
+                let constraint = table.constraint_kept(&name.text).ok_or_else(|| {
                     let text =
                         format!("constraint \"{}\" for table \"{}\" does not exist", name.text, table.name);
                     SqlError::new(sqlstate::UNDEFINED_OBJECT, text).at(clause.at)
                 })?;
+                self.notes().for_each(|notes| notes.constraint(name.at.start, constraint.oid));
                 let its = unique().filter(|index| index.constraint == Some(constraint.oid));
                 let its: Vec<_> = its.cloned().collect();
                 if clause.update.is_some() && its.iter().any(|index| index.excludes()) {

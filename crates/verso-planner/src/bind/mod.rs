@@ -154,6 +154,7 @@ pub use plpgsql::{check_function, parse_function_body, shadowed};
 pub use polymorphic::{follows_from, is_polymorphic, needed_for, takes_polymorphic};
 pub use resolve::category;
 pub(crate) use resolve::common_type;
+pub(crate) use returning::RETURNED_ROWS;
 pub(crate) use scope::{came_later, is_hidden};
 pub(crate) use start::before_changes;
 pub(crate) use steady::is_immutable;
@@ -452,6 +453,19 @@ impl<'c> Binder<'c> {
         let mut bound = bound.map_err(|error| SqlError { position: None, ..error })?;
         self.qualify_sequences(&mut bound);
         Ok(bound)
+    }
+
+    /// The type of a column's default before it becomes a value of the column, as PostgreSQL's defaults are without the casts that
+    /// nobody has written; `Unknown` for a literal, which takes its type from the column.
+    pub fn written_default_type(&self, text: &str) -> Result<SqlType, SqlError> {
+        if let Some(plain) = self.plain_names() {
+            return Binder { catalog: &plain, ..self.clone() }.written_default_type(text);
+        }
+        let expr = verso_parser::parse_expression(text)?;
+        let scope = scope::Scope::default();
+        let mut cx = context::Context::new(&scope, context::Clause::Default);
+        let bound = self.in_kept_text().expr(&expr, &mut cx);
+        bound.map(|bound| bound.ty).map_err(|error| SqlError { position: None, ..error })
     }
 
     /// Binds an expression without columns to the type it is stored as: the default of a column.

@@ -24,6 +24,9 @@ use verso_parser::syntax::{self, Name};
 /// Stands for MERGE_ACTION() in a scope, as a table and its column.
 pub(super) const MERGE_ACTION: &str = "merge_action()";
 
+/// Where the texts of bodies have OLD and NEW, as items of FROM.
+pub(crate) const RETURNED_ROWS: [u32; 2] = [u32::MAX - 2, u32::MAX - 1];
+
 /// A column that RETURNING may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Returned {
@@ -133,8 +136,9 @@ impl Binder<'_> {
         let mut scope = Scope { repeats: Some(width), ..scope.clone() };
         let there = width + 2 * own;
         let added = Again { table, target: target.as_ref() };
-        added.to(&mut scope, returning.old.as_ref(), "old", there)?;
-        added.to(&mut scope, returning.new.as_ref(), "new", there + 1)?;
+        let [old, new] = RETURNED_ROWS;
+        added.to(&mut scope, returning.old.as_ref(), ("old", old), there)?;
+        added.to(&mut scope, returning.new.as_ref(), ("new", new), there + 1)?;
         scope.columns.extend([("\0was there".into(), SqlType::Bool), ("\0is there".into(), SqlType::Bool)]);
         if merge {
             let at = scope.columns.len();
@@ -210,7 +214,13 @@ impl Again<'_> {
 
     /// Adds its columns, as those of OLD or NEW, unless something else has that name; column `there` says whether there is such a
     /// row.
-    fn to(&self, scope: &mut Scope, alias: Option<&Name>, word: &str, there: usize) -> Result<(), SqlError> {
+    fn to(
+        &self,
+        scope: &mut Scope,
+        alias: Option<&Name>,
+        (word, place): (&str, u32),
+        there: usize,
+    ) -> Result<(), SqlError> {
         let table = self.table;
         let name: Option<Arc<str>> = match alias {
             Some(alias) if scope.table(&alias.text).is_some() => {
@@ -235,7 +245,7 @@ impl Again<'_> {
                 hidden: None,
                 schema: InSchema::Nowhere,
                 columns,
-                place: 0,
+                place,
                 relation: self.target.map_or(Some(table.oid.0), |target| target.relation),
                 row: self.target.and_then(|target| target.row.clone()),
                 scalar: false,

@@ -38,6 +38,8 @@ pub(super) struct Notes {
     fields: RefCell<BTreeMap<u32, (Oid, u16)>>,
     /// Fields of the types of which rows are made.
     made: RefCell<BTreeMap<u32, Vec<u16>>>,
+    /// Constraints of tables.
+    constraints: RefCell<BTreeMap<u32, Oid>>,
     /// Operators that users have made, by their symbols.
     operators: RefCell<BTreeMap<u32, Oid>>,
     /// Operators' symbols, with all of the expression and its operands.
@@ -69,6 +71,11 @@ impl Notes {
     /// A name means a field of the rows of that type.
     pub(super) fn field(&self, at: u32, of: Oid, field: u16) {
         self.fields.borrow_mut().insert(at, (of, field));
+    }
+
+    /// A name means a constraint of a table.
+    pub(super) fn constraint(&self, at: u32, oid: Oid) {
+        self.constraints.borrow_mut().insert(at, oid);
     }
 
     /// A row with these fields is made of the type that is named there.
@@ -113,6 +120,11 @@ impl Notes {
             let (end, name) = verso_catalog::identifier(text, place);
             let named = kept::numbered_field(of, field, &name);
             edits.entry(place).or_default().replace(end - place, named);
+        }
+        for (place, oid) in self.constraints.into_inner() {
+            let Some(place) = at(place) else { continue };
+            let (end, name) = verso_catalog::identifier(text, place);
+            edits.entry(place).or_default().replace(end - place, kept::numbered_constraint(oid, &name));
         }
         for (place, end) in self.qualifiers.into_inner() {
             if let Some(place) = at(place) {

@@ -346,10 +346,11 @@ impl Binder<'_> {
             let why = format!("its type {} is not a composite type", shown(&ty));
             return refuse(sqlstate::DATATYPE_MISMATCH, why);
         };
-        let Some(place) = row.fields.iter().position(|(name, _)| **name == *field.text) else {
+        let Some(place) = self.field_place(row, &self.field_named(&field.text)) else {
             let why = format!("there is no such column in data type {}", shown(&ty));
             return refuse(sqlstate::UNDEFINED_COLUMN, why);
         };
+        self.note_field(row, place);
         let number = |n: usize| TypedExpr::literal(Value::Int4(n as i32), SqlType::Int4);
         let (wanted, declared) = (&row.fields[place].1, row.declared(place));
         let value = if within.is_empty() {

@@ -224,7 +224,7 @@ impl Binder<'_> {
     }
 
     /// Where the field of that name is among those of a row. In a stored text columns of a relation have the names that they had then.
-    pub(super) fn field_place(&self, row: &RowType, name: &str) -> Option<usize> {
+    pub(crate) fn field_place(&self, row: &RowType, name: &str) -> Option<usize> {
         let noted = self.noted_field(row, name);
         noted.or_else(|| row.fields.iter().position(|(field, _)| **field == *name))
     }

@@ -30,9 +30,11 @@ fn rows_of(rows: &[Vec<Node>], place: u32) -> Item {
         alias: None,
         own: Some("*VALUES*".to_string()),
         columns: (1..=width).map(|n| format!("column{n}")).collect(),
+        today: (1..=width).map(|n| (format!("column{n}"), false)).collect(),
         shows_columns: false,
         lateral: false,
         sample: None,
+        past: None,
     }
 }
 
@@ -149,6 +151,9 @@ impl Printer {
 
     fn query(&mut self, query: &Query) -> Option<()> {
         verso_env::stack::check().ok()?;
+        if let Body::Change(statement) = &query.body {
+            return self.statement(statement);
+        }
         let level = match &query.body {
             Body::Select(select) => Level::of(&select.from, &self.levels),
             Body::Values(rows, place) if self.renames(query) => {
@@ -159,7 +164,7 @@ impl Printer {
             Body::Values(rows, place) if !query.order_by.is_empty() => {
                 Level::of(&[rows_of(rows, *place)], &self.levels)
             }
-            Body::Values(..) | Body::Set(..) => Level::of(&[], &self.levels),
+            Body::Values(..) | Body::Set(..) | Body::Change(_) => Level::of(&[], &self.levels),
         };
         self.levels.push(level);
         let done = self.clauses(query);
@@ -184,6 +189,7 @@ impl Printer {
                 self.set(left, *operator, *all, right)?;
                 numbers = true;
             }
+            Body::Change(_) => {}
         }
         if !query.order_by.is_empty() {
             self.keyword(" ORDER BY ", -STEP, STEP, 1);
@@ -632,7 +638,14 @@ impl Printer {
                     self.out.push_str(" WITH ORDINALITY");
                 }
             }
+            ItemKind::Written(parts) => {
+                always = true;
+                self.written(parts)?;
+            }
             ItemKind::Join(_) => return None,
+        }
+        if let Some(past) = &item.past {
+            self.out.push_str(past);
         }
         let name = self.named(item.place)?.name.clone();
         if let Some(name) = &name
@@ -714,8 +727,9 @@ impl Printer {
     }
 
     fn column_aliases(&mut self, item: &Item) {
-        if item.shows_columns && !item.columns.is_empty() {
-            self.out.push_str(&format!("({})", listed(&item.columns)));
+        if item.shows_columns && !item.today.is_empty() {
+            let names: Vec<String> = item.today.iter().map(|(name, _)| name.clone()).collect();
+            self.out.push_str(&format!("({})", listed(&names)));
         }
     }
 }

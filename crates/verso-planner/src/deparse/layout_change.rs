@@ -6,10 +6,10 @@ use verso_exec::functions::quote_ident;
 use super::layout::{Printer, STEP, listed};
 use super::names::{Level, Named};
 use super::node::{
-    Action, Conflict, Delete, Given, Insert, Item, ItemKind, Merge, Node, Query, Set, Statement, Target,
-    Update, With,
+    Action, Conflict, Delete, Given, Insert, Item, ItemKind, Merge, Node, Query, Returning, Set, Statement,
+    Step, Update, With,
 };
-use crate::bind::EXCLUDED;
+use crate::bind::{EXCLUDED, RETURNED_ROWS};
 
 impl Printer {
     /// The statements of a body.
@@ -33,7 +33,8 @@ impl Printer {
         Some(self.out)
     }
 
-    fn statement(&mut self, statement: &Statement) -> Option<()> {
+    pub(super) fn statement(&mut self, statement: &Statement) -> Option<()> {
+        verso_env::stack::check().ok()?;
         match statement {
             Statement::Query(query) => self.inner(query, false),
             Statement::Insert(insert) => {
@@ -97,7 +98,13 @@ impl Printer {
         self.target("INSERT INTO", &insert.target, " AS ")?;
         self.out.push(' ');
         if !insert.columns.is_empty() {
-            self.out.push_str(&format!("({}) ", listed(&insert.columns)));
+            self.out.push('(');
+            for (n, column) in insert.columns.iter().enumerate() {
+                self.out.push_str(if n > 0 { ", " } else { "" });
+                self.out.push_str(&quote_ident(column));
+                self.steps(insert.steps.get(n).map_or(&[], Vec::as_slice))?;
+            }
+            self.out.push_str(") ");
         }
         self.overriding(insert.overriding);
         match &insert.source {
@@ -122,7 +129,7 @@ impl Printer {
         if let Some(conflict) = &insert.conflict {
             self.conflict(conflict)?;
         }
-        self.returning(&insert.returning)
+        self.returning(&insert.returning, &insert.target)
     }
 
     fn overriding(&mut self, overriding: Option<bool>) {
@@ -155,8 +162,21 @@ impl Printer {
                 self.out.push_str(", ");
             }
             let columns = listed(&set.columns);
-            self.out.push_str(&if set.row { format!("({columns}) = ") } else { format!("{columns} = ") });
+            self.out.push_str(&if set.row { format!("({columns})") } else { columns });
+            self.steps(&set.steps)?;
+            self.out.push_str(" = ");
             self.expr(&set.node, false)?;
+        }
+        Some(())
+    }
+
+    /// The way to a part of a column.
+    fn steps(&mut self, steps: &[Step]) -> Option<()> {
+        for step in steps {
+            match step {
+                Step::Field(name) => self.out.push_str(&format!(".{}", quote_ident(name))),
+                Step::Subscript(step) => self.bracket(step)?,
+            }
         }
         Some(())
     }
@@ -169,11 +189,29 @@ impl Printer {
         Some(())
     }
 
-    fn returning(&mut self, targets: &[Target]) -> Option<()> {
+    /// RETURNING of a change of that table, whose columns OLD and NEW have, too.
+    fn returning(&mut self, returning: &Returning, target: &Item) -> Option<()> {
+        let Returning { called, targets } = returning;
         if targets.is_empty() {
             return Some(());
         }
         self.keyword(" RETURNING", -STEP, STEP, 1);
+        let words = ["old", "new"];
+        let renamed: Vec<String> = (words.iter().zip(called))
+            .filter_map(|(word, name)| {
+                Some(format!("{} AS {}", word.to_uppercase(), quote_ident(name.as_ref()?)))
+            })
+            .collect();
+        if !renamed.is_empty() {
+            self.out.push_str(&format!(" WITH ({})", renamed.join(", ")));
+        }
+        let rows = RETURNED_ROWS.into_iter().zip(words.into_iter().zip(called));
+        let rows = rows.map(|(place, (word, name))| {
+            let name = Some(name.clone().unwrap_or_else(|| word.to_string()));
+            Named { place, name, columns: target.columns.clone() }
+        });
+        let rows: Vec<Named> = rows.collect();
+        self.levels.last_mut()?.items.extend(rows);
         self.targets(targets)
     }
 
@@ -184,7 +222,7 @@ impl Printer {
         self.sets(&update.sets)?;
         self.items(" FROM ", &update.from)?;
         self.filter(update.filter.as_ref())?;
-        self.returning(&update.returning)
+        self.returning(&update.returning, &update.target)
     }
 
     fn delete(&mut self, delete: &Delete) -> Option<()> {
@@ -192,7 +230,7 @@ impl Printer {
         self.target("DELETE FROM", &delete.target, " ")?;
         self.items(" USING ", &delete.from)?;
         self.filter(delete.filter.as_ref())?;
-        self.returning(&delete.returning)
+        self.returning(&delete.returning, &delete.target)
     }
 
     fn merge(&mut self, merge: &Merge) -> Option<()> {
@@ -237,7 +275,7 @@ impl Printer {
                 }
             }
         }
-        self.returning(&merge.returning)
+        self.returning(&merge.returning, &merge.target)
     }
 }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use verso_env::stack;
 use verso_exec::functions::quote_ident;
-use verso_parser::syntax::{Expr, ExprKind, JsonKind, Literal, Query, Span};
+use verso_parser::syntax::{Expr, ExprKind, JsonForm, JsonKind, Literal, Over, Query, Span};
 use verso_types::datetime::heeds_clock;
 use verso_types::{SqlType, format_text, parse_text};
 
-use super::node::{Connective, Node, Sublink, SublinkKind, Subscript};
+use super::node::{Connective, Node, Sublink, SublinkKind, Subscript, Written};
 use super::operands;
 use crate::bind::trace::{Source, Starred, StarredField, Trace};
 use crate::bind::{Binder, common_type, is_hidden};
@@ -332,8 +332,50 @@ impl<'b> Lowering<'b> {
                 let test = Node::IsJson { arg: Box::new(arg), words };
                 if *negated { not(test) } else { test }
             }
-            ExprKind::Json(_) | ExprKind::Default => return None,
+            ExprKind::Json(form) => self.json(form, expr.at)?,
+            ExprKind::Default => return None,
         })
+    }
+
+    /// A form of SQL/JSON: as it was written, with the names of today.
+    fn json(&mut self, form: &JsonForm, at: Span) -> Option<Node> {
+        let mut parts = Vec::new();
+        form.for_each_expr(&mut |part| parts.push(part));
+        match form {
+            JsonForm::ArrayQuery { .. } => return None,
+            JsonForm::Aggregate(aggregate) => match &aggregate.over {
+                None => {}
+                Some(Over::Spec(spec)) if spec.base.is_none() => {
+                    parts.extend(&spec.partition_by);
+                    parts.extend(spec.order_by.iter().map(|item| &item.expr));
+                }
+                Some(_) => return None,
+            },
+            _ => {}
+        }
+        self.written(at, &parts).map(Node::Written)
+    }
+
+    /// A part of the text with these expressions as they are today; literals stay as they were written.
+    pub(super) fn written(&mut self, at: Span, exprs: &[&Expr]) -> Option<Written> {
+        let mut exprs: Vec<&Expr> = exprs.to_vec();
+        exprs.sort_by_key(|expr| expr.at.start);
+        let (mut parts, mut from) = (Vec::new(), at.start);
+        for expr in exprs.into_iter().filter(|expr| !matches!(expr.kind, ExprKind::Literal(_))) {
+            if expr.at.start < from || expr.at.end > at.end {
+                return None;
+            }
+            let before = self.named(&self.between(from, expr.at.start));
+            parts.push((before, Some(self.expr(expr)?)));
+            from = expr.at.end;
+        }
+        parts.push((self.named(&self.between(from, at.end)), None));
+        Some(parts)
+    }
+
+    /// A part of the text, in which types have their names.
+    pub(super) fn named(&self, text: &str) -> String {
+        verso_catalog::kept::with_names(self.binder.catalog, text)
     }
 
     /// `<> ALL (query)`, not NOT IN.

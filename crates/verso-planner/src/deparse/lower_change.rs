@@ -1,6 +1,6 @@
 //! Changes of rows: from syntax and trace to the tree, by the names that tables and columns have today.
 //!
-//! C1. A change of a view's rows, OLD and NEW of RETURNING and values for parts of columns have no tree.
+//! C1. A change of a view's rows has no tree.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use verso_types::SqlType;
 
 use super::lower::Lowering;
 use super::node::{
-    Action, Body, Conflict, Cte, Delete, Given, Insert, Item, ItemKind, Merge, Node, Set, Statement, Target,
-    Update, When, With,
+    Action, Body, Conflict, Cte, Delete, Given, Insert, Item, ItemKind, Merge, Node, Returning, Set,
+    Statement, Step, Subscript, Update, When, With,
 };
 
 /// The table that a statement changes.
@@ -79,9 +79,11 @@ impl Lowering<'_> {
             alias: alias.map(|alias| alias.text.clone()),
             own: Some(table.name.to_string()),
             columns: table.columns.iter().map(|column| column.name.to_string()).collect(),
+            today: Vec::new(),
             shows_columns: false,
             lateral: false,
             sample: None,
+            past: None,
         };
         Some(Goal { known: known.collect(), table: Arc::clone(table), item })
     }
@@ -94,15 +96,19 @@ impl Lowering<'_> {
     }
 
     fn insert(&mut self, insert: &syntax::Insert) -> Option<Insert> {
-        if insert.places.iter().any(|steps| !steps.is_empty()) {
-            return None;
-        }
         let with = self.with_before(&insert.with)?;
         let goal = self.goal(&insert.table, insert.alias.as_ref())?;
         let mut columns: Vec<usize> = match insert.columns.as_slice() {
             [] => goal.known.iter().map(|(at, _)| *at).collect(),
             named => named.iter().map(|name| goal.column(name)).collect::<Option<_>>()?,
         };
+        let (mut types, mut steps) = (Vec::new(), Vec::new());
+        for (n, column) in columns.iter().enumerate() {
+            let places = insert.places.get(n).map_or(&[][..], Vec::as_slice);
+            let (ty, own) = self.part(goal.ty(*column), places)?;
+            types.push(ty);
+            steps.push(own);
+        }
         let source = match &insert.source {
             None => Given::Defaults,
             Some(query) => match &query.body {
@@ -113,7 +119,7 @@ impl Lowering<'_> {
                     for row in rows {
                         let row = match row.iter().any(Expr::is_starred) {
                             true => self.row_parts(row)?,
-                            false => self.row(row, &goal, &columns)?,
+                            false => self.row(row, &types)?,
                         };
                         columns.truncate(row.len());
                         lowered.push(row);
@@ -137,6 +143,7 @@ impl Lowering<'_> {
             with,
             target: goal.item,
             columns,
+            steps,
             overriding: insert.overriding,
             source,
             conflict,
@@ -144,9 +151,39 @@ impl Lowering<'_> {
         })
     }
 
-    /// Values for columns at these places.
-    fn row(&mut self, row: &[Expr], goal: &Goal, columns: &[usize]) -> Option<Vec<Node>> {
-        row.iter().zip(columns).map(|(expr, column)| self.assigned(expr, goal.ty(*column))).collect()
+    /// Values for columns, or parts of them, of these types.
+    fn row(&mut self, row: &[Expr], types: &[SqlType]) -> Option<Vec<Node>> {
+        row.iter().zip(types).map(|(expr, ty)| self.assigned(expr, ty)).collect()
+    }
+
+    /// The type of a part of a column of that type, and the steps that lead to it.
+    fn part(&mut self, ty: &SqlType, steps: &[syntax::Step]) -> Option<(SqlType, Vec<Step>)> {
+        let (mut ty, mut lowered) = (ty.clone(), Vec::new());
+        for step in steps {
+            let step = match (step, ty.without_modifiers()) {
+                (syntax::Step::Field(name), SqlType::Row(row)) => {
+                    let place = self.binder.field_place(&row, &self.binder.field_named(&name.text))?;
+                    ty = row.declared(place).clone();
+                    Step::Field(row.fields.get(place)?.0.to_string())
+                }
+                (syntax::Step::Index(index), SqlType::Array(element)) => {
+                    ty = *element;
+                    let upper = Some(self.typed(index, &SqlType::Int4)?);
+                    Step::Subscript(Subscript { slice: false, lower: None, upper })
+                }
+                (syntax::Step::Slice(lower, upper), SqlType::Array(_)) => {
+                    let mut end = |end: &Option<Expr>| match end {
+                        Some(end) => self.typed(end, &SqlType::Int4).map(Some),
+                        None => Some(None),
+                    };
+                    let (lower, upper) = (end(lower)?, end(upper)?);
+                    Step::Subscript(Subscript { slice: true, lower, upper })
+                }
+                _ => return None,
+            };
+            lowered.push(step);
+        }
+        Some((ty, lowered))
     }
 
     /// A value for a column of that type.
@@ -178,7 +215,9 @@ impl Lowering<'_> {
         let mut conflict = Conflict::default();
         match &clause.target {
             None => {}
-            Some(ConflictTarget::Constraint(name)) => conflict.constraint = Some(name.text.clone()),
+            Some(ConflictTarget::Constraint(name)) => {
+                conflict.constraint = Some(goal.table.constraint_kept(&name.text)?.name.to_string());
+            }
             Some(ConflictTarget::Inferred(parts, predicate)) => {
                 if predicate.is_some() {
                     return None;
@@ -206,7 +245,7 @@ impl Lowering<'_> {
                 Assignment::Value(name, expr) => {
                     let column = goal.column(name)?;
                     let node = self.assigned(expr, goal.ty(column))?;
-                    Set { columns: goal.names(&[column]), node, row: false }
+                    Set { columns: goal.names(&[column]), steps: Vec::new(), node, row: false }
                 }
                 Assignment::Row(names, query) => {
                     let columns: Option<Vec<usize>> = names.iter().map(|name| goal.column(name)).collect();
@@ -214,19 +253,39 @@ impl Lowering<'_> {
                     let kind = super::node::SublinkKind::Scalar;
                     let sublink = super::node::Sublink { kind, left: Vec::new(), query };
                     let node = Node::Sublink(Box::new(sublink));
-                    Set { columns: goal.names(&columns?), node, row: true }
+                    Set { columns: goal.names(&columns?), steps: Vec::new(), node, row: true }
                 }
-                Assignment::Part(..) | Assignment::List(..) => return None,
+                Assignment::Part(name, steps, value) => {
+                    let column = goal.column(name)?;
+                    let (ty, steps) = self.part(goal.ty(column), steps)?;
+                    let node = self.assigned(value, &ty)?;
+                    Set { columns: goal.names(&[column]), steps, node, row: false }
+                }
+                // Each by itself, which says the same.
+                Assignment::List(names, values, _) => {
+                    if names.len() != values.len() || values.iter().any(Expr::is_starred) {
+                        return None;
+                    }
+                    for (name, value) in names.iter().zip(values) {
+                        let column = goal.column(name)?;
+                        let node = self.assigned(value, goal.ty(column))?;
+                        sets.push(Set {
+                            columns: goal.names(&[column]),
+                            steps: Vec::new(),
+                            node,
+                            row: false,
+                        });
+                    }
+                    continue;
+                }
             });
         }
         Some(sets)
     }
 
-    fn returning(&mut self, returning: &syntax::Returning) -> Option<Vec<Target>> {
-        if returning.old.is_some() || returning.new.is_some() {
-            return None;
-        }
-        self.targets(&returning.items)
+    fn returning(&mut self, returning: &syntax::Returning) -> Option<Returning> {
+        let called = [&returning.old, &returning.new].map(|name| name.as_ref().map(|name| name.text.clone()));
+        Some(Returning { called, targets: self.targets(&returning.items)? })
     }
 
     /// FROM or USING.
@@ -286,8 +345,9 @@ impl Lowering<'_> {
                         named => named.iter().map(|name| goal.column(name)).collect::<Option<_>>()?,
                     };
                     places.truncate(values.as_ref().map_or(0, Vec::len));
+                    let types: Vec<SqlType> = places.iter().map(|at| goal.ty(*at).clone()).collect();
                     let values = match values {
-                        Some(values) => Some(self.row(values, &goal, &places)?),
+                        Some(values) => Some(self.row(values, &types)?),
                         None => None,
                     };
                     Action::Insert { columns: goal.names(&places), overriding: *overriding, values }

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use verso_catalog::{Oid, Relation};
 use verso_exec::functions::quote_ident;
-use verso_parser::syntax::{self, Call, FromItem, FromSource, JoinCondition, JoinKind, QualifiedName};
+use verso_parser::syntax::{self, Call, FromItem, FromSource, JoinCondition, JoinKind, QualifiedName, Span};
 use verso_types::SqlType;
 
 use super::lower::Lowering;
-use super::node::{Body, Item, ItemKind, Join, Node, Query};
+use super::node::{Body, Item, ItemKind, Join, Node, Query, Written};
 use crate::bind::{came_later, is_hidden, place_of};
 
 /// Names and places of the items that a FROM names, joins taken apart.
@@ -71,10 +71,6 @@ impl Lowering<'_> {
 
     fn item(&mut self, item: &FromItem) -> Option<Item> {
         verso_env::stack::check().ok()?;
-        if item.past.is_some() {
-            // Not PostgreSQL's: it is shown as it was written.
-            return None;
-        }
         // What has an alias hides the names of what is in it.
         let merged = match &item.source {
             FromSource::Join(_) if item.alias.is_none() => Vec::new(),
@@ -103,6 +99,7 @@ impl Lowering<'_> {
         };
         let aliased = self.trace.aliased_of(place);
         let mut own = None;
+        let mut today = Vec::new();
         let mut shows_columns = !item.columns.is_empty();
         let kind = match &item.source {
             FromSource::Table(name) => {
@@ -154,22 +151,27 @@ impl Lowering<'_> {
                     calls.iter().map(|(call, columns)| self.function(call, columns)).collect();
                 ItemKind::Functions(functions?, item.ordinality)
             }
-            FromSource::JsonTable(_) => return None,
+            FromSource::JsonTable(table) => {
+                own = Some("json_table".to_string());
+                ItemKind::Written(self.json_table(table, place)?)
+            }
             FromSource::Join(join) => {
-                // of columns with the same name the later ones are given others
-                let mut taken = std::collections::HashSet::new();
-                for column in &mut columns {
-                    let given = column.clone();
-                    let mut number = 0;
-                    while !taken.insert(column.clone()) {
-                        number += 1;
-                        *column = format!("{given}_{number}");
+                let join = self.join(join)?;
+                let natural = join.today();
+                today = match item.alias {
+                    None => natural,
+                    Some(_) => {
+                        let named = names_of_join(&mut columns, item.columns.len(), &natural)?;
+                        shows_columns |= named != natural;
+                        named
                     }
-                    shows_columns |= number > 0;
-                }
-                ItemKind::Join(Box::new(self.join(join)?))
+                };
+                ItemKind::Join(Box::new(join))
             }
         };
+        if !matches!(kind, ItemKind::Join(_)) {
+            today = columns.iter().cloned().zip(later).collect();
+        }
         let sample = match &item.sample {
             None => None,
             Some(sample) => {
@@ -189,10 +191,47 @@ impl Lowering<'_> {
             alias: item.alias.as_ref().map(|alias| alias.text.clone()),
             own,
             columns,
+            today,
             shows_columns,
             lateral: item.lateral && matches!(item.source, FromSource::Query(..)) || self.is_lateral(item),
             sample,
+            past: item.past.as_ref().map(|past| self.past(past)),
         })
+    }
+
+    /// AS OF, which is not PostgreSQL's, as it was written.
+    fn past(&self, past: &syntax::Past) -> String {
+        let word = if past.numbered { "SNAPSHOT" } else { "TIMESTAMP" };
+        format!(" AS OF {word} {}", self.named(&past.text))
+    }
+
+    /// JSON_TABLE as it was written, but for what it reads.
+    fn json_table(&mut self, table: &syntax::JsonTable, place: u32) -> Option<Written> {
+        let end = self.closing(place)?;
+        let mut read = vec![&table.document.value];
+        read.extend(table.passing.iter().map(|(input, _)| &input.value));
+        let on_error = table.on_error.iter().any(|(fallback, _)| !is_plain(fallback));
+        if on_error || !are_plain(&table.rows)? {
+            return None;
+        }
+        self.written(Span { start: place, end }, &read)
+    }
+
+    /// Where the parenthesis behind a word that begins there is closed.
+    fn closing(&self, place: u32) -> Option<u32> {
+        let (mut depth, mut quote) = (0, None);
+        for (at, c) in self.text.iter().enumerate().skip(place as usize) {
+            match (quote, *c) {
+                (Some(open), c) if c == open => quote = None,
+                (Some(_), _) => {}
+                (None, '\'' | '"') => quote = Some(*c),
+                (None, '(') => depth += 1,
+                (None, ')') if depth <= 1 => return u32::try_from(at + 1).ok(),
+                (None, ')') => depth -= 1,
+                _ => {}
+            }
+        }
+        None
     }
 
     /// LATERAL is shown where it was written.
@@ -328,6 +367,60 @@ impl Lowering<'_> {
     }
 }
 
+/// Names the columns of a join that has an alias, as PostgreSQL does: those that the text can mean have the names of its list, the
+/// first `aliased`, or else the `natural` ones of today; then come those that came later. No name is given twice.
+fn names_of_join(
+    columns: &mut [String],
+    aliased: usize,
+    natural: &[(String, bool)],
+) -> Option<Vec<(String, bool)>> {
+    let then = natural.iter().filter(|(_, later)| !later);
+    if then.clone().count() != columns.len() {
+        return None;
+    }
+    let mut taken = HashSet::new();
+    let mut unique = |given: &str| {
+        let mut name = given.to_string();
+        let mut number = 0;
+        while !taken.insert(name.clone()) {
+            number += 1;
+            name = format!("{given}_{number}");
+        }
+        name
+    };
+    for (n, (name, (own, _))) in columns.iter_mut().zip(then).enumerate() {
+        *name = unique(if n < aliased { name } else { own });
+    }
+    let mut then = columns.iter();
+    let named = natural.iter().map(|(own, later)| match later {
+        true => Some((unique(own), true)),
+        false => then.next().map(|name| (name.clone(), false)),
+    });
+    named.collect()
+}
+
+/// Whether the values in place of others are literals, which mean the same today.
+fn are_plain(rows: &syntax::JsonRows) -> Option<bool> {
+    verso_env::stack::check().ok()?;
+    for column in &rows.columns {
+        let plain = match column {
+            syntax::JsonColumn::Ordinality(_) => true,
+            syntax::JsonColumn::Regular { result, .. } => {
+                result.on_empty.iter().chain(&result.on_error).all(|(fallback, _)| is_plain(fallback))
+            }
+            syntax::JsonColumn::Nested(rows) => are_plain(rows)?,
+        };
+        if !plain {
+            return Some(false);
+        }
+    }
+    Some(true)
+}
+
+fn is_plain(fallback: &syntax::JsonFallback) -> bool {
+    !matches!(fallback, syntax::JsonFallback::Default(expr) if !matches!(expr.kind, syntax::ExprKind::Literal(_)))
+}
+
 /// Gives the columns of an item names that differ from each other and from those of the columns that joins around put together, as
 /// PostgreSQL does: a column that came later may be called as another one is in the text.
 fn tell_apart(columns: &mut [String], later: &[bool], merged: &[String]) {
@@ -357,6 +450,9 @@ pub(super) fn output_names(query: &Query) -> Vec<String> {
                 return (1..=rows.first().map_or(0, Vec::len)).map(|n| format!("column{n}")).collect();
             }
             Body::Set(left, ..) => left,
+            Body::Change(change) => {
+                return change.targets().iter().map(|target| target.name.clone()).collect();
+            }
         };
         let mut side = side;
         while let super::node::Side::Set(left, ..) = &**side {

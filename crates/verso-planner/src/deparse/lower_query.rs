@@ -71,7 +71,10 @@ impl Lowering<'_> {
                     Side::Leaf(query) => *query,
                 }
             }
-            QueryBody::Change(_) => return None,
+            QueryBody::Change(change) => {
+                let change = self.statement(change)?;
+                Query { body: Body::Change(Box::new(change)), ..Query::default() }
+            }
         };
         if lowered.with.is_empty() {
             lowered.with = with;

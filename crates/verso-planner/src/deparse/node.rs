@@ -58,7 +58,12 @@ pub(super) enum Node {
     Collate { arg: Box<Node>, name: String },
     /// A word, such as CURRENT_DATE.
     Word(String),
+    /// A form of SQL/JSON as it was written, but for the expressions in it.
+    Written(Written),
 }
+
+/// A text in which some expressions are what they are today: what stands before each, and the expression; then the rest.
+pub(super) type Written = Vec<(String, Option<Node>)>;
 
 /// What puts conditions together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +218,8 @@ pub(super) enum Body {
     /// Rows, and where their query begins.
     Values(Vec<Vec<Node>>, u32),
     Set(Box<Side>, SetOperator, bool, Box<Side>),
+    /// A change in WITH.
+    Change(Box<Statement>),
 }
 
 impl Default for Body {
@@ -293,16 +300,39 @@ pub(super) struct With {
     pub(super) recursive: bool,
 }
 
+/// RETURNING; without columns there is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Returning {
+    /// What it calls OLD and NEW, where it says so.
+    pub(super) called: [Option<String>; 2],
+    pub(super) targets: Vec<Target>,
+}
+
+impl Statement {
+    /// The columns that it yields.
+    pub(super) fn targets(&self) -> &[Target] {
+        match self {
+            Statement::Query(_) => &[],
+            Statement::Insert(insert) => &insert.returning.targets,
+            Statement::Update(update) => &update.returning.targets,
+            Statement::Delete(delete) => &delete.returning.targets,
+            Statement::Merge(merge) => &merge.returning.targets,
+        }
+    }
+}
+
 /// INSERT.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Insert {
     pub(super) with: With,
     pub(super) target: Item,
     pub(super) columns: Vec<String>,
+    /// Into each of them, for the first ones.
+    pub(super) steps: Vec<Vec<Step>>,
     pub(super) overriding: Option<bool>,
     pub(super) source: Given,
     pub(super) conflict: Option<Conflict>,
-    pub(super) returning: Vec<Target>,
+    pub(super) returning: Returning,
 }
 
 /// What an INSERT adds.
@@ -321,10 +351,19 @@ pub(super) struct Conflict {
     pub(super) update: Option<(Vec<Set>, Option<Node>)>,
 }
 
+/// A step into a column of which a part gets a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    Field(String),
+    Subscript(Subscript),
+}
+
 /// An item of SET; `row`: a query for several columns.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Set {
     pub(super) columns: Vec<String>,
+    /// Into the only column.
+    pub(super) steps: Vec<Step>,
     pub(super) node: Node,
     pub(super) row: bool,
 }
@@ -337,7 +376,7 @@ pub(super) struct Update {
     pub(super) sets: Vec<Set>,
     pub(super) from: Vec<Item>,
     pub(super) filter: Option<Node>,
-    pub(super) returning: Vec<Target>,
+    pub(super) returning: Returning,
 }
 
 /// DELETE; `from` is USING.
@@ -347,7 +386,7 @@ pub(super) struct Delete {
     pub(super) target: Item,
     pub(super) from: Vec<Item>,
     pub(super) filter: Option<Node>,
-    pub(super) returning: Vec<Target>,
+    pub(super) returning: Returning,
 }
 
 /// MERGE.
@@ -358,7 +397,7 @@ pub(super) struct Merge {
     pub(super) source: Item,
     pub(super) on: Node,
     pub(super) clauses: Vec<When>,
-    pub(super) returning: Vec<Target>,
+    pub(super) returning: Returning,
 }
 
 /// `WHEN … THEN …`.
@@ -387,13 +426,17 @@ pub(super) struct Item {
     pub(super) alias: Option<String>,
     /// The name that it has without an alias.
     pub(super) own: Option<String>,
-    /// The names of its columns.
+    /// The names of the columns that the text can mean.
     pub(super) columns: Vec<String>,
+    /// Those of all columns that it has today, in their order, and which of them came later than the text.
+    pub(super) today: Vec<(String, bool)>,
     /// They are shown behind the alias.
     pub(super) shows_columns: bool,
     pub(super) lateral: bool,
     /// TABLESAMPLE, and what stands between the name and the alias.
     pub(super) sample: Option<(String, Vec<Node>, Option<Node>)>,
+    /// AS OF and the moment, as text.
+    pub(super) past: Option<String>,
 }
 
 /// What an item is.
@@ -408,6 +451,8 @@ pub(super) enum ItemKind {
     Values(Vec<Vec<Node>>),
     /// Functions, with the columns that the query defines for each; numbered?
     Functions(Vec<(Node, Vec<(String, SqlType)>)>, bool),
+    /// JSON_TABLE.
+    Written(Written),
     Join(Box<Join>),
 }
 
@@ -420,4 +465,14 @@ pub(super) struct Join {
     pub(super) on: Option<Node>,
     pub(super) using: Vec<String>,
     pub(super) using_alias: Option<String>,
+}
+
+impl Join {
+    /// The columns that it has today without an alias: those that it puts together, then the others of both sides.
+    pub(super) fn today(&self) -> Vec<(String, bool)> {
+        let merged = self.using.iter().map(|name| (name.clone(), false));
+        let sides = self.left.today.iter().chain(&self.right.today);
+        let others = sides.filter(|(name, later)| *later || !self.using.contains(name));
+        merged.chain(others.cloned()).collect()
+    }
 }

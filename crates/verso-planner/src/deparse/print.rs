@@ -5,7 +5,8 @@ use verso_types::SqlType;
 
 use super::bound::quoted as literal;
 use super::layout::Printer;
-use super::node::{Connective, Node, Sublink, SublinkKind, Subscript};
+use super::node::{Connective, Node, Sublink, SublinkKind, Subscript, Written};
+use crate::bind::RETURNED_ROWS;
 use crate::bind::trace::Source;
 
 /// Steps of indentation of CASE.
@@ -216,6 +217,18 @@ impl Printer {
                 self.close();
             }
             Node::Word(word) => self.out.push_str(word),
+            Node::Written(parts) => self.written(parts)?,
+        }
+        Some(())
+    }
+
+    /// A text as it was written, but for the expressions in it.
+    pub(super) fn written(&mut self, parts: &Written) -> Option<()> {
+        for (text, node) in parts {
+            self.out.push_str(text);
+            if let Some(node) = node {
+                self.expr(node, true)?;
+            }
         }
         Some(())
     }
@@ -289,6 +302,8 @@ impl Printer {
                     Source::Number(_, name) => quote_ident(name),
                     _ => return None,
                 };
+                // What RETURNING calls OLD and NEW is never meant by a name alone.
+                let forced = forced || RETURNED_ROWS.contains(place);
                 let qualified = forced || self.levels.last().is_some_and(|level| level.qualified);
                 Some(match (&item.name, qualified) {
                     (Some(name), true) => format!("{}.{column}", quote_ident(name)),
@@ -307,19 +322,22 @@ impl Printer {
         if !bare {
             self.out.push(')');
         }
-        for step in steps {
-            self.out.push('[');
-            if let Some(lower) = &step.lower {
-                self.expr(lower, false)?;
-            }
-            if step.slice {
-                self.out.push(':');
-            }
-            if let Some(upper) = &step.upper {
-                self.expr(upper, false)?;
-            }
-            self.out.push(']');
+        steps.iter().try_for_each(|step| self.bracket(step))
+    }
+
+    /// `[i]`, `[i:j]`.
+    pub(super) fn bracket(&mut self, step: &Subscript) -> Option<()> {
+        self.out.push('[');
+        if let Some(lower) = &step.lower {
+            self.expr(lower, false)?;
         }
+        if step.slice {
+            self.out.push(':');
+        }
+        if let Some(upper) = &step.upper {
+            self.expr(upper, false)?;
+        }
+        self.out.push(']');
         Some(())
     }
 
@@ -405,6 +423,7 @@ fn encloses(parent: &Node) -> bool {
         parent,
         Node::Func { .. }
             | Node::Form(..)
+            | Node::Written(_)
             | Node::Array(..)
             | Node::Aggregate(_)
             | Node::Case { .. }
