@@ -52,8 +52,9 @@ impl Schema<'_> {
         now.columns[at].domain = ColumnDef::domain_of(ty);
         let change = Change { binder: &binder, was: table, now };
         let name = &table.columns[at].name;
-        check_default(&binder, &table.columns[at], ty)?;
         let mut found = Retyped::default();
+        let default = change.default(&table.columns[at], ty)?;
+        found.texts.generated.extend(default.map(|text| (table.columns[at].id, text)));
         for hidden in table.generated_from(name).filter(|column| column.is_hidden()) {
             found.hidden.push(change.hidden(hidden)?);
         }
@@ -125,6 +126,31 @@ impl Change<'_> {
         Ok(RetypedColumn { id: column.id, ty: bound.ty, text })
     }
 
+    /// Refuses a type that the default of the column does not become by an assignment. A literal, which had its type from the
+    /// column, keeps that: its text from then on.
+    fn default(&self, column: &ColumnDef, ty: &SqlType) -> Result<Option<Arc<str>>, SqlError> {
+        let Some(stored) = column.default.as_deref().filter(|_| !column.generated) else { return Ok(None) };
+        let written = self.binder.written_default_type(stored)?;
+        let is_literal = written == SqlType::Unknown;
+        let own = if is_literal { column.seen() } else { written };
+        let fits = verso_types::cast_kind(&own, ty).is_some_and(|kind| kind <= CastKind::Assignment);
+        if !fits && own.erased() != ty.erased() {
+            let (name, ty) = (&column.name, ty.without_modifiers().pg_name());
+            let text = format!("default for column \"{name}\" cannot be cast automatically to type {ty}");
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
+        }
+        if !is_literal || own.erased() == ty.erased() {
+            return Ok(None);
+        }
+        let (text, _) = self.text(
+            stored,
+            Part::Value(&column.ty),
+            |binder, expr| binder.default_value(expr, &column.name, ty),
+            || self.binder.stored_default(column),
+        )?;
+        Ok(Some(text))
+    }
+
     /// A constraint, where it is a CHECK that names the column.
     fn check(
         &self,
@@ -171,19 +197,4 @@ impl Change<'_> {
         }
         Ok(Some((statistics.oid, texts)))
     }
-}
-
-/// Refuses a type that the default of the column does not become by an assignment.
-fn check_default(binder: &Binder<'_>, column: &ColumnDef, ty: &SqlType) -> Result<(), SqlError> {
-    if column.default.is_none() || column.generated {
-        return Ok(());
-    }
-    let default = binder.stored_default(column)?;
-    let fits = verso_types::cast_kind(&default.ty, ty).is_some_and(|kind| kind <= CastKind::Assignment);
-    if fits || default.ty.erased() == ty.erased() {
-        return Ok(());
-    }
-    let (name, ty) = (&column.name, ty.without_modifiers().pg_name());
-    let text = format!("default for column \"{name}\" cannot be cast automatically to type {ty}");
-    Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text))
 }
