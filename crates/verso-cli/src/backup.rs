@@ -78,7 +78,7 @@ pub fn run_backup(arguments: &BackupArguments) -> ExitCode {
 
 /// `verso restore`.
 pub fn run_restore(arguments: &RestoreArguments) -> ExitCode {
-    let done = watched(&arguments.watch, |job| {
+    let mut done = watched(&arguments.watch, |job| {
         let env = crate::environment();
         let input: Box<dyn Read + Send> = if arguments.file == Path::new("-") {
             Box::new(std::io::stdin())
@@ -101,18 +101,31 @@ pub fn run_restore(arguments: &RestoreArguments) -> ExitCode {
             data: !arguments.schema_only,
             database: options(&pages(arguments.pool_bytes)),
             page_size: arguments.page_size,
+            goes_on: arguments.continue_on_error,
         };
         restore(input, database, &wanted, job)
     });
-    finish(done, |RestoreReport { tables, rows, bytes, data_s, index_s, resumed }, seconds| {
-        let resumed = match resumed {
-            0 => String::new(),
-            chunks => format!("; {chunks} chunks were there from a restore that was cut off"),
-        };
-        format!(
-            "{tables} tables, {rows} rows, {bytes} bytes, {seconds:.3} s: rows {data_s:.3} s, keys and indexes {index_s:.3} s{resumed}"
-        )
-    })
+    let failed = done.as_mut().map_or_else(|_| Vec::new(), |(report, _)| std::mem::take(&mut report.failed));
+    let code = finish(
+        done,
+        |RestoreReport { tables, rows, bytes, data_s, index_s, resumed, .. }, seconds| {
+            let resumed = match resumed {
+                0 => String::new(),
+                chunks => format!("; {chunks} chunks were there from a restore that was cut off"),
+            };
+            format!(
+                "{tables} tables, {rows} rows, {bytes} bytes, {seconds:.3} s: rows {data_s:.3} s, keys and indexes {index_s:.3} s{resumed}"
+            )
+        },
+    );
+    if failed.is_empty() {
+        return code;
+    }
+    for failure in &failed {
+        eprintln!("verso: error: {failure}");
+    }
+    eprintln!("verso: {} left out of the restore by errors", failed.len());
+    ExitCode::from(EXIT_SCRIPT)
 }
 
 fn pages(pool_bytes: Option<u64>) -> PageArguments {

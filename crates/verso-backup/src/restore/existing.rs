@@ -101,7 +101,7 @@ fn fill(
         bytes: reader.bytes(),
         data_s,
         index_s: seconds(start),
-        resumed: 0,
+        ..RestoreReport::default()
     })
 }
 

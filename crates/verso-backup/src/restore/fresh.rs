@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use verso_catalog::TableDef;
 use verso_catalog::packs::Pack;
@@ -17,8 +17,9 @@ use verso_storage::{CommitMode, Engine, Isolation, TableLockMode, TxnOptions, Wa
 use verso_types::{Column, SqlType};
 use versodb::{Connection, Database};
 
+use super::failures::Failures;
 use super::marks::{Mark, Marks};
-use super::{Input, Plan, RestoreOptions, RestoreReport, check_texts, chunks, run};
+use super::{Input, Plan, RestoreOptions, RestoreReport, check_texts, chunks, run, shown};
 use crate::archive::columns::Rows;
 use crate::archive::contents::{Kind, Step, TableOf};
 use crate::archive::reader::ArchiveReader;
@@ -90,7 +91,8 @@ pub(super) fn restore(
     };
     // Keys and indexes of a table are built from one scan, when the rows are there.
     database.instance().builds_later.store(true, Ordering::Relaxed);
-    let fill = Fill { database: &database, plan: Arc::new(plan), options, env, job };
+    let failures = Failures::new(options.goes_on);
+    let fill = Fill { database: &database, plan: Arc::new(plan), options, env, job, failures };
     let done = job.unlist(fill.run(reader, marks, &id));
     let done = match done {
         Ok(report) => database.close().map(|()| report).map_err(BackupError::from),
@@ -158,6 +160,7 @@ struct Fill<'f> {
     options: &'f RestoreOptions,
     env: &'f Env,
     job: &'f Arc<Job>,
+    failures: Failures,
 }
 
 impl Fill<'_> {
@@ -167,7 +170,7 @@ impl Fill<'_> {
         marks: Option<Marks>,
         id: &str,
     ) -> Result<RestoreReport, BackupError> {
-        let Fill { database, plan, options, env, job } = self;
+        let Fill { database, plan, options, env, job, failures } = self;
         let seconds = |since: u64| (env.clock.monotonic_nanos() - since) as f64 / 1e9;
         let start = env.clock.monotonic_nanos();
         job.list(database.engine(), "RESTORE", options.workers);
@@ -181,7 +184,9 @@ impl Fill<'_> {
         self.phase(&mut connection, &marks, &before, "definitions", Mark::Before)?;
         // Behind the rows tables may have got hidden columns; all rows are there then.
         let is_behind = marks.is_behind_rows();
-        let targets = if plan.data && !is_behind { targets(database, plan)? } else { Vec::new() };
+        let targets = if plan.data && !is_behind { targets(database, plan, failures)? } else { Vec::new() };
+        let absent = targets.iter().zip(&plan.definitions.tables);
+        let absent = absent.filter(|(target, table)| target.is_none() && plan.wants(table)).count() as u64;
         let references = Arc::new(self.references()?);
         let tables = plan.definitions.tables.iter().filter(|table| plan.wants(table)).count() as u64;
         job.tell(Event::Phase { name: "data", total: 0, unit: Unit::Bytes });
@@ -190,6 +195,8 @@ impl Fill<'_> {
         let resumed = there.len() as u64;
         let noted = Arc::clone(&marks);
         let (meant, plan_of) = (Arc::clone(&references), Arc::clone(plan));
+        let (goes_on, skipped) = (failures.go_on(), Arc::new(AtomicU64::new(0)));
+        let left_out = Arc::clone(&skipped);
         let (rows, bytes) = chunks(env, reader, plan, options.workers, job, there, move |rows, part| {
             let target = targets.get(rows.table as usize).and_then(Option::as_ref);
             match target.filter(|_| data) {
@@ -198,6 +205,11 @@ impl Fill<'_> {
                     let table = &plan_of.definitions.tables[rows.table as usize];
                     meant.read(&mut rows.batch.columns, table, &target.types, part)?;
                     target.insert(&engine, rows, part, &noted)
+                }
+                // The table is not there.
+                None if data && goes_on => {
+                    left_out.fetch_add(rows.batch.rows as u64, Ordering::Relaxed);
+                    Ok(())
                 }
                 None if data && is_behind => {
                     let flaw = "the restore that was cut off had not put it in";
@@ -239,7 +251,9 @@ impl Fill<'_> {
         database.checkpoint()?;
         job.check()?;
         database.finish()?;
-        Ok(RestoreReport { tables, rows: if data { rows } else { 0 }, bytes, data_s, index_s, resumed })
+        let rows = if data { rows - skipped.load(Ordering::Relaxed) } else { 0 };
+        let failed = failures.texts();
+        Ok(RestoreReport { tables: tables - absent, rows, bytes, data_s, index_s, resumed, failed })
     }
 
     /// What names with their schema mean when the tables are there.
@@ -261,7 +275,13 @@ impl Fill<'_> {
         let wanted = |(place, step): &&Placed<'_>| self.plan.runs(step) && !marks.has(mark(*place));
         let steps: Vec<&Placed<'_>> = steps.iter().filter(wanted).collect();
         self.job.tell(Event::Phase { name, total: steps.len() as u64, unit: Unit::Statements });
-        steps.into_iter().try_for_each(|(place, step)| noted(connection, step, mark(*place), self.job))
+        for (place, step) in steps {
+            if let Err(error) = noted(connection, step, mark(*place), self.job) {
+                self.failures.take(error)?;
+                connection.execute("ROLLBACK")?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes keys and indexes and builds those of each table from one scan: small tables side by side, large ones one after the
@@ -291,7 +311,7 @@ impl Fill<'_> {
             sql: format!("REINDEX (PARALLEL {workers}) TABLE {table}"),
         };
         for table in &large {
-            run(connection, &reindex(table, workers), self.job)?;
+            run(connection, &reindex(table, workers), self.job).or_else(|error| self.failures.take(error))?;
         }
         let side_by_side = workers.min(small.len()).max(1);
         let memory = connection
@@ -299,7 +319,7 @@ impl Fill<'_> {
         let memory_kib: i64 = memory.into_rows().first().map_or(Ok(65_536), |row| row.get(0))?;
         let share_kib = (memory_kib / side_by_side as i64).max(1_024);
         let (small, database, options) = (Mutex::new(small), self.database.clone(), self.options.clone());
-        let plan = Arc::clone(&self.plan);
+        let (plan, failures) = (Arc::clone(&self.plan), self.failures.clone());
         workers::run(self.env, self.job, side_by_side, move |team| {
             let path = plan.definitions.search_path.as_deref();
             let mut connection = connect(&database, &options, path, &team.job)?;
@@ -307,7 +327,8 @@ impl Fill<'_> {
             loop {
                 let Some(table) = small.lock().pop_front() else { return Ok(()) };
                 team.check()?;
-                run(&mut connection, &reindex(&table, 1), &team.job)?;
+                let built = run(&mut connection, &reindex(&table, 1), &team.job);
+                built.or_else(|error| failures.take(error))?;
             }
         })
     }
@@ -324,7 +345,11 @@ fn noted(connection: &mut Connection, step: &Step, mark: Mark, job: &Job) -> Res
     connection.execute("BEGIN")?;
     run(connection, step, job)?;
     let noted = connection.execute(&Marks::statement(mark)).and_then(|_| connection.execute("COMMIT"));
-    job.outcome(noted.map(drop).map_err(BackupError::from))
+    job.outcome(
+        noted
+            .map(drop)
+            .map_err(|error| BackupError::Statement { error: Box::new(error), statement: shown(&step.sql) }),
+    )
 }
 
 /// The tables of which indexes are to be built, with their pages; the largest first.
@@ -355,7 +380,11 @@ struct Target {
 }
 
 /// The tables of the archive as they are in the database; none for those that are not wanted.
-fn targets(database: &Database, plan: &Plan) -> Result<Vec<Option<Target>>, BackupError> {
+fn targets(
+    database: &Database,
+    plan: &Plan,
+    failures: &Failures,
+) -> Result<Vec<Option<Target>>, BackupError> {
     let engine = database.engine();
     let mut txn = engine.begin(read_only());
     txn.begin_statement()?;
@@ -365,6 +394,10 @@ fn targets(database: &Database, plan: &Plan) -> Result<Vec<Option<Target>>, Back
             return Ok(None);
         }
         let found = catalog.table(Some(&table.schema), &table.name);
+        if found.is_none() && failures.go_on() {
+            failures.note(format!("the rows of {}.{}: the table is not there", table.schema, table.name));
+            return Ok(None);
+        }
         let found = found.ok_or_else(|| mismatch(table, "is not among the definitions"))?;
         Target::new(engine, table, &found).map(Some)
     };

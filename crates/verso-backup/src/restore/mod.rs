@@ -11,8 +11,11 @@
 //! R2. Rows go into tables without indexes, so they are appended page by page; keys and indexes are built from the tables
 //!     afterwards, foreign keys are checked when all of them are there.
 //! R3. Into a database that is there, nothing is restored or everything.
+//! R4. A new database may be asked to go on where a statement fails ([`failures`]): what fails is left out, with the rows of tables
+//!     that are not there, and told.
 
 mod existing;
+mod failures;
 mod fresh;
 mod marks;
 mod narrow;
@@ -51,6 +54,8 @@ pub struct RestoreOptions {
     pub database: Options,
     /// Bytes of a page of a database that is made; without, those that the archive's database had: keys that fit there fit.
     pub page_size: Option<u32>,
+    /// What fails is left out of the new database, and told; else it ends the restore.
+    pub goes_on: bool,
 }
 
 impl Default for RestoreOptions {
@@ -62,12 +67,13 @@ impl Default for RestoreOptions {
             data: true,
             database: Options::new(),
             page_size: None,
+            goes_on: false,
         }
     }
 }
 
 /// What was restored, and how long it took.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RestoreReport {
     /// Tables.
     pub tables: u64,
@@ -81,6 +87,8 @@ pub struct RestoreReport {
     pub index_s: f64,
     /// Chunks that a restore before this one, which was cut off, had put in.
     pub resumed: u64,
+    /// What was left out, and why.
+    pub failed: Vec<String>,
 }
 
 type Input = Box<dyn Read + Send>;
@@ -117,6 +125,13 @@ pub fn restore(
             if options.schema && options.tables.is_empty() {
                 let text = format!(
                     "{} exists; only some tables (--table) or rows (--data-only) are restored into a database that is there",
+                    path.display()
+                );
+                return Err(BackupError::Refused(text));
+            }
+            if options.goes_on {
+                let text = format!(
+                    "{} exists: into a database that is there, nothing is restored or everything",
                     path.display()
                 );
                 return Err(BackupError::Refused(text));
@@ -158,7 +173,7 @@ pub fn verify(env: &Env, input: Input, workers: usize, job: &Arc<Job>) -> Result
     job.tell(Event::Phase { name: "verify", total: 0, unit: Unit::Bytes });
     let (rows, bytes) = chunks(env, reader, &plan, workers, job, HashSet::new(), |_, _| Ok(()))?;
     let data_s = (env.clock.monotonic_nanos() - start) as f64 / 1e9;
-    Ok(RestoreReport { tables, rows, bytes, data_s, index_s: 0.0, resumed: 0 })
+    Ok(RestoreReport { tables, rows, bytes, data_s, ..RestoreReport::default() })
 }
 
 /// What of an archive is restored.

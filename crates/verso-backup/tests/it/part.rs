@@ -221,3 +221,41 @@ fn partitions_with_numbers_of_their_own_are_restored() {
     let copy = open(&path);
     assert_eq!(answer(&mut copy.connect().unwrap(), "SELECT a, b FROM i2"), "2|2");
 }
+
+#[test]
+fn a_restore_that_goes_on_leaves_out_what_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "CREATE FUNCTION twice(n integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN 2 * n; END';
+        CREATE TABLE t (id integer PRIMARY KEY, n integer); INSERT INTO t SELECT n, n FROM generate_series(1, 100) n;
+        CREATE TABLE u (id integer PRIMARY KEY); INSERT INTO u VALUES (1);
+        CREATE MATERIALIZED VIEW m AS SELECT twice(n) AS n FROM t; COMMENT ON MATERIALIZED VIEW m IS 'doubles';
+        CREATE VIEW v AS SELECT count(*) AS n FROM t; CREATE INDEX ON t (n);
+        CREATE OR REPLACE FUNCTION twice(n integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RAISE ''too much''; END'";
+    let saved = database(&folder.path().join("saved.verso"), script);
+    let bytes = archive(&saved, &BackupOptions::default());
+    let path = folder.path().join("copy.verso");
+    let error = restore(&bytes, &path, &RestoreOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("too much"), "{error}");
+    assert!(!path.exists());
+    let goes_on = RestoreOptions { goes_on: true, ..RestoreOptions::default() };
+    let report = restore(&bytes, &path, &goes_on).unwrap();
+    assert_eq!((report.tables, report.rows), (2, 101));
+    // The view, and what is said of it.
+    assert_eq!(report.failed.len(), 2, "{:?}", report.failed);
+    assert!(
+        report.failed[0].contains("too much") && report.failed[0].contains("MATERIALIZED VIEW"),
+        "{:?}",
+        report.failed
+    );
+    assert!(report.failed[1].contains("COMMENT"), "{:?}", report.failed);
+    let copy = open(&path);
+    let mut connection = copy.connect().unwrap();
+    assert_eq!(answer(&mut connection, "SELECT n FROM v"), "100");
+    assert_eq!(connection.query("SELECT * FROM m").unwrap_err().sqlstate, "42P01");
+    drop(connection);
+    copy.close().unwrap();
+    let there = RestoreOptions { tables: tables(&["t"]), goes_on: true, ..RestoreOptions::default() };
+    assert!(
+        restore(&bytes, &path, &there).unwrap_err().to_string().contains("nothing is restored or everything")
+    );
+}
