@@ -150,11 +150,13 @@ impl MergeStatement {
             action.exchange_triggers(&mut self.triggers);
             told?;
         }
+        let first = ends.len();
         self.actions.iter_mut().try_for_each(|action| match action {
             Action::Update(update) => update.end(cx, ends),
             Action::Delete(delete) => delete.end(cx, ends),
             Action::Insert(insert) => insert.end(cx, ends),
         })?;
+        End::join(&mut ends[first..]);
         End::add(ends, [], self.triggers.as_deref_mut());
         Ok(())
     }

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! 1. The parent is locked as any table that rows are inserted into, so its partitions are those that the plan knows.
-//! 2. With RETURNING rows come out in the order in which they came in; otherwise those of one leaf go there together.
+//! 2. Where RETURNING or triggers tell the order, rows go to the leaves in the order in which they came in; otherwise those of
+//!    one leaf go there together.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -20,7 +21,7 @@ use super::foreign::End;
 use super::insert::InsertStatement;
 use super::shown_values::{may_show, refused_row};
 use super::statement::{Sink, column_types};
-use super::trigger::{TriggerEvent, Triggers};
+use super::trigger::{TriggerEvent, Triggers, fires_for_rows};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList};
 use crate::plan::{Insert, PartitionRule};
@@ -198,7 +199,8 @@ impl Router {
             leaves: insert.routes.iter().map(leaf).collect(),
             own: insert.rules.partition.as_deref().map(|rule| PartitionCheck::new(rule, executor)),
             executor,
-            ordered: insert.returning.is_some(),
+            ordered: insert.returning.is_some()
+                || insert.routes.iter().any(|route| fires_for_rows(&route.table)),
             begun: Vec::new(),
         }
     }
@@ -330,7 +332,10 @@ impl Router {
             statements.extend(leaf.statement.as_deref_mut().map(|statement| (turn, statement)));
         }
         statements.sort_unstable_by_key(|(turn, _)| *turn);
-        statements.into_iter().try_for_each(|(_, statement)| statement.end(cx, ends))
+        let first = ends.len();
+        statements.into_iter().try_for_each(|(_, statement)| statement.end(cx, ends))?;
+        End::join(&mut ends[first..]);
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@
 //! Q3. Rows that `In` looks into and that are too many for memory are asked a part at a time, for one row around them. Where the
 //!     query might say something else the next time they are kept in a file, and looked through for each row.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub(crate) struct StatementState {
     pub(super) work: RefCell<ByAddress<Arc<Spool>>>,
     /// Rows that changes in one WITH have changed, by table; kept where several of them change one table.
     changed: RefCell<Option<Places>>,
+    /// How many rows of parts of tables have got a number, in the order in which they were changed.
+    numbered: Cell<i64>,
     /// It changes nothing, so what is read in several places is computed as far as it is asked for.
     on_demand: bool,
 }
@@ -61,6 +63,11 @@ impl StatementState {
     /// Whether a row of a table is changed for the first time, as far as that is noted.
     pub(super) fn changes_first(&self, table: u32, place: i64) -> bool {
         self.changed.borrow_mut().as_mut().is_none_or(|changed| changed.insert(table, place))
+    }
+
+    /// The number of the first of so many rows of parts of a table that were changed now.
+    pub(super) fn number(&self, rows: usize) -> i64 {
+        self.numbered.replace(self.numbered.get().wrapping_add(rows as i64))
     }
 
     /// What is kept of the plan at this address is asked anew.

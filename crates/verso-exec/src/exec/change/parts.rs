@@ -7,7 +7,8 @@
 //!
 //! 1. The table is locked as for any change, so its partitions are those that the plan knows.
 //! 2. A row moves behind its BEFORE UPDATE triggers. It is deleted and inserted then, with the triggers of both; one that a
-//!    BEFORE DELETE trigger keeps is left as it is.
+//!    BEFORE DELETE trigger keeps is left as it is. Where RETURNING or triggers tell the order, it does before the next row is
+//!    changed.
 //! 3. Triggers of the statement are those of the table that it names.
 
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::exec::ExecContext;
 use crate::exec::foreign::End;
 use crate::exec::insert::InsertStatement;
 use crate::exec::route::PartitionCheck;
-use crate::exec::trigger::{TriggerEvent, Triggers};
+use crate::exec::trigger::{TriggerEvent, Triggers, fires_for_rows};
 use crate::expr::Executor;
 use crate::plan::{self, Delete, Plan, Update, leaf_of};
 
@@ -118,24 +119,46 @@ impl UpdateParts {
         for run in runs(cx, scan)? {
             cx.check_cancelled()?;
             let (leaf, rows) = run?;
-            let moved = {
-                let (whole, executor) = (&self.whole, self.executor);
-                let leaf = self.leaves.get_mut(leaf).ok_or_else(malformed)?;
-                let Leaf { plan, statement, begun } = leaf;
-                let statement = statement
-                    .get_or_insert_with(|| Box::new(UpdateStatement::part(plan, whole, triggers, executor)));
-                if !*begun {
-                    statement.begin(cx)?;
-                    *begun = true;
-                }
-                count += statement.run_given(cx, with_places(rows), sink)?;
-                statement.take_leaving()
-            };
-            if let Some(moved) = moved {
-                count += self.move_rows(cx, leaf, moved, triggers, sink)?;
+            if !self.moves_by_row(leaf) {
+                count += self.run_leaf(cx, leaf, rows, triggers, sink)?;
+                continue;
+            }
+            for (row, place) in rows.0.iter().enumerate() {
+                let one = (vec![*place], rows.1.gather(&[row as u32]));
+                count += self.run_leaf(cx, leaf, one, triggers, sink)?;
             }
         }
         Ok(count)
+    }
+
+    /// Whether it shows if a row of a leaf moves before the next one is changed.
+    fn moves_by_row(&self, leaf: usize) -> bool {
+        let Some(Leaf { plan, .. }) = self.leaves.get(leaf) else { return false };
+        plan.rules.partition.is_some() && (plan.returning.is_some() || fires_for_rows(&plan.table))
+    }
+
+    /// Changes rows of a leaf.
+    fn run_leaf(
+        &mut self,
+        cx: &ExecContext<'_>,
+        leaf: usize,
+        rows: FoundRows,
+        triggers: Option<&Triggers>,
+        sink: &mut dyn Sink,
+    ) -> Result<u64> {
+        let (whole, executor) = (&self.whole, self.executor);
+        let Leaf { plan, statement, begun } = self.leaves.get_mut(leaf).ok_or_else(malformed)?;
+        let statement =
+            statement.get_or_insert_with(|| Box::new(UpdateStatement::part(plan, whole, triggers, executor)));
+        if !*begun {
+            statement.begin(cx)?;
+            *begun = true;
+        }
+        let count = statement.run_given(cx, with_places(rows), sink)?;
+        match statement.take_leaving() {
+            Some(moved) => Ok(count + self.move_rows(cx, leaf, moved, triggers, sink)?),
+            None => Ok(count),
+        }
     }
 
     /// Deletes rows where they were, and inserts them where they belong.
@@ -197,13 +220,16 @@ impl UpdateParts {
 
     /// What is left to do of the leaves, in their order, and of the rows that were moved.
     pub fn end<'s>(&'s mut self, cx: &ExecContext<'_>, ends: &mut Vec<End<'s>>) -> Result<()> {
+        let first = ends.len();
         for Leaf { statement, begun, .. } in &mut self.leaves {
             if let Some(statement) = statement.as_mut().filter(|_| *begun) {
                 statement.end(cx, ends)?;
             }
         }
         self.deletes.end(cx, ends)?;
-        self.moved.end(cx, ends)
+        self.moved.end(cx, ends)?;
+        End::join(&mut ends[first..]);
+        Ok(())
     }
 }
 
@@ -356,11 +382,13 @@ impl DeleteParts {
 
     /// As [`UpdateParts::end`].
     pub fn end<'s>(&'s mut self, cx: &ExecContext<'_>, ends: &mut Vec<End<'s>>) -> Result<()> {
+        let first = ends.len();
         for Leaf { statement, begun, .. } in &mut self.leaves {
             if let Some(statement) = statement.as_mut().filter(|_| *begun) {
                 statement.end(cx, ends)?;
             }
         }
+        End::join(&mut ends[first..]);
         Ok(())
     }
 }

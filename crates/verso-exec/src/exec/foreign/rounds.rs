@@ -16,8 +16,11 @@
 //! 4. Keys that came with a part are looked for before the next part's take anything along. A row that has gone by then, with
 //!    what an earlier part has deleted, references nothing.
 //! 5. Parts that change one table share its transition tables: the rows of all are lent to the part whose triggers fire.
+//! 6. AFTER ROW triggers of the leaves of a partitioned table fire for the rows of all of them in the order in which these were
+//!    changed, when all that the keys of the leaves ask for is done.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -43,6 +46,11 @@ impl<'t> End<'t> {
             (Some(own), Some(_)) => !own.changes_rows(TriggerEvent::Insert),
             _ => false,
         };
+    }
+
+    /// AFTER triggers for the rows of these, of one partitioned table, fire in the order in which the rows were changed.
+    pub fn join(ends: &mut [End<'_>]) {
+        ends.iter_mut().skip(1).for_each(|end| end.in_turn = true);
     }
 
     /// Adds one, unless there is nothing to do.
@@ -232,17 +240,18 @@ impl<'t> Rounds<'t> {
     /// AFTER ROW triggers of parts whose rows take turns.
     fn fire_in_turn(&mut self, cx: &ExecContext<'_>, parts: Range<usize>) -> Result<()> {
         parts.clone().try_for_each(|number| self.lend(cx, number))?;
-        loop {
-            let mut next: Option<(i64, usize)> = None;
-            for number in parts.clone() {
-                let order = self.triggers(number).map_or(Ok(None), Triggers::next_order)?;
-                if let Some(order) = order.filter(|order| next.is_none_or(|(least, _)| *order < least)) {
-                    next = Some((order, number));
-                }
-            }
-            let Some(triggers) = next.and_then(|(_, number)| self.triggers(number)) else { return Ok(()) };
-            triggers.fire_row(cx)?;
+        // By the number of its next row each part that has one.
+        let mut next = BinaryHeap::with_capacity(parts.len());
+        for number in parts {
+            let order = self.triggers(number).map_or(Ok(None), Triggers::next_order)?;
+            next.extend(order.map(|order| Reverse((order, number))));
         }
+        while let Some(Reverse((_, number))) = next.pop() {
+            let Some(triggers) = self.triggers(number) else { continue };
+            triggers.fire_row(cx)?;
+            next.extend(triggers.next_order()?.map(|order| Reverse((order, number))));
+        }
+        Ok(())
     }
 
     fn fire_one(&mut self, cx: &ExecContext<'_>, number: usize) -> Result<()> {

@@ -18,7 +18,8 @@
 //! G6. INSTEAD OF triggers fire for rows of a view, of which nothing is stored: what they return is counted, and seen by
 //!     RETURNING. Where `session_replication_role` keeps them from firing, nothing is done.
 //! G7. Rows of transition tables of a partitioned table are noted where they are changed, in its leaves, and handed up when the
-//!     statement ends. A row that an UPDATE moves is one that it updates.
+//!     statement ends. A row that an UPDATE moves is one that it updates. AFTER ROW triggers of the leaves fire in the order in
+//!     which the rows of all of them were changed, which their numbers tell (`foreign/rounds.rs`).
 //! G8. Statements that go along for foreign keys, and the changes of a WITH, share the statement triggers of a table and an event
 //!     (`foreign/rounds.rs`, `exec/with.rs`).
 //! G9. A statement does not see what its own BEFORE STATEMENT triggers do: it finds its rows before they fire, and one that they
@@ -152,6 +153,11 @@ pub(super) fn fires_before_rows(table: &TableDef, event: TriggerEvent) -> bool {
     })
 }
 
+/// Whether triggers fire for the rows of a table: then the order in which these are changed shows.
+pub(super) fn fires_for_rows(table: &TableDef) -> bool {
+    table.triggers.iter().any(|trigger| trigger.enabled != TriggerEnabled::Disabled && trigger.kind.is_row())
+}
+
 /// The triggers that a statement fires.
 pub(crate) struct Triggers {
     table: Arc<TableDef>,
@@ -280,6 +286,7 @@ impl Triggers {
         sets.retain(|set| !set.all.is_empty() || set.up.is_some() || set.found);
         let mut triggers = Triggers::with_sets(table, sets)?;
         (triggers.is_part, triggers.merges) = (true, merges);
+        triggers.noted.number_with_parts();
         Some(triggers)
     }
 

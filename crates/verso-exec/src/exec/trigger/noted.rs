@@ -31,10 +31,19 @@ pub(super) struct Noted {
     /// How many columns of marks there are.
     marks: usize,
     rows: Spool,
-    /// The number of the row that is told next, where rows of several changes take turns: those that nobody wants count, too.
-    order: Option<i64>,
+    order: Order,
     firing: Firing,
     transitions: Vec<(TriggerEvent, Transitions)>,
+}
+
+/// The numbers of rows, where those of several changes take turns: rows that nobody wants have some, too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    None,
+    /// Numbers of its own: that of the next row.
+    Own(i64),
+    /// Those of all parts of a table that a statement changes.
+    OfParts,
 }
 
 /// Rows for which triggers fire.
@@ -76,7 +85,7 @@ impl Noted {
             has_new,
             marks: 0,
             rows: Spool::default(),
-            order: None,
+            order: Order::None,
             firing: Firing::default(),
             transitions: Vec::new(),
         }
@@ -91,13 +100,38 @@ impl Noted {
     pub fn clear(&mut self) {
         self.rows = Spool::default();
         self.firing = Firing::default();
-        self.order = self.order.map(|_| 0);
+        if let Order::Own(next) = &mut self.order {
+            *next = 0;
+        }
         self.transitions.clear();
     }
 
     /// Rows get numbers from now on.
     pub fn number_rows(&mut self) {
-        self.order = Some(0);
+        self.order = Order::Own(0);
+    }
+
+    /// The rows are those of a part of a table: they get numbers together with those of the other parts.
+    pub fn number_with_parts(&mut self) {
+        self.order = Order::OfParts;
+    }
+
+    /// The number of the first of so many further rows.
+    fn number(&mut self, cx: &ExecContext<'_>, rows: usize) -> Option<i64> {
+        match &mut self.order {
+            Order::None => None,
+            Order::Own(next) => {
+                let first = *next;
+                *next += rows as i64;
+                Some(first)
+            }
+            Order::OfParts => Some(cx.state().map_or(0, |state| state.number(rows))),
+        }
+    }
+
+    /// How many columns stand before those of the rows.
+    fn columns_ahead(&self) -> usize {
+        1 + self.marks + usize::from(self.order != Order::None)
     }
 
     pub fn transitions(&self, event: TriggerEvent) -> Option<&Transitions> {
@@ -114,8 +148,7 @@ impl Noted {
         new: Option<&[Column]>,
     ) -> Result<()> {
         self.keep_transitions(cx, set, rows, old, new)?;
-        let first = self.order;
-        self.order = first.map(|first| first + rows as i64);
+        let first = self.number(cx, rows);
         if set.after_row.is_empty() {
             return Ok(());
         }
@@ -289,7 +322,7 @@ impl Noted {
                 self.firing.batch = Batch::default();
                 return Ok(None);
             }
-            let numbers = 1 + self.marks + usize::from(self.order.is_some());
+            let numbers = self.columns_ahead();
             let types = &mut self.firing.types;
             types.clear();
             types.resize(numbers, SqlType::Int8);
@@ -298,8 +331,11 @@ impl Noted {
             }
         }
         let Firing { batch, row, .. } = &self.firing;
-        let order = self.order.map(|_| batch.columns[1 + self.marks].value(*row, &SqlType::Int8));
-        Ok(Some(order.and_then(|order| order.as_i64()).unwrap_or_default()))
+        if self.order == Order::None {
+            return Ok(Some(0));
+        }
+        let order = batch.columns[1 + self.marks].value(*row, &SqlType::Int8);
+        Ok(Some(order.as_i64().unwrap_or_default()))
     }
 
     /// They fire for that row.
@@ -311,7 +347,7 @@ impl Noted {
     ) -> Result<()> {
         cx.check_cancelled()?;
         let width = self.types.len();
-        let old_at = 1 + self.marks + usize::from(self.order.is_some());
+        let old_at = self.columns_ahead();
         let new_at = old_at + if self.has_old { width } else { 0 };
         let Firing { batch, types, row } = &mut self.firing;
         let values = batch.row(*row, types);
