@@ -1,6 +1,7 @@
 //! What foreign keys ask for: they hold against what is committed by now, whatever the statement's snapshot sees. A row that refers to
 //! another needs one that the snapshot of its transaction has, too.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use verso_catalog::packs::Wanted;
@@ -30,13 +31,18 @@ enum Kept {
 
 /// Locks a record so that its key stays, waiting for whoever changes that.
 fn keep_key(heap: &Arc<Heap>, txn: &mut Txn, record: RecordId) -> Result<Kept> {
+    Ok(try_keep_key(heap, txn, record, WaitPolicy::Block)?.unwrap_or(Kept::Gone))
+}
+
+/// The same; with SKIP LOCKED none where one would have to wait.
+fn try_keep_key(heap: &Arc<Heap>, txn: &mut Txn, record: RecordId, wait: WaitPolicy) -> Result<Option<Kept>> {
     let mut rows = ScanBatch::default();
     rows.records.push(record);
-    let locked = heap.lock_records(txn, &rows, None, RecordLockMode::KeyShare, WaitPolicy::Block)?;
+    let locked = heap.lock_records(txn, &rows, None, RecordLockMode::KeyShare, wait)?;
     Ok(match (locked.locked.is_empty(), locked.changed.is_empty()) {
-        (false, _) => Kept::Same,
-        (true, false) => Kept::Changed,
-        (true, true) => Kept::Gone,
+        (false, _) => Some(Kept::Same),
+        (true, false) => Some(Kept::Changed),
+        (true, true) => locked.skipped.is_empty().then_some(Kept::Gone),
     })
 }
 
@@ -65,7 +71,8 @@ fn counts(
 }
 
 impl EngineTables<'_> {
-    /// Locks the record that has a key, in its newest version, so that the key stays; whether there is one.
+    /// Locks the record that has a key, in its newest version, so that the key stays; whether there is one. Whoever takes the key
+    /// away is waited for, but not who adds it: as in PostgreSQL it is there when that is committed.
     pub(super) fn lock_key(
         &self,
         table: &TableDef,
@@ -78,22 +85,37 @@ impl EngineTables<'_> {
         let index = self.index(&heap, index)?;
         let parts = &index.spec().parts;
         let columns: Vec<u16> = parts.iter().map(|part| part.column).collect();
-        let records: Vec<RecordId> = index.records_current(&self.txn.borrow(), wanted)?;
-        for record in records {
-            let mut txn = self.txn.borrow_mut();
-            let kept = keep_key(&heap, &mut txn, record)?;
-            if !counts((&heap, &index), &txn, (record, kept), wanted, of)? {
-                continue;
-            }
+        // Whether a record has the key, as far as that is committed, or the transaction's own.
+        let has_it = |txn: &Txn, record: RecordId| -> Result<bool> {
             let mut rows = ScanBatch::default();
-            heap.fetch_newest(&txn, &[record], &columns, &mut rows)?;
+            heap.fetch_newest(txn, &[record], &columns, &mut rows)?;
             if rows.batch.rows == 0 {
-                continue;
+                return Ok(false);
             }
             let stored: Vec<_> = rows.batch.columns.iter().collect();
             let mut found = Vec::new();
             key::encode_row(parts, &stored, 0, &mut found)?;
-            if found == wanted {
+            Ok(found == wanted)
+        };
+        let mut records = VecDeque::from(index.records_current(&self.txn.borrow(), wanted)?);
+        while let Some(record) = records.pop_front() {
+            let mut txn = self.txn.borrow_mut();
+            let kept = match try_keep_key(&heap, &mut txn, record, WaitPolicy::SkipLocked)? {
+                Some(kept) => kept,
+                // What others add is not there for this transaction, and not waited for.
+                None if !has_it(&txn, record)? => continue,
+                None => {
+                    let mut there = VecDeque::new();
+                    for other in records {
+                        if has_it(&txn, other)? {
+                            there.push_back(other);
+                        }
+                    }
+                    records = there;
+                    keep_key(&heap, &mut txn, record)?
+                }
+            };
+            if counts((&heap, &index), &txn, (record, kept), wanted, of)? && has_it(&txn, record)? {
                 return Ok(true);
             }
         }
