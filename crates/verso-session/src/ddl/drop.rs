@@ -1,6 +1,6 @@
 //! DROP TABLE, DROP VIEW, DROP SEQUENCE, DROP INDEX.
 
-use verso_catalog::{CatalogError, Object, ObjectKind, Relation, TypeUses};
+use verso_catalog::{CatalogError, Object, ObjectKind, Oid, Relation, TypeUses};
 
 use super::Schema;
 use crate::client::CommandTag;
@@ -49,11 +49,7 @@ impl Schema<'_> {
             for table in whole.filter_map(|table| catalog.table_by_oid(*table)) {
                 let of = if table.materialized.is_some() { "materialized view" } else { "table" };
                 along.push(format!("{of} {}", table.name));
-                self.frame.inside(|frame| {
-                    let Some(table) = frame.catalog.table_by_oid(table.oid) else { return Ok(()) };
-                    let catalog = &frame.services.instance.catalog;
-                    Ok(catalog.drop_tables(&mut frame.txn.borrow_mut(), &[table], true).map(drop)?)
-                })?;
+                self.drop_whole(table.oid)?;
             }
             for (table, column) in uses.single_columns() {
                 let Some(table) = catalog.table_by_oid(*table) else { continue };
@@ -67,6 +63,15 @@ impl Schema<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Drops a table that goes along as a whole, unless it has gone with another one.
+    pub(super) fn drop_whole(&self, table: Oid) -> Result<(), Failure> {
+        self.frame.inside(|frame| {
+            let Some(table) = frame.catalog.table_by_oid(table) else { return Ok(()) };
+            let catalog = &frame.services.instance.catalog;
+            Ok(catalog.drop_tables(&mut frame.txn.borrow_mut(), &[table], true).map(drop)?)
+        })
     }
 
     fn drop_found(

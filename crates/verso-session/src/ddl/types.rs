@@ -215,11 +215,7 @@ impl Schema<'_> {
                 self.tell_along(&along);
             }
             for table in uses.iter().flat_map(|uses| uses.tables.iter().chain(&uses.whole)) {
-                self.frame.inside(|frame| {
-                    let Some(table) = frame.catalog.table_by_oid(*table) else { return Ok(()) };
-                    let catalog = &frame.services.instance.catalog;
-                    Ok(catalog.drop_tables(&mut frame.txn.borrow_mut(), &[table], true).map(drop)?)
-                })?;
+                self.drop_whole(*table)?;
             }
             for (table, column) in uses.iter().flat_map(|uses| &uses.columns) {
                 let Some(table) = catalog.table_by_oid(*table) else { continue };
