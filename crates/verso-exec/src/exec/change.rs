@@ -164,58 +164,51 @@ impl Scan {
         while cursor.next()? {
             cx.check_cancelled()?;
             loop {
-                let error = match &mut self.filter {
-                    None => {
-                        each(self.by_row, &mut *cursor, None, &mut stale, &mut change)?;
-                        self.selection.clear();
-                        None
-                    }
-                    Some(filter) if self.filters_by_row => {
-                        let mut error = None;
-                        for row in 0..cursor.batch().rows as u32 {
-                            let one = cursor.batch().gather(&[row]);
-                            error = filter.select(&cx.eval(), &one, &mut self.selection);
-                            if !self.selection.is_empty() {
-                                let mut of_row = Vec::new();
-                                change(&mut *cursor, Some(&[row]), &mut of_row)?;
-                                stale.extend(of_row.iter().map(|_| row));
-                            }
-                            if error.is_some() {
-                                break;
-                            }
-                        }
-                        self.selection.clear();
-                        error
-                    }
-                    Some(filter) => {
-                        let error = filter.select(&cx.eval(), cursor.batch(), &mut self.selection);
-                        if let Some(error) = error.as_ref().filter(|_| disabled(Rule::F6)) {
-                            return Err(error.clone());
-                        }
-                        if self.selection.len() == cursor.batch().rows && error.is_none() {
-                            self.selection.clear();
-                            each(self.by_row, &mut *cursor, None, &mut stale, &mut change)?;
-                        } else if !self.selection.is_empty() {
-                            let rows = Some(self.selection.as_slice());
-                            each(self.by_row, &mut *cursor, rows, &mut stale, &mut change)?;
-                        }
-                        error
-                    }
-                };
-                if let Some(error) = error {
-                    return Err(error);
-                }
+                self.change_batch(cx, &mut *cursor, &mut stale, &mut change)?;
                 if stale.is_empty() {
                     break;
-                }
-                if !self.selection.is_empty() {
-                    stale.iter_mut().for_each(|position| *position = self.selection[*position as usize]);
                 }
                 cursor.reread(&stale)?;
                 stale.clear();
                 if cursor.batch().rows == 0 {
                     break;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes the rows of a batch that the filter lets through: it is asked for all of them at once, or for each when those before
+    /// have changed. `stale` gets the positions of rows that others have changed meanwhile.
+    fn change_batch(
+        &mut self,
+        cx: &ExecContext<'_>,
+        cursor: &mut dyn ChangeCursor,
+        stale: &mut Vec<u32>,
+        change: Change<'_>,
+    ) -> Result<()> {
+        let Self { filter, selection, filters_by_row, by_row, .. } = self;
+        let Some(filter) = filter else { return each(*by_row, cursor, None, stale, change) };
+        let rows = cursor.batch().rows;
+        let at_once = if *filters_by_row { 1 } else { rows.max(1) };
+        for first in (0..rows as u32).step_by(at_once) {
+            let error = match *filters_by_row {
+                true => filter.select(&cx.eval(), &cursor.batch().gather(&[first]), selection),
+                false => filter.select(&cx.eval(), cursor.batch(), selection),
+            };
+            if let Some(error) = error.as_ref().filter(|_| disabled(Rule::F6)) {
+                return Err(error.clone());
+            }
+            selection.iter_mut().for_each(|row| *row += first);
+            if selection.len() == rows && error.is_none() {
+                each(*by_row, cursor, None, stale, &mut *change)?;
+            } else if !selection.is_empty() {
+                let mut of_selected = Vec::new();
+                each(*by_row, cursor, Some(selection), &mut of_selected, &mut *change)?;
+                stale.extend(of_selected.iter().map(|n| selection[*n as usize]));
+            }
+            if let Some(error) = error {
+                return Err(error);
             }
         }
         Ok(())
