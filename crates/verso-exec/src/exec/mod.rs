@@ -76,6 +76,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod trigger;
+mod used;
 mod values;
 mod window;
 mod with;
@@ -106,6 +107,7 @@ pub use trigger::{
     DeferredEvent, Transitions, TriggerEvent, fire_deferred, fire_statement, triggers_change_rows,
     triggers_read_rows,
 };
+pub use used::{Use, UsedTables, tables_used};
 pub(crate) use window::in_range;
 
 /// Rows of a batch where an operator chooses.

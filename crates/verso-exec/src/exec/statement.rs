@@ -16,12 +16,13 @@ use super::permitted;
 use super::subquery::StatementState;
 use super::tables::Change;
 use super::trigger::Triggers;
+use super::used::{each_plan, tables_used};
 use super::with::WithStatement;
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::memory::Memory;
-use crate::plan::{ExprKind, Plan, Statement, TableUse, TypedExpr};
+use crate::plan::{ExprKind, Statement, TableUse, TypedExpr};
 use crate::plpgsql::check_right;
 
 /// Takes the rows of a statement.
@@ -262,8 +263,10 @@ impl Compiled {
     ) -> Result<u64> {
         self.check_rights(cx)?;
         self.lock_ahead(cx)?;
-        if let Kind::Insert(insert) = &mut self.kind
-            && let Some(result) = insert.run_sets(cx, sets, sink)
+        let state = StatementState::default();
+        if !self.begins_command
+            && let Kind::Insert(insert) = &mut self.kind
+            && let Some(result) = insert.run_sets(&cx.statement(&state), sets, sink)
         {
             return result;
         }
@@ -383,18 +386,6 @@ fn run_query(
 /// The tables and indexes that a statement reads and changes, with all parts of those that it changes; none where nothing of users
 /// runs in it that might define something.
 fn uses(statement: &Statement, calls: bool) -> Option<Arc<[Oid]>> {
-    let parts: Vec<&Statement> = match statement {
-        Statement::With(with) => with.parts.iter().map(|part| &part.statement).collect(),
-        other => vec![other],
-    };
-    let each_plan = |visit: &mut dyn FnMut(&Plan)| {
-        for part in &parts {
-            part.for_each_plan(visit);
-            part.exprs_beside_plans()
-                .into_iter()
-                .for_each(|expr| expr.for_each_subquery(&mut |plan| visit(plan)));
-        }
-    };
     let runs = calls
         || match statement {
             // Those are all that they call.
@@ -403,7 +394,7 @@ fn uses(statement: &Statement, calls: bool) -> Option<Arc<[Oid]>> {
             Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) => {
                 let is_call = &mut |part: &TypedExpr| matches!(part.kind, ExprKind::UserCall { .. });
                 let mut found = statement.exprs_beside_plans().iter().any(|expr| expr.any(is_call));
-                each_plan(&mut |plan| found |= plan.any_expr(is_call));
+                each_plan(statement, &mut |plan| found |= plan.any_expr(is_call));
                 found
             }
         };
@@ -413,28 +404,7 @@ fn uses(statement: &Statement, calls: bool) -> Option<Arc<[Oid]>> {
     if !runs && !statement.changed_table().is_some_and(fires) {
         return None;
     }
-    let mut used: Vec<Oid> = Vec::new();
-    for table in parts.iter().filter_map(|part| part.changed_table()) {
-        for table in table.with_partitions() {
-            used.push(table.oid);
-            used.extend(table.all_indexes().map(|index| index.oid));
-        }
-    }
-    each_plan(&mut |plan| {
-        plan.any(&mut |part| {
-            match part {
-                Plan::TableScan { table, .. } => {
-                    used.extend(table.with_partitions().iter().map(|one| one.oid))
-                }
-                Plan::IndexScan { table, access, .. } => used.extend([table.oid, access.index.oid]),
-                _ => {}
-            }
-            false
-        });
-    });
-    used.sort_unstable();
-    used.dedup();
-    Some(used.into())
+    Some(tables_used(statement))
 }
 
 /// Compiles and runs a statement once.

@@ -24,7 +24,7 @@ use super::frame::Frame;
 use super::program::Embedded;
 use crate::context::Moved;
 use crate::error::{ExecError, Raised, Result};
-use crate::exec::{ChangedByTriggers, ChangedRecords, ExecContext};
+use crate::exec::{ChangedByTriggers, ChangedRecords, ExecContext, Use, UsedTables};
 use crate::memory::Account;
 use crate::plan::{Movement, PlCursor, PlTargets};
 use crate::spill::{Spool, SpoolReader};
@@ -43,6 +43,8 @@ pub struct Portals {
     unnamed: Cell<u64>,
     /// Cursors ever opened.
     opened: Cell<u64>,
+    /// The tables that open queries use, these cursors' and others'.
+    pub used: UsedTables,
     /// Loops that run over the rows of statements that do more than read: no transaction ends within them, be it in a procedure
     /// that they call.
     pub(super) changing: Cell<usize>,
@@ -58,6 +60,7 @@ impl Portals {
     /// Closes all: their transaction has ended. Loops go on over the rows that they have.
     pub fn clear(&self) {
         self.open.borrow_mut().clear();
+        self.used.clear();
         self.loops.borrow_mut().values_mut().for_each(|standing| standing.held = true);
     }
 
@@ -324,6 +327,8 @@ struct OpenCursor {
     failed: Option<ExecError>,
     /// Of one that locks its rows: those that it passes over.
     changed: Option<Box<ChangedRecords>>,
+    /// The tables that its query uses.
+    _used: Use,
 }
 
 impl OpenCursor {
@@ -548,6 +553,7 @@ pub(super) fn open(
         serial: portals.number(),
         failed,
         changed,
+        _used: portals.used.begin(&query.used),
     };
     portals.open.borrow_mut().insert(Arc::clone(&name), open);
     frame.assign(cx, cursor.slot, Value::Text(name))

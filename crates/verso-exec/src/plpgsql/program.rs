@@ -13,7 +13,7 @@ use super::growing::{Append, Reads};
 use super::later::Later;
 use super::short::BodyExpr;
 use crate::error::Result;
-use crate::exec::{Compiled, ExecContext, TriggerCall};
+use crate::exec::{Compiled, ExecContext, TriggerCall, tables_used};
 use crate::expr::{Executor, RowExpr};
 use crate::plan::{
     CommitWrite, Movement, Origin, OutputColumn, PlBlock, PlCondition, PlCursor, PlDeclaration, PlDefault,
@@ -292,6 +292,8 @@ pub(super) struct Embedded {
     pub one_row: bool,
     /// It is a query and changes nothing; none of the session's, such as EXPLAIN.
     pub reads_only: bool,
+    /// Of a query that only reads: the tables that it uses.
+    pub used: Arc<[Oid]>,
     /// The word for what it changes or locks.
     pub change: Option<&'static str>,
     /// It is no change for a READ ONLY transaction: of temporary tables only.
@@ -367,6 +369,10 @@ impl Embedded {
             is_query: statement.is_query(),
             one_row: matches!(statement, Statement::Query(plan) if has_one_row(plan)),
             reads_only: matches!(statement, Statement::Query(_)),
+            used: match statement {
+                Statement::Query(_) => tables_used(statement),
+                _ => Arc::new([]),
+            },
             change: statement.change(),
             temporary: statement.changes_temporary(),
         }

@@ -28,6 +28,7 @@ use crate::client::{Nowhere, OutputColumn, StatementSink};
 use crate::portal::{Portal, PortalEnd};
 use crate::services::Position;
 use verso_exec::error::Result as ExecResult;
+use verso_exec::exec::Use;
 use verso_exec::plan::Origin;
 use verso_parser::syntax::{Cursor, Direction, Parsed, Statement};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -62,6 +63,8 @@ pub(crate) struct SqlCursor {
     pub(crate) transaction: Option<u64>,
     /// How many cursors of the session were opened before it, and it.
     pub(crate) serial: u64,
+    /// The tables that its query uses, until the transaction ends.
+    pub(crate) used: Option<Use>,
     pub(crate) place: Places,
 }
 
@@ -175,6 +178,7 @@ impl Cursors {
             let Some(cursor) = cursor else { return false };
             let keeps = cursor.transaction.is_none() || committed && cursor.hold;
             cursor.transaction = None;
+            cursor.used = None;
             cursor.place.end();
             keeps
         });

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
+use verso_catalog::Oid;
 use verso_exec::context::Given;
+use verso_exec::exec::tables_used;
 use verso_exec::plan::Movement;
 use verso_exec::spill::Spool;
 use verso_types::{Batch, SqlType, Value};
@@ -51,10 +53,14 @@ fn open(frame: &Frame<'_>, cursor: &Cursor, text: &str, given: Given<'_>) -> Res
         true => open_to_lock(frame, &prepared, given.params, lives)?,
         false => None,
     };
-    let (columns, mut spool) = match &fetched {
-        Some(open) => (Arc::clone(&open.ready.planned.columns), Spool::default()),
+    let (columns, mut spool, tables) = match &fetched {
+        Some(open) => {
+            let tables = tables_used(&open.ready.planned.bound);
+            (Arc::clone(&open.ready.planned.columns), Spool::default(), tables)
+        }
         None => collect(frame, &prepared, given.params)?,
     };
+    let used = Some(services.portals.used.begin(&tables));
     let tables = tables_placed(&columns);
     let view = match tables.is_empty() {
         true => None,
@@ -95,29 +101,31 @@ fn open(frame: &Frame<'_>, cursor: &Cursor, text: &str, given: Given<'_>) -> Res
         // As long as it is not none it ends with the transaction.
         transaction: Some(0),
         serial: services.portals.number(),
+        used,
         place: Places::new(tables, locks, view, frame.catalog, memory.lend().account),
     })
 }
 
-/// The rows of a query.
+/// The rows of a query, and the tables that it uses.
 fn collect(
     frame: &Frame<'_>,
     prepared: &Prepared,
     params: &[Value],
-) -> Result<(Arc<[OutputColumn]>, Spool), Failure> {
+) -> Result<(Arc<[OutputColumn]>, Spool, Arc<[Oid]>), Failure> {
     let services = frame.services;
     let mut nowhere = Nowhere;
     let mut kept = Kept::new(&mut nowhere, services.memory.keep());
-    frame.inside(|frame| {
+    let used = frame.inside(|frame| {
         let planned = prepared.plan(frame.catalog, &services.settings.time_zone, false)?;
         let client = Client::new(&mut kept);
         let mut results = Results::aside(&client, services.memory.lend());
         results.streams = true;
         results.begin(&planned.columns);
         frame.execute(&planned.bound, params, &mut results)?;
-        Ok(results.finish()?)
+        results.finish()?;
+        Ok(tables_used(&planned.bound))
     })?;
-    Ok((kept.columns.take().unwrap_or_default(), std::mem::take(&mut kept.rows)))
+    Ok((kept.columns.take().unwrap_or_default(), std::mem::take(&mut kept.rows), used))
 }
 
 /// A query that locks its rows, opened; none where they cannot be locked as they are fetched.

@@ -1,33 +1,47 @@
-//! Tables in use: a statement of the schema that a function runs leaves those as they are which the statements around the
-//! function read or change. It would take their rows from under them. The same holds for tables with changes of which something
-//! waits for the commit: triggers, keys of foreign keys, keys that may be double.
+//! Tables in use: a statement of the schema leaves those as they are which open queries of the session read, and, in a function, which
+//! the statements around it read or change. It would take their rows from under them. The same holds for tables with changes of which
+//! something waits for the commit: triggers, keys of foreign keys, keys that may be double.
 //!
 //! As in PostgreSQL that is so of the whole change: ALTER TABLE is refused also where its action would do no harm. What only gives
-//! another name, or a trigger, or a policy, is not.
+//! another name, or a trigger, or a policy, is not. Of what goes along with others it is found when it has gone.
 
 use std::sync::Arc;
 
-use verso_catalog::{IndexDef, Oid, TableDef};
+use verso_catalog::{ConstraintKind, IndexDef, Oid, TableDef};
 
 use crate::failure::Failure;
 use crate::frame::Frame;
 use verso_parser::syntax::{
-    AlterAction, DropKind, IndexChange, Owned, QualifiedName, ReindexTarget, RightsStatement,
-    SchemaStatement, Statement, ViewStatement,
+    AlterAction, DropKind, IndexChange, Name, Owned, QualifiedName, ReindexTarget, RightsStatement,
+    Statement, ViewStatement,
 };
 use verso_planner::errors::{SqlError, sqlstate};
 
-/// Refuses a statement that would change, empty or drop a table in use, or one of the `pending` ones (55006).
-pub(super) fn refuse_used(frame: &Frame<'_>, statement: &Statement, pending: &[Oid]) -> Result<(), SqlError> {
-    let used = frame.services.in_use.borrow();
-    if used.is_empty() && pending.is_empty() {
-        return Ok(());
+/// Tables and indexes that have to stay as they are.
+pub(super) struct Kept {
+    /// Open queries use them, or statements around this one.
+    used: Vec<Oid>,
+    /// Something waits for the commit.
+    pending: Vec<Oid>,
+}
+
+/// Those of the session.
+pub(super) fn kept(frame: &Frame<'_>) -> Result<Kept, Failure> {
+    let mut used = frame.services.portals.used.all();
+    used.extend_from_slice(&frame.services.in_use.borrow());
+    Ok(Kept { used, pending: pending(frame)? })
+}
+
+/// Refuses a statement that would change, empty or drop one of them (55006).
+pub(super) fn refuse_used(frame: &Frame<'_>, statement: &Statement, kept: &Kept) -> Result<(), SqlError> {
+    match kept.used.is_empty() && kept.pending.is_empty() {
+        true => Ok(()),
+        false => InUse { frame, used: &kept.used, pending: &kept.pending }.check(statement),
     }
-    InUse { frame, used: &used, pending }.check(statement)
 }
 
 /// The tables with changes of which something waits for the commit.
-pub(super) fn pending(frame: &Frame<'_>) -> Result<Vec<Oid>, Failure> {
+fn pending(frame: &Frame<'_>) -> Result<Vec<Oid>, Failure> {
     let deferred = frame.services.deferred.borrow();
     let mut found = deferred.waiting();
     if deferred.unique {
@@ -39,28 +53,35 @@ pub(super) fn pending(frame: &Frame<'_>) -> Result<Vec<Oid>, Failure> {
     Ok(found)
 }
 
-/// Refuses that pending tables have been dropped, by whatever statement.
-pub(super) fn refuse_dropped(frame: &Frame<'_>, pending: &[Oid]) -> Result<(), Failure> {
-    if pending.is_empty() {
+/// Refuses that they have been dropped, by whatever statement.
+pub(super) fn refuse_dropped(frame: &Frame<'_>, kept: &Kept) -> Result<(), Failure> {
+    if kept.used.is_empty() && kept.pending.is_empty() {
         return Ok(());
     }
     // As a statement of its own, which sees what was dropped.
     let gone = frame.inside(|now| {
-        let gone = pending.iter().find(|table| now.catalog.table_by_oid(**table).is_none());
-        Ok(gone.and_then(|gone| frame.catalog.table_by_oid(*gone)))
+        let gone = frame.catalog.tables().filter(|table| now.catalog.table_by_oid(table.oid).is_none());
+        Ok(gone.cloned().collect::<Vec<Arc<TableDef>>>())
     })?;
-    match gone {
-        Some(table) => Err(waits("DROP TABLE", &table.name).into()),
-        None => Ok(()),
+    for table in &gone {
+        // Its indexes go first.
+        if let Some(index) = table.all_indexes().find(|index| kept.used.contains(&index.oid)) {
+            return Err(in_use("DROP INDEX", &index.name).into());
+        }
+        if kept.used.contains(&table.oid) {
+            return Err(in_use("DROP TABLE", &table.name).into());
+        }
+        if kept.pending.contains(&table.oid) {
+            return Err(waits("DROP TABLE", &table.name).into());
+        }
     }
+    Ok(())
 }
 
 /// Refuses to empty a table that TRUNCATE takes along.
 pub(super) fn refuse_emptied(frame: &Frame<'_>, table: &TableDef) -> Result<(), Failure> {
-    match pending(frame)?.contains(&table.oid) {
-        true => Err(waits("TRUNCATE", &table.name).into()),
-        false => Ok(()),
-    }
+    let Kept { used, pending } = kept(frame)?;
+    Ok(InUse { frame, used: &used, pending: &pending }.only(table, "TRUNCATE")?)
 }
 
 struct InUse<'f> {
@@ -84,41 +105,28 @@ impl InUse<'_> {
                 if alter.actions.iter().all(renames) {
                     return Ok(());
                 }
-                self.named(&alter.name, "ALTER TABLE")?;
                 let Some(table) = self.table(&alter.name) else { return Ok(()) };
-                self.check_pending(&table, "ALTER TABLE")?;
+                match alter.only || alter.actions.iter().all(stays_above) {
+                    true => self.only(&table, "ALTER TABLE")?,
+                    false => self.whole(&table, "ALTER TABLE")?,
+                }
                 alter.actions.iter().try_for_each(|action| match action {
-                    AlterAction::AttachPartition { partition, .. }
-                    | AlterAction::DetachPartition { partition, .. } => self.named(partition, "ALTER TABLE"),
-                    action if stays_above(action) => Ok(()),
-                    _ => {
-                        let parts = table.with_partitions();
-                        parts.iter().try_for_each(|part| self.check_pending(part, "ALTER TABLE"))
-                    }
+                    AlterAction::DropConstraint { name, .. } => self.referenced(&table, name),
+                    _ => Ok(()),
                 })
             }
             Statement::Rights(RightsStatement::Owner {
                 of: Owned::Relation(DropKind::Table | DropKind::MaterializedView, name),
                 ..
-            }) => {
-                let table = self.table(name);
-                table.map_or(Ok(()), |table| self.check_pending(&table, "ALTER TABLE"))
+            }) => self.table(name).map_or(Ok(()), |table| self.only(&table, "ALTER TABLE")),
+            Statement::Truncate(truncate) => {
+                truncate.tables.iter().try_for_each(|(name, _)| self.named(name, "TRUNCATE"))
             }
-            Statement::Truncate(truncate) => truncate.tables.iter().try_for_each(|(name, _)| {
-                self.named(name, "TRUNCATE")?;
-                self.pending_named(name, "TRUNCATE")
-            }),
             Statement::Cluster(cluster) => {
                 let word = if cluster.full { "VACUUM" } else { "CLUSTER" };
-                cluster.table.iter().try_for_each(|name| {
-                    self.named(name, word)?;
-                    self.pending_named(name, word)
-                })
+                cluster.table.iter().try_for_each(|name| self.named(name, word))
             }
-            Statement::CreateIndex(create) => {
-                self.named(&create.table, "CREATE INDEX")?;
-                self.pending_named(&create.table, "CREATE INDEX")
-            }
+            Statement::CreateIndex(create) => self.named(&create.table, "CREATE INDEX"),
             Statement::Reindex(reindex) => match &reindex.target {
                 ReindexTarget::Index(name) => self.index(name, "REINDEX INDEX"),
                 ReindexTarget::Table(name) => {
@@ -136,18 +144,10 @@ impl InUse<'_> {
                 _ => self.index(&alter.name, "ALTER TABLE"),
             },
             Statement::Drop(drop) => match drop.kind {
-                DropKind::Table => drop.names.iter().try_for_each(|name| self.named(name, "DROP TABLE")),
-                DropKind::MaterializedView => {
-                    drop.names.iter().try_for_each(|name| self.named(name, "DROP MATERIALIZED VIEW"))
-                }
                 DropKind::Index => drop.names.iter().try_for_each(|name| self.index(name, "DROP INDEX")),
-                DropKind::View | DropKind::Sequence => Ok(()),
+                // Tables are looked for when they have gone.
+                DropKind::Table | DropKind::MaterializedView | DropKind::View | DropKind::Sequence => Ok(()),
             },
-            Statement::Schema(SchemaStatement::Drop { names, .. }) => {
-                let of_schema = |table: &&Arc<TableDef>| names.iter().any(|name| *name.text == *table.schema);
-                let mut tables = self.frame.catalog.tables().filter(of_schema);
-                tables.try_for_each(|table| self.whole(table, "DROP TABLE"))
-            }
             Statement::View(ViewStatement::Refresh { name, .. }) => {
                 self.named(name, "REFRESH MATERIALIZED VIEW")
             }
@@ -170,22 +170,26 @@ impl InUse<'_> {
     }
 
     fn whole(&self, table: &Arc<TableDef>, word: &str) -> Result<(), SqlError> {
-        let parts = table.with_partitions();
-        let used = parts.iter().find(|part| self.is_used(part.oid));
-        used.map_or(Ok(()), |part| Err(in_use(word, &part.name)))
+        table.with_partitions().iter().try_for_each(|part| self.only(part, word))
     }
 
-    /// A table of that name with something that waits, or one that is a part of it.
-    fn pending_named(&self, name: &QualifiedName, word: &str) -> Result<(), SqlError> {
-        let parts = self.table(name).map_or_else(Vec::new, |table| table.with_partitions());
-        parts.iter().try_for_each(|part| self.check_pending(part, word))
-    }
-
-    fn check_pending(&self, table: &TableDef, word: &str) -> Result<(), SqlError> {
-        match self.pending.contains(&table.oid) {
-            true => Err(waits(word, &table.name)),
-            false => Ok(()),
+    /// The table itself.
+    fn only(&self, table: &TableDef, word: &str) -> Result<(), SqlError> {
+        match () {
+            () if self.is_used(table.oid) => Err(in_use(word, &table.name)),
+            () if self.pending.contains(&table.oid) => Err(waits(word, &table.name)),
+            () => Ok(()),
         }
+    }
+
+    /// The table that a foreign key references which goes.
+    fn referenced(&self, table: &TableDef, name: &Name) -> Result<(), SqlError> {
+        let constraint = table.constraints.iter().find(|constraint| *constraint.name == *name.text);
+        let referenced = constraint.and_then(|constraint| match &constraint.kind {
+            ConstraintKind::Foreign(key) => self.frame.catalog.table_by_oid(key.referenced),
+            _ => None,
+        });
+        referenced.map_or(Ok(()), |referenced| self.only(&referenced, "ALTER TABLE"))
     }
 
     fn index(&self, name: &QualifiedName, word: &str) -> Result<(), SqlError> {
@@ -211,6 +215,7 @@ fn stays_above(action: &AlterAction) -> bool {
             | AlterAction::ClusterOn(_)
             | AlterAction::Options(_)
             | AlterAction::ResetOptions(_)
+            | AlterAction::Triggers { .. }
     )
 }
 

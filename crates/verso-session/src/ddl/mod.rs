@@ -107,8 +107,8 @@ pub(crate) fn define(
     statement: &Statement,
 ) -> Result<CommandTag, Failure> {
     named_schemas::refuse_absent(frame.catalog, statement)?;
-    let pending = in_use::pending(frame)?;
-    in_use::refuse_used(frame, statement, &pending)?;
+    let kept = in_use::kept(frame)?;
+    in_use::refuse_used(frame, statement, &kept)?;
     // What the sorting of an index holds.
     let mut held = frame.services.memory.lend().account.reserve("CREATE INDEX", u64::MAX);
     let gauge = move |bytes| {
@@ -137,7 +137,7 @@ pub(crate) fn define(
     let placed =
         |failure: Failure| Failure { error: named_schemas::placed(statement, failure.error), ..failure };
     let result = result.map_err(placed);
-    let result = result.and_then(|tag| in_use::refuse_dropped(frame, &pending).map(|()| tag));
+    let result = result.and_then(|tag| in_use::refuse_dropped(frame, &kept).map(|()| tag));
     temporary::note_touched(frame);
     let result = result.and_then(|tag| concerned.check(frame).map(|()| tag));
     frame.txn.borrow_mut().set_gauge(None);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use verso_exec::exec::Use;
 use verso_exec::spill::Spool;
 use verso_types::Batch;
 
@@ -23,6 +24,8 @@ pub(crate) struct Held {
     /// Behind the last row this happens: it went wrong when the rows were set aside.
     failed: Option<Box<SqlError>>,
     pub(crate) lives: Lives,
+    /// The tables that its query uses, though its rows are here.
+    pub(crate) used: Option<Use>,
 }
 
 impl Held {
@@ -33,12 +36,17 @@ impl Held {
         tag: Option<CommandTag>,
         lives: Lives,
     ) -> Held {
-        Held { columns, front, rows: Box::new(rows), tag, failed: None, lives }
+        Held { columns, front, rows: Box::new(rows), tag, failed: None, lives, used: None }
     }
 
     /// The same with an error behind the last row.
     pub(crate) fn failing(self, failed: Option<SqlError>) -> Held {
         Held { failed: failed.map(Box::new), ..self }
+    }
+
+    /// The same of a query that uses tables until it is closed.
+    pub(crate) fn using(self, used: Option<Use>) -> Held {
+        Held { used, ..self }
     }
 
     /// Hands out up to `max_rows` rows; what is left is the portal's state again. As in PostgreSQL the tag counts the rows

@@ -28,7 +28,9 @@ mod open;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use verso_catalog::Oid;
 use verso_exec::ExecContext;
+use verso_exec::exec::tables_used;
 use verso_types::Value;
 
 use crate::client::{CommandTag, Counted, OutputColumn, StatementSink};
@@ -116,6 +118,14 @@ impl Portal {
     /// The statement it executes.
     pub fn prepared(&self) -> &Arc<Prepared> {
         &self.prepared
+    }
+
+    /// The tables that its query uses, if it is open.
+    pub(crate) fn tables_used(&mut self) -> Arc<[Oid]> {
+        match &*self.shared().lock() {
+            State::Open(open) => tables_used(&open.ready.planned.bound),
+            State::Ready | State::Held(_) | State::Done | State::Closed => Arc::new([]),
+        }
     }
 
     /// Whether it was closed, and its name is free.

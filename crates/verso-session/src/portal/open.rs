@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use verso_exec::exec::{Use, UsedTables, tables_used};
 use verso_exec::spill::Spool;
 use verso_exec::{ExecContext, ExecError};
 use verso_storage::HeldView;
@@ -34,12 +35,20 @@ pub(crate) struct Open {
     /// It reads nothing of tables any more: its functions are called for rows that were read before.
     pub(crate) detached: bool,
     pub(crate) lives: Lives,
+    /// The tables that its query uses, once that is told.
+    pub(crate) used: Option<Use>,
 }
 
 impl Open {
     /// One whose operators are open, before its first row.
     pub(crate) fn new(ready: Ready, params: Arc<[Value]>, lives: Lives) -> Open {
-        Open { ready, params, view: None, rest: None, detached: false, lives }
+        Open { ready, params, view: None, rest: None, detached: false, lives, used: None }
+    }
+
+    /// Tells of the tables that its query uses.
+    pub(crate) fn tell_used(&mut self, tables: &UsedTables) {
+        let bound = &self.ready.planned.bound;
+        self.used.get_or_insert_with(|| tables.begin(&tables_used(bound)));
     }
 
     /// Reads now what is left to be read of tables, so that functions of its query which do something can be called when their

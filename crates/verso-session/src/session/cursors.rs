@@ -60,6 +60,7 @@ impl Session {
         self.ensure_active_for(false)?;
         let place = self.places(&portal, locks)?;
         self.open_portal(&mut portal, cursor.hold, sink)?;
+        let used = Some(self.services.portals.used.begin(&portal.tables_used()));
         let serial = self.services.portals.number();
         let transaction = Some(self.transaction.serial());
         let hold = cursor.hold;
@@ -77,6 +78,7 @@ impl Session {
             hold,
             transaction,
             serial,
+            used,
             place,
         };
         if cursor.scroll {

@@ -41,6 +41,7 @@ impl Session {
             self.set_aside(active, state, true)?;
             if let State::Held(held) = &mut *state.lock() {
                 held.lives.transaction = None;
+                held.used = None;
             }
         }
         Ok(())
@@ -50,12 +51,17 @@ impl Session {
     fn set_aside(&self, active: &Active, state: &Mutex<State>, all: bool) -> Result<(), SqlError> {
         let taken = std::mem::replace(&mut *state.lock(), State::Closed);
         let mut open = match taken {
-            State::Open(open) if all || !open.detached => open,
+            State::Open(open) => open,
             other => {
                 *state.lock() = other;
                 return Ok(());
             }
         };
+        open.tell_used(&self.services.portals.used);
+        if open.detached && !all {
+            *state.lock() = State::Open(open);
+            return Ok(());
+        }
         let Some(view) = open.view.take() else { return Err(SqlError::internal("a portal without a view")) };
         let waiting = self.services.deferred.borrow().place();
         active.txn.borrow_mut().begin_statement_under(view)?;
@@ -78,7 +84,7 @@ impl Session {
             Ok(Some((front, rows, failed))) => {
                 self.end_checked(active)?;
                 let held = Held::new(columns, (front, rows), None, open.lives);
-                *state.lock() = State::Held(held.failing(failed));
+                *state.lock() = State::Held(held.failing(failed).using(open.used.take()));
                 Ok(())
             }
             Err(Failure { error, .. }) => {
