@@ -299,6 +299,8 @@ pub struct Given<'g> {
     pub types: &'g [SqlType],
     /// The function is STABLE or IMMUTABLE, and may run nothing of the kind.
     pub read_only: bool,
+    /// The function is one in SQL.
+    pub sql: bool,
     /// The rows that the statement has changed which has fired the function.
     pub transitions: TransitionsSeen<'g>,
 }

@@ -61,6 +61,10 @@ impl Definitions for Frame<'_> {
                 }
             };
             SqlError::check_databases(&parsed.databases, self.services.database())?;
+            if let Some(word) = parsed.statement.of_transactions().filter(|_| given.sql) {
+                let text = format!("{word} is not allowed in an SQL function");
+                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
+            }
             if given.read_only {
                 let text =
                     format!("{} is not allowed in a non-volatile function", command(&parsed.statement));

@@ -66,7 +66,10 @@ pub(crate) fn serve(
             Ok(Served::default())
         }
         Statement::Copy(copy) if copy.place == CopyPlace::Client => {
-            let text = "cannot COPY to/from client in PL/pgSQL";
+            let text = match given.sql {
+                true => "cannot COPY to/from client in an SQL function",
+                false => "cannot COPY to/from client in PL/pgSQL",
+            };
             Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into())
         }
         Statement::Declare(cursor) => {

@@ -157,7 +157,7 @@ impl Dynamic {
             None => (params.as_slice(), self.using_types.as_slice()),
         };
         let query = self.explained.as_deref();
-        let given = Given { query, ends, params, types, read_only, transitions };
+        let given = Given { query, ends, params, types, read_only, sql: false, transitions };
         cx.define(text, given).map_err(|error| match error {
             ExecError::InQuery { error, query, position } if query == text => {
                 let before = words[..part.start].chars().count() as u32;

@@ -32,12 +32,14 @@ pub(super) fn define_into(
     let ends = cx.ends().filter(|_| frame.savepoints == 0);
     let read_only = frame.function.read_only;
     let transitions = TransitionsSeen::default();
-    let served =
-        define(cx, text, Given { query, ends, params: &frame.slots, types: &[], read_only, transitions })?;
+    let sql = frame.function.sql;
+    let given = Given { query, ends, params: &frame.slots, types: &[], read_only, sql, transitions };
+    let served = define(cx, text, given)?;
     frame.row_count = i64::try_from(served.rows).unwrap_or(i64::MAX);
     match (served.yields, into) {
         (None, None) => Ok(()),
         (Some(rows), Some(into)) => run_sql(&mut Embedded::new(&rows, cx.executor), Some(into), cx, frame),
+        (Some(_), None) if sql => Ok(()),
         (Some(_), None) => Err(ExecError::raised("42601", "query has no destination for result data")),
         (None, Some(_)) => Err(ExecError::raised("42601", NO_DATA)),
     }

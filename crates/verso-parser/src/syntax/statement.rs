@@ -304,6 +304,23 @@ impl Statement {
         }
     }
 
+    /// What a statement is called that begins or ends transactions, or parts of them.
+    #[must_use]
+    pub fn of_transactions(&self) -> Option<&'static str> {
+        Some(match self {
+            Statement::Begin { start: true, .. } => "START TRANSACTION",
+            Statement::Begin { .. } => "BEGIN",
+            Statement::Commit { .. } => "COMMIT",
+            Statement::Rollback { .. } | Statement::RollbackTo(_) => "ROLLBACK",
+            Statement::Savepoint(_) => "SAVEPOINT",
+            Statement::Release { .. } => "RELEASE",
+            Statement::PrepareTransaction(_) => "PREPARE TRANSACTION",
+            Statement::EndPrepared { commit: true, .. } => "COMMIT PREPARED",
+            Statement::EndPrepared { .. } => "ROLLBACK PREPARED",
+            _ => return None,
+        })
+    }
+
     /// What a statement is called that functions cannot run: what it does is done outside of transactions.
     #[must_use]
     pub fn stands_outside(&self) -> Option<&'static str> {

@@ -157,19 +157,6 @@ fn mismatch(returns: &PlReturn, detail: &str) -> SqlError {
     SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).with_detail(detail.to_string())
 }
 
-/// Whether a statement says what settings, roles and transactions are to be.
-fn sets(statement: &Statement) -> bool {
-    matches!(
-        statement,
-        Statement::Set { .. }
-            | Statement::Reset(_)
-            | Statement::ResetAll
-            | Statement::ActAs { .. }
-            | Statement::SetTransaction(_)
-            | Statement::SetSessionCharacteristics(_)
-    )
-}
-
 impl Body<'_> {
     /// Whether the function is one that PostgreSQL replaces by a call of another one of void, of which the value is no NULL.
     fn hands_on_void(&self, function: &FunctionDef, statements: &[Parsed]) -> bool {
@@ -223,7 +210,10 @@ impl Body<'_> {
                 let out = Vec::new();
                 Ok(Some(PlStatementKind::Call { function: called, args, out, text: text.into() }))
             }
-            statement if statement.defines() || sets(statement) => {
+            // What may not be done in a function is refused when it is to be done.
+            statement
+                if statement.defines() || statement.serves() || statement.of_transactions().is_some() =>
+            {
                 if function.standard_body {
                     let words = text.split_whitespace().take(2).collect::<Vec<_>>().join(" ").to_uppercase();
                     let text = format!("{words} is not yet supported in unquoted SQL function body");
