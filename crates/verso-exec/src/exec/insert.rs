@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use verso_catalog::{TableDef, Volatility};
+use verso_catalog::TableDef;
 use verso_storage::rules::{Rule, disabled};
 use verso_types::{Batch, SqlType, Value};
 
@@ -418,10 +418,7 @@ impl InsertStatement {
 
 /// Whether an expression calls a function of users that sees what the statement has done so far.
 pub(super) fn looks_at_each(expr: &TypedExpr) -> bool {
-    expr.any(&mut |part| match &part.kind {
-        ExprKind::UserCall { function, .. } => function.volatility == Volatility::Volatile,
-        _ => false,
-    })
+    expr.calls_volatile()
 }
 
 /// Whether something is so of what is computed for each row of a query, or of VALUES.

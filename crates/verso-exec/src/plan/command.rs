@@ -1,5 +1,5 @@
 //! Which statements begin a command in storage (T4): those in which functions of users or triggers run while or before something
-//! is read that they may change. Of the others everything is read before it is changed (T2).
+//! is read that they may change, and those whose RETURNING has queries. Of the others everything is read before it is changed (T2).
 
 use std::sync::Arc;
 
@@ -16,6 +16,8 @@ struct Parts<'s> {
     plans: Vec<&'s Plan>,
     /// Outside of the plans.
     exprs: Vec<&'s TypedExpr>,
+    /// Those of RETURNING.
+    returned: Vec<&'s TypedExpr>,
     /// The tables that it changes.
     tables: Vec<&'s Arc<TableDef>>,
 }
@@ -100,7 +102,9 @@ impl<'s> Parts<'s> {
     }
 
     fn returning(&mut self, returning: Option<&'s Returning>) {
-        self.exprs.extend(returning.iter().flat_map(|returning| &returning.exprs));
+        let exprs = returning.iter().flat_map(|returning| &returning.exprs);
+        self.exprs.extend(exprs.clone());
+        self.returned.extend(exprs);
     }
 }
 
@@ -182,9 +186,12 @@ impl Statement {
         };
         let fires = parts.tables.iter().any(fires);
         let is_change = !parts.tables.is_empty();
+        // They are asked when rows have changed.
+        let mut returned = Calls::default();
+        parts.returned.iter().for_each(|expr| expr.for_each_subquery(&mut |plan| returned.plan(plan)));
         // An UPDATE reads its own table without a plan for that.
         let reads = calls.reads || calls.sees || fires || is_change && !matches!(self, Statement::Insert(_));
-        let changes = calls.changes || fires || is_change && calls.sees;
+        let changes = calls.changes || fires || is_change && (calls.sees || returned.reads);
         reads && changes
     }
 }
@@ -197,5 +204,14 @@ impl TypedExpr {
         calls.expr(self);
         self.for_each_subquery(&mut |plan| calls.plan(plan));
         calls.changes && (calls.reads || calls.sees)
+    }
+
+    /// Whether functions of users that may change something are called in it, or in queries within it.
+    #[must_use]
+    pub fn calls_volatile(&self) -> bool {
+        let mut calls = Calls::default();
+        calls.expr(self);
+        self.for_each_subquery(&mut |plan| calls.plan(plan));
+        calls.changes
     }
 }

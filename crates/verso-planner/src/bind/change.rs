@@ -1,9 +1,9 @@
 //! UPDATE, DELETE.
 //!
 //! 1. A change looks at its table row by row where that gives what the state at its start says (rule T2). Otherwise a query
-//!    finds all rows first, with the new values and what RETURNING says of them: where there is FROM or USING, where a
-//!    subquery reads what the statement changes or depends on the row, so that it may become a join, and for
-//!    `SET (a, b) = (SELECT …)`, which runs once a row.
+//!    finds all rows first, with the new values: where there is FROM or USING, where a subquery reads what the statement
+//!    changes or depends on the row, so that it may become a join, and for `SET (a, b) = (SELECT …)`, which runs once a row.
+//!    RETURNING is computed of each row when it has changed.
 //! 2. WHERE CURRENT OF is a query, too: it finds the row on which the cursor stands.
 //! 3. So is every change of a table with BEFORE ROW triggers, which may do anything: an UPDATE then sets all columns, those
 //!    that it does not name to what they are.
@@ -23,10 +23,10 @@ use verso_catalog::{Rights, TableDef};
 use verso_exec::exec::{
     TriggerEvent, keep_others, key_columns_read, rules_over, set_generated, triggers_change_rows,
 };
-use verso_exec::plan::{Delete, ExprKind as K, Returning, TypedExpr, Update};
+use verso_exec::plan::{Delete, ExprKind as K, TypedExpr, Update};
 
 use super::Binder;
-use super::dml::{names_of, reads};
+use super::dml::{names_of, reads_table};
 use super::returning::Returned;
 use super::scope::Scope;
 use super::shown::{Change, Changed};
@@ -40,9 +40,14 @@ use verso_types::{SqlType, Value};
 impl Binder<'_> {
     /// UPDATE.
     pub(super) fn update(&self, update: &syntax::Update) -> Result<Update, SqlError> {
+        self.as_it_reads(&|reads| self.update_that(update, reads))
+    }
+
+    /// The same of one that `reads` columns of its table, or none.
+    fn update_that(&self, update: &syntax::Update, reads: bool) -> Result<(Update, Changed), SqlError> {
         let (mut changed, mut scope) = self.target_scope(&update.table, Change::Update)?;
         let numbers = self.changed_numbers(&changed, &mut scope);
-        if update.filter.is_some() || update.from.is_some() || !update.returning.is_empty() {
+        if reads {
             self.reads_changed(&mut changed, Change::Update)?;
         }
         let changed = changed;
@@ -60,23 +65,24 @@ impl Binder<'_> {
             && !self.changed_twice.contains(&table.oid)
             && let Some(update) = self.update_in_place(update, &changed, &scope)?
         {
-            return Ok(update);
+            return Ok((update, changed));
         }
-        self.update_found(update, &changed, &scope)
+        Ok((self.update_found(update, &changed, &scope)?, changed))
     }
 
-    /// What rows that change come with beside their columns: views and partitioned tables have none of it.
+    /// What rows that change come with beside their columns: of views what these show, of partitioned tables nothing.
     pub(super) fn numbers_of(&self, changed: &Changed) -> RowNumbers {
-        match changed.view().is_some() || changed.table.partitioned.is_some() {
-            true => RowNumbers::default(),
-            false => self.numbered,
+        match () {
+            () if changed.table.partitioned.is_some() => RowNumbers::default(),
+            () if changed.view().is_some() => changed.numbers(),
+            () => self.numbered,
         }
     }
 
     /// The same, added to the columns that the statement may use.
     fn changed_numbers(&self, changed: &Changed, scope: &mut Scope) -> RowNumbers {
         let numbers = self.numbers_of(changed);
-        numbers.add_to(scope);
+        changed.add_numbers(numbers, scope);
         numbers
     }
 
@@ -92,7 +98,7 @@ impl Binder<'_> {
         let filter = self.filter(update.filter.as_ref(), scope)?.map(own).transpose()?;
         let mut filter = changed.filtered(filter);
         let mut rows = Vec::new();
-        let mut assignments = self.assignments(&update.assignments, &table, scope, Some(&mut rows))?;
+        let mut assignments = self.assignments(&update.assignments, changed, scope, Some(&mut rows))?;
         self.expand_all(assignments.iter_mut().map(|(_, value)| value), &changed.table)?;
         changed.changes(Rights::UPDATE, assignments.iter().map(|(column, _)| *column).collect::<Vec<_>>());
         let mut rules = changed.rules(self)?;
@@ -104,11 +110,7 @@ impl Binder<'_> {
         let bound = self.returning_of(&update.returning, scope, &table, false)?;
         let mut returning = bound.map(|bound| bound.over(&mut updated(&assigned, shift)));
         let read = || assignments.iter().map(|(_, value)| value).chain(&filter);
-        if !rows.is_empty()
-            || depends(read(), &table, false)
-            || read().any(asks_of_the_row)
-            || returns_changes(returning.as_ref(), &table)
-        {
+        if !rows.is_empty() || depends(read(), &table) || read().any(asks_of_the_row) {
             return Ok(None);
         }
         let mut kept: Vec<TypedExpr> = Vec::new(); // what RETURNING needs of the read columns
@@ -173,7 +175,7 @@ impl Binder<'_> {
         };
         let mut sources = Vec::new();
         let mut assignments =
-            self.assignments(&update.assignments, &table, &found.scope, Some(&mut sources))?;
+            self.assignments(&update.assignments, changed, &found.scope, Some(&mut sources))?;
         self.expand_all(assignments.iter_mut().map(|(_, value)| value), &changed.table)?;
         self.expand_all(sources.iter_mut().flat_map(|source| &mut source.outer), &changed.table)?;
         changed.changes(Rights::UPDATE, assignments.iter().map(|(column, _)| *column).collect::<Vec<_>>());
@@ -187,13 +189,14 @@ impl Binder<'_> {
         }
         let bound = self.returning_of(&update.returning, &found.scope, &table, false)?;
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
-        let late = bound.as_ref().is_some_and(|bound| depends(bound.exprs(), &table, true));
         let parted = table.partitioned.is_some();
+        // A command of its own sees nothing of what it does: each row's functions are called when it is its turn.
+        let is_command = || assignments.iter().any(|(_, value)| value.calls_volatile());
         let early = parted
-            || late
             || !sources.is_empty()
-            || depends(assignments.iter().map(|(_, value)| value), &table, false)
-            || assignments.iter().any(|(_, value)| asks_of_the_row(value));
+            || (depends(assignments.iter().map(|(_, value)| value), &table)
+                || assignments.iter().any(|(_, value)| asks_of_the_row(value)))
+                && !is_command();
         found.add(sources);
         let width = found.scope.columns.len();
         let mut values = Vec::new();
@@ -203,29 +206,19 @@ impl Binder<'_> {
                 values.push(std::mem::replace(value, column));
             }
         }
-        let mut read = width + values.len();
-        let mut returned = Vec::new();
-        let new = if late { width } else { read };
+        let read = width + values.len();
         let numbers = self.numbers_of(changed);
-        let mut returning = bound.as_ref().map(|bound| {
-            let mut plain = updated(&assigned, new);
+        let returning = bound.as_ref().map(|bound| {
+            let mut plain = updated(&assigned, read);
             bound.over(&mut |returned, ty| {
                 numbers.updated(table.columns.len(), returned).unwrap_or_else(|| plain(returned, ty))
             })
         });
-        if let (Some(returning), true) = (&mut returning, late) {
-            returned = take_early(returning, read);
-            read += returned.len();
-        }
-        let joined = found.plan(values, returned);
+        let joined = found.plan(values);
         let parts = match parted {
             true => {
-                // What RETURNING says of a row is computed with it, or else where the row is stored.
-                let computed = returning.clone().filter(|_| late);
-                let over = |new: &dyn Fn(usize) -> usize, found: usize| match (&computed, &bound) {
-                    (Some(computed), _) => Some(shifted(computed, found)),
-                    (None, Some(bound)) => Some(bound.over(&mut stored(new, found))),
-                    (None, None) => None,
+                let over = |new: &dyn Fn(usize) -> usize, found: usize| {
+                    bound.as_ref().map(|bound| bound.over(&mut stored(new, found)))
                 };
                 let assigned = &assignments[..given];
                 let parts = self.update_parts(&changed.table, &rules, &joined, assigned, &over)?;
@@ -252,10 +245,15 @@ impl Binder<'_> {
 
     /// DELETE.
     pub(super) fn delete(&self, delete: &syntax::Delete) -> Result<Delete, SqlError> {
+        self.as_it_reads(&|reads| self.delete_that(delete, reads))
+    }
+
+    /// The same of one that `reads` columns of its table, or none.
+    fn delete_that(&self, delete: &syntax::Delete, reads: bool) -> Result<(Delete, Changed), SqlError> {
         let (mut changed, mut scope) = self.target_scope(&delete.table, Change::Delete)?;
         let numbers = self.changed_numbers(&changed, &mut scope);
         changed.needs(Rights::DELETE);
-        if delete.filter.is_some() || delete.using.is_some() || !delete.returning.is_empty() {
+        if reads {
             self.reads_changed(&mut changed, Change::Delete)?;
         }
         let changed = changed;
@@ -269,25 +267,21 @@ impl Binder<'_> {
             && !self.changed_twice.contains(&table.oid)
             && let Some(delete) = self.delete_in_place(delete, &changed, &scope)?
         {
-            return Ok(delete);
+            return Ok((delete, changed));
         }
         let found = {
             let syntax::Delete { using, filter, current, .. } = delete;
             self.found(&changed, &scope, using.as_ref(), filter.as_ref(), current.as_ref())?
         };
         let bound = self.returning_of(&delete.returning, &found.scope, &table, false)?;
-        let mut returning = bound.map(|bound| bound.over(&mut removed));
-        let mut returned = Vec::new();
-        if returns_changes(returning.as_ref(), &table)
-            && let Some(returning) = &mut returning
-        {
-            returned = take_early(returning, found.scope.columns.len());
-        }
+        let returning = bound.map(|bound| bound.over(&mut removed));
         let columns = (0..table.columns.len()).collect();
-        let joined = Some(found.plan(Vec::new(), returned));
+        let joined = Some(found.plan(Vec::new()));
         let table = Arc::clone(&changed.table);
         let parts = self.delete_parts(&table, joined.as_ref(), returning.as_ref())?;
-        Ok(Delete { table: changed.scanned(), columns, joined, access: None, filter: None, returning, parts })
+        let table = changed.scanned();
+        let delete = Delete { table, columns, joined, access: None, filter: None, returning, parts };
+        Ok((delete, changed))
     }
 
     /// Row by row; none where that would be late.
@@ -303,10 +297,7 @@ impl Binder<'_> {
         let mut filter = changed.filtered(filter);
         let bound = self.returning_of(&delete.returning, scope, &table, false)?;
         let mut returning = bound.map(|bound| bound.over(&mut removed));
-        if depends(filter.iter(), &table, false)
-            || filter.iter().any(asks_of_the_row)
-            || returns_changes(returning.as_ref(), &table)
-        {
+        if depends(filter.iter(), &table) || filter.iter().any(asks_of_the_row) {
             return Ok(None);
         }
         let mut kept: Vec<TypedExpr> = key_columns_read(&table, None)
@@ -361,15 +352,6 @@ pub(super) fn stored(
     }
 }
 
-/// RETURNING over rows that begin so many columns later.
-pub(super) fn shifted(returning: &Returning, by: usize) -> Returning {
-    let mut returning = returning.clone();
-    for expr in &mut returning.exprs {
-        map_columns(expr, &mut |column| column + by);
-    }
-    returning
-}
-
 /// The same of a DELETE.
 fn removed(returned: Returned, ty: &SqlType) -> TypedExpr {
     match returned {
@@ -386,32 +368,14 @@ pub(super) fn is_there() -> TypedExpr {
     TypedExpr::literal(Value::Bool(true), SqlType::Bool)
 }
 
-/// The expressions of RETURNING, to be computed with the rows; it then only reads them, from column `first` on.
-fn take_early(returning: &mut Returning, first: usize) -> Vec<TypedExpr> {
-    let read = |(n, expr): (usize, &mut TypedExpr)| {
-        let column = TypedExpr::column(first + n, expr.ty.clone());
-        std::mem::replace(expr, column)
-    };
-    returning.exprs.iter_mut().enumerate().map(read).collect()
-}
-
-/// Whether RETURNING reads the changed table in a subquery, which would be asked when some of it has changed.
-fn returns_changes(returning: Option<&Returning>, table: &TableDef) -> bool {
-    returning.is_some_and(|returning| depends(returning.exprs.iter(), table, true))
-}
-
 /// Whether a subquery would see what its own statement has done already (rule T2): one over the changed table that is run
-/// anew for later rows, or may be run `late` for the first time.
-pub(super) fn depends<'e>(
-    exprs: impl IntoIterator<Item = &'e TypedExpr>,
-    table: &TableDef,
-    late: bool,
-) -> bool {
+/// anew for later rows, or may be run late for the first time. Of those in RETURNING the statement is a command of its own (T4).
+fn depends<'e>(exprs: impl IntoIterator<Item = &'e TypedExpr>, table: &TableDef) -> bool {
     fn again(expr: &TypedExpr, table: &TableDef, maybe_late: bool) -> bool {
         let late = maybe_late || matches!(expr.kind, K::Case { .. } | K::Coalesce(_) | K::And(_) | K::Or(_));
         if let K::Subquery { plan, outer, .. } = &expr.kind
             && (late || !outer.is_empty())
-            && reads(plan, table)
+            && reads_table(plan, table)
         {
             return true;
         }
@@ -419,5 +383,5 @@ pub(super) fn depends<'e>(
         expr.for_each_child(&mut |child| found |= again(child, table, late));
         found
     }
-    exprs.into_iter().any(|expr| again(expr, table, late))
+    exprs.into_iter().any(|expr| again(expr, table, false))
 }

@@ -38,10 +38,15 @@ impl Binder<'_> {
     // ── INSERT ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     pub(super) fn insert(&self, insert: &syntax::Insert) -> Result<Insert, SqlError> {
+        self.as_it_reads(&|reads| self.insert_that(insert, reads))
+    }
+
+    /// The same of one that `reads` columns of its table, or none.
+    fn insert_that(&self, insert: &syntax::Insert, reads: bool) -> Result<(Insert, Changed), SqlError> {
         let mut changed = self.changed(&insert.table, Change::Insert)?;
         // Whether a key is there is something read, too.
         let looks = insert.on_conflict.as_ref().is_some_and(|clause| clause.target.is_some());
-        if !insert.returning.is_empty() || looks {
+        if reads || looks {
             self.reads_changed(&mut changed, Change::Insert)?;
         }
         let changed = changed;
@@ -86,11 +91,18 @@ impl Binder<'_> {
         let mut scope = changed.scope(insert.alias.as_ref());
         begins_at(&mut scope, insert.table.at().start);
         let numbers = self.numbers_of(&changed);
-        let numbers = if numbers.has(RowNumber::Place) { RowNumbers::default() } else { numbers };
-        numbers.add_to(&mut scope);
+        let shown = changed.view().is_some();
+        let numbers = if numbers.has(RowNumber::Place) && !shown { RowNumbers::default() } else { numbers };
+        changed.add_numbers(numbers, &mut scope);
         let bound = self.returning_of(&insert.returning, &scope, &table, false)?;
+        let place = numbers.iter().position(|number| number == RowNumber::Place);
+        if let (Some(place), Some(bound)) = (place, &bound)
+            && bound.uses(table.columns.len() + place)
+        {
+            return Err(SqlError::unsupported("ctid of rows that INSERT returns"));
+        }
         // A BEFORE ROW trigger may change whatever the source reads.
-        let spool = reads(&source, &table)
+        let spool = reads_table(&source, &table)
             || triggers_change_rows(&table, TriggerEvent::Insert)
                 && source.any(&mut |part| matches!(part, Plan::TableScan { .. }));
         let mut rules = changed.rules(self)?;
@@ -124,7 +136,7 @@ impl Binder<'_> {
             Insert { table, source, values, spool, rules, on_conflict, returning, returns_old, routes, keys };
         read_at_start(&mut insert, self.planning())?;
         self.route(&mut insert)?;
-        Ok(insert)
+        Ok((insert, changed))
     }
 
     /// The CHECK constraints, the domains and the generated columns of a table, and whose partition it is, over full rows.
@@ -242,7 +254,7 @@ impl Binder<'_> {
         let filter = self.filter(update.filter.as_ref(), &scope)?.map(both).transpose()?;
         let known = changed.known_assignments(&update.assignments);
         let given = known.as_deref().unwrap_or(&update.assignments);
-        let mut assignments = self.assignments(given, table, &scope, None)?;
+        let mut assignments = self.assignments(given, changed, &scope, None)?;
         for (_, value) in &mut assignments {
             *value = both(std::mem::replace(value, TypedExpr::null(SqlType::Unknown)))?;
         }
@@ -656,7 +668,7 @@ fn check_width(
 }
 
 /// Whether a plan may read what is written to the table (rule T2): it scans it, or calls a function that may.
-pub(super) fn reads(plan: &Plan, table: &TableDef) -> bool {
+pub(super) fn reads_table(plan: &Plan, table: &TableDef) -> bool {
     plan.any(&mut |part| match part {
         Plan::TableScan { table: scanned, .. } if share_rows(scanned, table) => true,
         Plan::Values { rows, .. } => rows.len() > 1 && part.calls_users(), // a single row is there before it is written

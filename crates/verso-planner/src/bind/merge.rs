@@ -27,13 +27,13 @@ use verso_exec::plan::{
 use verso_types::{SqlType, Value};
 
 use super::Binder;
-use super::change::{depends, shifted, stored};
+use super::change::stored;
 use super::context::{Clause, Context};
 use super::from::{both, mark_rows};
 use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
 use super::shown::{Change, Changed, as_merge_tells};
-use super::walk::map_columns;
+use super::walk::{columns_of, map_columns};
 use crate::errors::{SqlError, sqlstate};
 use action::{Action, When};
 use verso_parser::syntax::{self, FromItem, FromSource, MergeClause, MergeRows};
@@ -45,15 +45,23 @@ impl Binder<'_> {
             let text = "WITH RECURSIVE is not supported for MERGE statement";
             return Err(SqlError::syntax(text).at(with.name.at.start));
         }
+        self.as_it_reads(&|reads| self.merge_that(merge, reads))
+    }
+
+    /// The same of one that `reads` columns of its table, or none.
+    fn merge_that(&self, merge: &syntax::Merge, reads: bool) -> Result<(Merge, Changed), SqlError> {
         let change = match self.is_replaced(merge)? {
             _ if self.does_nothing_to_view(merge) => Change::Nothing,
             true => Change::Merge,
             false => Change::Update,
         };
-        let (mut changed, target) = self.target_scope(&merge.table, change)?;
+        let (mut changed, mut target) = self.target_scope(&merge.table, change)?;
+        if !changed.numbers().is_empty() {
+            leave_out_numbers(&mut target, changed.table.columns.len());
+        }
         let secured = match changed.is_secured() {
             false => None,
-            true => Some(self.secured_merge(&merge.table, &mut changed)?),
+            true => Some(self.secured_merge(&merge.table, &mut changed, reads)?),
         };
         let table = Arc::clone(&changed.table);
         let mut source = self.items_beside(&target, &merge.source)?;
@@ -85,9 +93,7 @@ impl Binder<'_> {
             &changed.seen,
             true,
         )?;
-        // What queries in RETURNING read of the table is what it was.
-        let early = bound.as_ref().filter(|bound| depends(bound.exprs(), &table, true));
-        let late = early.is_none() && draws_late(&table, &actions);
+        let late = draws_late(&table, &actions);
         let values = actions.iter_mut().enumerate().flat_map(|(number, action)| action.take(number, late));
         let given = width + found.add(width, values.collect());
         let mut first = width;
@@ -95,43 +101,41 @@ impl Binder<'_> {
             action.first = first;
             first += action.count;
         }
-        let mut returned: Vec<Option<Returning>> = Vec::new();
-        let read = match early {
-            Some(bound) => given + found.add(given, returned_early(bound, &actions)),
-            None => given,
+        let own = table.columns.len();
+        let returned = |action: &Action| -> Option<Returning> {
+            let mut of_action = |returned: Returned, ty: &SqlType| action.returned(returned, ty, own, given);
+            bound.as_ref().map(|bound| bound.over(&mut of_action))
         };
-        for action in &actions {
-            returned.push(bound.as_ref().map(|bound| match early {
-                Some(_) => action.reads_returned(bound, table.columns.len(), given),
-                None => {
-                    bound.over(&mut |returned, ty| action.returned(returned, ty, table.columns.len(), read))
-                }
-            }));
-        }
+        let returned: Vec<Option<Returning>> = actions.iter().map(returned).collect();
         let rows = handed_in(&found.plan);
         let output = bound.as_ref().map_or_else(Vec::new, |bound| output_of(bound, &table));
         let mut bound_actions = Vec::new();
         let guards = actions.iter().map(|action| action.guard(secured.as_ref())).collect();
         for (action, returning) in actions.into_iter().zip(returned) {
-            let early = early.is_some();
-            let computed = returning.clone();
-            let over = |new: &dyn Fn(usize) -> usize, found: usize| match (&bound, &computed) {
-                (_, Some(computed)) if early => Some(shifted(computed, found)),
-                (Some(bound), _) => Some(bound.over(&mut |returned, ty| match returned {
-                    Returned::Action => TypedExpr::literal(Value::text("UPDATE"), SqlType::Text),
-                    _ => stored(new, found)(returned, ty),
-                })),
-                (None, _) => None,
+            let over = |new: &dyn Fn(usize) -> usize, found: usize| {
+                bound.as_ref().map(|bound| {
+                    bound.over(&mut |returned, ty| match returned {
+                        Returned::Action => TypedExpr::literal(Value::text("UPDATE"), SqlType::Text),
+                        _ => stored(new, found)(returned, ty),
+                    })
+                })
             };
             let demanded = action.demanded(secured.as_ref(), returning.is_some());
             changed.demand(demanded);
             bound_actions.push(self.changes(action, &changed, &rows, returning, &over)?);
         }
-        Ok(Merge { table: changed.scanned(), joined: found.plan, actions: bound_actions, guards, output })
+        let table = changed.scanned();
+        let merge = Merge { table, joined: found.plan, actions: bound_actions, guards, output };
+        Ok((merge, changed))
     }
 
-    /// What policies demand, by action; a row that a query would not see is none of the table.
-    fn secured_merge(&self, item: &FromItem, changed: &mut Changed) -> Result<Secured, SqlError> {
+    /// What policies demand, by action; a row that a query would not see is none of the table, where columns are read.
+    fn secured_merge(
+        &self,
+        item: &FromItem,
+        changed: &mut Changed,
+        reads: bool,
+    ) -> Result<Secured, SqlError> {
         let view = match &item.source {
             FromSource::Table(name) => match self.relation_named(name) {
                 Some(Relation::View(view)) => Some(view),
@@ -139,11 +143,14 @@ impl Binder<'_> {
             },
             _ => None,
         };
-        let secured = match view {
+        let mut secured = match view {
             // For the role that the view reads as.
             Some(view) => self.below_view(&view, &mut |inside, table| inside.policies_of(table))?,
             None => self.policies_of(&changed.table)?,
         };
+        if !reads {
+            secured.read = None;
+        }
         changed.show(secured.read.as_ref().map(|check| check.condition.clone()));
         Ok(secured)
     }
@@ -211,6 +218,13 @@ struct Secured {
     /// Of what an UPDATE makes, and an INSERT.
     new: Option<Check>,
     inserted: Option<Check>,
+}
+
+/// Leaves out what a view shows that rows have beside their columns: MERGE does not know it.
+fn leave_out_numbers(target: &mut Scope, own: usize) {
+    let is_own = |(_, expr): &(Arc<str>, TypedExpr)| columns_of(expr).iter().all(|column| *column < own);
+    target.visible.retain(is_own);
+    target.tables.iter_mut().for_each(|table| table.merged.retain(is_own));
 }
 
 /// The rows of a MERGE as a query finds them: columns, the number of the action, the place of the table's row.
@@ -360,19 +374,6 @@ fn source_first(scope: &Scope, own: usize) -> Scope {
     let mut scope = scope.clone();
     scope.visible.rotate_left(own);
     scope
-}
-
-/// RETURNING as columns of the query.
-fn returned_early(bound: &BoundReturning, actions: &[Action]) -> Vec<ByAction> {
-    let mut values: Vec<ByAction> =
-        bound.exprs().iter().map(|expr| ByAction { ty: expr.ty.clone(), by_action: Vec::new() }).collect();
-    for (number, action) in actions.iter().enumerate() {
-        let returning = bound.over(&mut |returned, ty| action.returned_early(returned, ty));
-        for (value, expr) in values.iter_mut().zip(returning.exprs) {
-            value.by_action.push((number, expr));
-        }
-    }
-    values
 }
 
 /// What the actions are handed of a row: everything but its action.

@@ -106,16 +106,16 @@ impl BoundReturning {
         }
     }
 
+    /// Whether it asks for a column of the scope of the change.
+    pub(super) fn uses(&self, column: usize) -> bool {
+        self.returning.exprs.iter().any(|expr| super::walk::columns_of(expr).contains(&column))
+    }
+
     /// Whether it asks for the row as it was.
     pub(super) fn uses_old(&self) -> bool {
         let (old, was_there) = (self.width..self.width + self.own, self.width + 2 * self.own);
         let is_old = |column: &usize| old.contains(column) || *column == was_there;
         self.returning.exprs.iter().any(|expr| super::walk::columns_of(expr).iter().any(is_old))
-    }
-
-    /// Its expressions.
-    pub(super) fn exprs(&self) -> &[TypedExpr] {
-        &self.returning.exprs
     }
 }
 

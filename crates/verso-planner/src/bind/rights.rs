@@ -23,6 +23,7 @@ use super::Binder;
 use super::context::{Clause, Context};
 use super::from::row_of_call;
 use super::scope::Scope;
+use super::table_number::{settle_own_number, with_own_number};
 use super::view::calls_in;
 use super::walk::map_columns;
 use crate::errors::{SqlError, sqlstate};
@@ -63,6 +64,11 @@ impl Need {
             // `ctid` and its like: nobody has a right on them alone.
             _ => self.needs(Rights::SELECT),
         }
+    }
+
+    /// Whether anything of it is read.
+    pub(super) fn is_read(&self) -> bool {
+        !self.selected.borrow().is_empty() || self.whole.get().has(Rights::SELECT)
     }
 
     /// Columns are set.
@@ -370,20 +376,23 @@ impl Binder<'_> {
         })
     }
 
-    /// The condition of a policy, over all columns of its table.
+    /// The condition of a policy, over all columns of its table. Rows of one that is not partitioned have its number.
     ///
     /// # Errors
     /// Those of binding.
     pub fn policy_condition(
         &self,
         expr: &Expr,
-        table: &str,
+        table: &TableDef,
         columns: &[(Arc<str>, SqlType)],
     ) -> Result<TypedExpr, SqlError> {
-        let scope = Scope::of(Some(table.into()), None, columns.to_vec());
+        let scope = Scope::of(Some(Arc::clone(&table.name)), None, columns.to_vec());
+        let scope = if table.partitioned.is_none() { with_own_number(scope) } else { scope };
         let mut cx = Context::new(&scope, Clause::Where);
         let bound = self.expr(expr, &mut cx)?;
-        self.boolean(bound, expr.at.start, "POLICY")
+        let mut bound = self.boolean(bound, expr.at.start, "POLICY")?;
+        settle_own_number(&mut bound, columns.len(), table.oid);
+        Ok(bound)
     }
 
     fn stored_policy(&self, text: &str, table: &TableDef) -> Result<TypedExpr, SqlError> {
@@ -395,7 +404,7 @@ impl Binder<'_> {
         let expr = verso_parser::parse_expression(text)?;
         let binder = self.in_kept_text();
         let bound = binder
-            .policy_condition(&expr, &table.name, &columns)
+            .policy_condition(&expr, table, &columns)
             .and_then(|condition| binder.expanded(condition, table, 0));
         bound.map_err(|error| SqlError { position: None, ..error })
     }

@@ -7,6 +7,7 @@
 //! U3. Rows that the view does not show are not changed. Under WITH CHECK OPTION none is made (44000): CASCADED holds for the
 //!     views below, too.
 //! U4. A column that is not given gets the default that the view has for it, else that of the view below, at last the table's.
+//!     `SET column = DEFAULT` is the default of the view that the statement names, or NULL.
 //! U5. INSTEAD OF triggers do what would be done to the rows of their view: it stands in place of the table then, whatever its
 //!     query is, and the statements for views over it end there.
 
@@ -23,7 +24,7 @@ use super::context::{AGGREGATE_BASE, Clause, Context, SET_BASE, WINDOW_BASE};
 use super::dml::{insert_columns, table_scope};
 use super::rights::Need;
 use super::scope::Scope;
-use super::table_number::missing;
+use super::table_number::{RowNumbers, missing};
 use super::view::parsed;
 use super::walk::{columns_of, map_columns};
 use crate::errors::{SqlError, sqlstate};
@@ -79,6 +80,8 @@ pub(super) struct Changed {
     shown: Option<TypedExpr>,
     /// What policies demand of new rows.
     demanded: Vec<Check>,
+    /// What the view shows that rows have beside their columns.
+    numbers: RowNumbers,
 }
 
 /// What a view shows of its table; expressions are over the table's columns.
@@ -88,6 +91,8 @@ struct Shown {
     /// A column that the view computes and has a default for.
     given: Option<Arc<str>>,
     columns: Vec<(Arc<str>, TypedExpr)>,
+    /// The defaults that it has itself, by columns of the table.
+    defaults: Vec<(usize, Arc<str>)>,
     /// Its condition and those of the views below it, the lowest first, by the names of the views.
     filters: Vec<(Arc<str>, TypedExpr)>,
     checks: Vec<Check>,
@@ -108,6 +113,7 @@ impl Changed {
             acting: None,
             shown: None,
             demanded,
+            numbers: RowNumbers::default(),
         }
     }
 
@@ -156,15 +162,36 @@ impl Changed {
         self.needs.iter().for_each(|need| need.selects(column));
     }
 
+    /// Whether the statement has used any column of it, but to set it.
+    fn is_read(&self) -> bool {
+        self.needs.iter().any(|need| need.is_read())
+    }
+
     /// Adds to a scope over its columns what is noted when they are used.
     pub fn note(&self, scope: &mut Scope) {
         let count = self.table.columns.len();
         scope.noted.extend(self.needs.iter().map(|need| (0..count, Rc::clone(need))));
     }
 
+    /// Adds what rows have beside their columns to a scope over these: they are noted as the whole of it.
+    pub fn add_numbers(&self, numbers: RowNumbers, scope: &mut Scope) {
+        let own = self.table.columns.len();
+        numbers.add_to(scope);
+        for (columns, need) in &mut scope.noted {
+            if *columns == (0..own) && self.needs.iter().any(|known| Rc::ptr_eq(known, need)) {
+                columns.end += numbers.count();
+            }
+        }
+    }
+
     /// Whether policies decide about its rows.
     pub fn is_secured(&self) -> bool {
         self.shown.is_some() || !self.demanded.is_empty()
+    }
+
+    /// What the view shows that rows have beside their columns: over columns behind those of the table.
+    pub fn numbers(&self) -> RowNumbers {
+        self.numbers
     }
 
     /// Which rows of the table its policies show.
@@ -187,6 +214,12 @@ impl Changed {
     pub fn view(&self) -> Option<&Arc<str>> {
         let instead = self.table.is_view().then_some(&self.table.name);
         self.view.as_ref().map(|view| &view.name).or(instead)
+    }
+
+    /// Of a view the default that it has itself for a column of the table.
+    pub fn own_default(&self, column: usize) -> Option<Option<&Arc<str>>> {
+        let defaults = &self.view.as_ref()?.defaults;
+        Some(defaults.iter().find(|(own, _)| *own == column).map(|(_, default)| default))
     }
 
     /// The rows of a view whose triggers do what would be done to them.
@@ -226,7 +259,11 @@ impl Changed {
             self.note(&mut scope);
             return scope;
         };
-        let mut again = view.columns.clone();
+        // What rows have beside their columns is not there for the second one.
+        let is_own = |(_, expr): &(Arc<str>, TypedExpr)| columns_of(expr).iter().all(|column| *column < own);
+        scope.visible.retain(is_own);
+        scope.tables.iter_mut().for_each(|table| table.merged.retain(is_own));
+        let mut again: Vec<_> = view.columns.iter().filter(|column| is_own(column)).cloned().collect();
         again.iter_mut().for_each(|(_, expr)| map_columns(expr, &mut |column| column + own));
         scope.visible.extend(again.iter().cloned());
         if let Some(excluded) = scope.tables.last_mut() {
@@ -335,7 +372,16 @@ impl Changed {
     fn not_updatable(&self, column: &str, doing: &str) -> SqlError {
         let view = self.view().map_or("", |view| &**view);
         let text = format!("cannot {doing} column \"{column}\" of view \"{view}\"");
-        let detail = "View columns that are not columns of their base relation are not updatable.";
+        let is_number = |(name, expr): &(Arc<str>, TypedExpr)| match &expr.kind {
+            K::Coalesce(args) => {
+                **name == *column && args.first().and_then(plain) >= Some(self.table.columns.len())
+            }
+            _ => false,
+        };
+        let detail = match self.view.as_ref().is_some_and(|view| view.columns.iter().any(is_number)) {
+            true => "View columns that refer to system columns are not updatable.",
+            false => "View columns that are not columns of their base relation are not updatable.",
+        };
         SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_detail(detail)
     }
 
@@ -413,7 +459,23 @@ impl Binder<'_> {
         Ok(changed)
     }
 
-    /// A change that reads rows, or gives them back, sees those only that a query sees; so are the new ones to be.
+    /// Binds a change of rows: for policies as one that reads no column of its table, and once more where it is found that it does.
+    pub(super) fn as_it_reads<T>(
+        &self,
+        bind: &dyn Fn(bool) -> Result<(T, Changed), SqlError>,
+    ) -> Result<T, SqlError> {
+        let (bound, changed) = bind(false)?;
+        if changed.acting.is_none() || !changed.is_read() {
+            return Ok(bound);
+        }
+        let inside = Binder { acting: changed.acting, ..self.clone() };
+        match inside.policy_filter(&changed.table, PolicyFor::Select)? {
+            None => Ok(bound),
+            Some(_) => bind(true).map(|(bound, _)| bound),
+        }
+    }
+
+    /// A change that reads rows, or gives columns of them back, sees those only that a query sees; so are the new ones to be.
     pub(super) fn reads_changed(&self, changed: &mut Changed, change: Change) -> Result<(), SqlError> {
         if changed.acting.is_none() {
             return Ok(());
@@ -477,14 +539,28 @@ impl Binder<'_> {
         };
         // Positions in the view's text mean nothing to the statement.
         let unplaced = |error: SqlError| SqlError { position: None, ..error };
-        let mut scope = inside.shown_scope(&source, item, name);
-        source.note(&mut scope);
-        let mut columns = Vec::new();
+        let bound = inside.as_numbered(&|inside| {
+            let numbers = match source.view.is_some() || source.table.partitioned.is_some() {
+                true => source.numbers,
+                false => inside.numbered,
+            };
+            let mut scope = inside.shown_scope(&source, item, name);
+            numbers.add_to(&mut scope);
+            source.note(&mut scope);
+            Ok((inside.shown_columns(select, &scope)?, scope, numbers))
+        });
         let unshown = |error: SqlError| match missing(&error) {
             Some(_) => refused(view, change, SYSTEM_COLUMNS),
             None => unplaced(error),
         };
-        for expr in inside.shown_columns(select, &scope).map_err(unshown)? {
+        let (shown, scope, numbers) = bound.map_err(unshown)?;
+        let mut columns = Vec::new();
+        for mut expr in shown {
+            // It is no column of the table.
+            if plain(&expr).is_some_and(|column| column >= source.table.columns.len()) {
+                let ty = expr.ty.clone();
+                expr = TypedExpr::new(K::Coalesce(vec![expr]), ty);
+            }
             if let Some(why) = columns_of(&expr).into_iter().find_map(not_of_row) {
                 return Err(refused(view, change, why));
             }
@@ -497,7 +573,7 @@ impl Binder<'_> {
         }
         let (mut filters, mut checks) =
             source.view.map_or_else(Default::default, |below| (below.filters, below.checks));
-        let own = inside.filter(select.filter.as_ref(), &scope).map_err(unplaced)?;
+        let own = inside.filter(select.filter.as_ref(), &scope).map_err(unshown)?;
         let own = own.map(|own| inside.expanded(own, &source.table, 0)).transpose()?;
         let option = view.options.get("check_option").map(str::to_ascii_lowercase);
         let all = if option.as_deref() == Some("cascaded") { filters.as_slice() } else { &[] };
@@ -516,6 +592,7 @@ impl Binder<'_> {
         filters.extend(own);
         let mut seen = (*source.seen).clone();
         seen.name = Arc::clone(&view.name);
+        let mut defaults = Vec::new();
         for (at, column) in seen.columns.iter_mut().enumerate() {
             let shown = columns.iter().find(|(_, expr)| plain(expr) == Some(at));
             column.name = shown.map_or_else(|| hidden(at), |(name, _)| Arc::clone(name));
@@ -525,9 +602,10 @@ impl Binder<'_> {
             let default = own.find_map(|own| own.default.as_ref());
             if let Some(default) = default.filter(|_| !column.generated) {
                 column.default = Some(Arc::clone(default));
+                defaults.push((at, Arc::clone(default)));
             }
         }
-        let numbers = (0..source.table.columns.len()).map(|at| {
+        let stands_for = (0..source.table.columns.len()).map(|at| {
             let uses = |(_, (_, expr)): &(usize, &(Arc<str>, TypedExpr))| columns_of(expr).contains(&at);
             let own = columns.iter().enumerate().filter(uses);
             own.filter_map(|(n, _)| view.columns.get(n)).map(|column| column.id).collect()
@@ -535,11 +613,12 @@ impl Binder<'_> {
         // As in PostgreSQL its owner needs to read what the view's query names where the statement reads any of it.
         let mut needs = source.needs;
         needs.iter().for_each(|need| need.put_off());
-        needs.extend(self.need_view(view, numbers.collect(), false));
+        needs.extend(self.need_view(view, stands_for.collect(), false));
         let computed = columns.iter().zip(&view.columns).filter(|((_, expr), _)| plain(expr).is_none());
         let mut given = computed.filter(|(_, own)| own.default.is_some());
         let given = given.next().map(|(_, own)| Arc::clone(&own.name));
-        let shown = Shown { oid: view.oid, name: Arc::clone(&view.name), given, columns, filters, checks };
+        let (oid, name) = (view.oid, Arc::clone(&view.name));
+        let shown = Shown { oid, name, given, columns, defaults, filters, checks };
         let (acting, policy, demanded) = (source.acting, source.shown, source.demanded);
         let (table, seen, rows) = (source.table, Arc::new(seen), source.rows);
         let view = Some(shown);
@@ -554,6 +633,7 @@ impl Binder<'_> {
             acting,
             shown: policy,
             demanded,
+            numbers,
         })
     }
 

@@ -267,9 +267,8 @@ pub(super) fn numbered(plan: &Plan, numbers: RowNumbers, locked: bool) -> Option
     let Plan::TableScan { table, columns, filter: None } = plan else { return None };
     let all = 0..table.columns.len();
     if locked {
-        // Who has written the version that will be locked is not known yet.
-        let late = numbers.has(RowNumber::Writer) || numbers.has(RowNumber::Xmin);
-        if late || table.partitioned.is_some() || !columns.iter().copied().eq(all.chain([RECORD_COLUMN])) {
+        // The version that is locked is the one that is read: where another one is there by then, the query begins again.
+        if table.partitioned.is_some() || !columns.iter().copied().eq(all.chain([RECORD_COLUMN])) {
             return None;
         }
         return Some((leaf_of(table, Arc::clone(table), numbers, true), Arc::clone(table)));

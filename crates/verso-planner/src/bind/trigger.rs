@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use verso_catalog::{TableDef, TriggerDef, TriggerKind};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
-use verso_types::SqlType;
+use verso_types::{SqlType, Value};
 
 use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::{Scope, is_hidden};
-use super::walk::columns_of;
+use super::table_number::RowNumber;
+use super::walk::{columns_of, replace_columns};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, Name, QualifiedName};
 
@@ -35,11 +36,30 @@ impl Binder<'_> {
         kind: TriggerKind,
         names: (&str, &str),
     ) -> Result<TypedExpr, SqlError> {
-        let scope = Scope::of(Some(names.0.into()), None, columns(table)).with_second(names.1);
+        let own = table.columns.len();
+        // Behind the columns of each of the rows the number of its table.
+        let mut numbered = columns(table);
+        numbered.push((RowNumber::Table.column().into(), SqlType::Oid));
+        let scope = Scope::of(Some(names.0.into()), None, numbered).with_second(names.1);
         let mut cx = Context::new(&scope, Clause::TriggerWhen);
         let bound = self.expr(expr, &mut cx)?;
-        let bound = self.boolean(bound, expr.at.start, "WHEN")?;
-        let used = columns_of(&bound);
+        let mut bound = self.boolean(bound, expr.at.start, "WHEN")?;
+        let named = columns_of(&bound);
+        replace_columns(&mut bound, &mut |column, ty| match column {
+            _ if column == own || column == 2 * own + 1 => {
+                TypedExpr::literal(Value::Int8(table.oid.0.into()), SqlType::Oid)
+            }
+            _ => TypedExpr::column(if column < own { column } else { column - 1 }, ty.clone()),
+        });
+        // The number of the new row counts as its last column, that of the old one as its first.
+        let used: Vec<usize> = named
+            .iter()
+            .map(|column| match *column {
+                column if column == own => 0,
+                column if column > own => column - 1,
+                column => column,
+            })
+            .collect();
         let refused = if used.is_empty() {
             None
         } else if !kind.is_row() {
@@ -53,6 +73,10 @@ impl Binder<'_> {
         };
         if let Some(text) = refused {
             return Err(SqlError::new("42P17", text).at(expr.at.start));
+        }
+        if kind.is_before() && named.contains(&(2 * own + 1)) {
+            let text = "BEFORE trigger's WHEN condition cannot reference NEW system columns";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(expr.at.start));
         }
         // Before the row is whole they have no values.
         let generated = |column: &usize| {

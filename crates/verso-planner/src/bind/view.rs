@@ -215,7 +215,7 @@ impl Binder<'_> {
         let noting = Noting::default();
         let columns: Vec<_> = table.columns.iter().map(|c| (Arc::clone(&c.name), c.ty.clone())).collect();
         let binder = Binder { noting: Some(&noting), acting: None, unread: true, ..self.clone() };
-        let predicate = binder.policy_condition(expr, &table.name, &columns)?;
+        let predicate = binder.policy_condition(expr, table, &columns)?;
         let columns = (0..table.columns.len()).collect();
         let scan = Plan::TableScan { table: Arc::clone(table).into(), columns, filter: None };
         let input = Box::new(Plan::Filter { input: Box::new(scan), predicate });

@@ -43,7 +43,7 @@ impl Schema<'_> {
         let binder = Binder::new(&catalog, &self.frame.services.settings.time_zone, &[]);
         let columns: Vec<_> = table.columns.iter().map(|c| (Arc::clone(&c.name), c.ty.clone())).collect();
         let (kept, _) =
-            binder.kept_text(expr, written, |binder| binder.policy_condition(expr, &table.name, &columns))?;
+            binder.kept_text(expr, written, |binder| binder.policy_condition(expr, table, &columns))?;
         Ok(kept.into())
     }
 

@@ -10,6 +10,7 @@ use crate::bind::Binder;
 use crate::bind::context::{Clause, Context};
 use crate::bind::dml::target_column;
 use crate::bind::scope::Scope;
+use crate::bind::shown::Changed;
 use crate::bind::subquery::subquery;
 use crate::errors::SqlError;
 use verso_parser::syntax::{Assignment, Expr, ExprKind, Name, Query, Step};
@@ -29,17 +30,18 @@ impl Binder<'_> {
     pub(in crate::bind) fn assignments(
         &self,
         given: &[Assignment],
-        table: &Arc<TableDef>,
+        changed: &Changed,
         scope: &Scope,
         mut rows: Option<&mut Vec<RowSource>>,
     ) -> Result<Vec<Assigned>, SqlError> {
+        let table = &changed.seen;
         let mut cx = Context::new(scope, Clause::Set);
         let mut assignments: Vec<Assigned> = Vec::new();
         let mut parts: Vec<usize> = Vec::new();
         let mut width = scope.columns.len();
         for item in given {
             let assigned = match item {
-                Assignment::Value(name, value) => vec![self.assigned_value(table, name, value, &mut cx)?],
+                Assignment::Value(name, value) => vec![self.assigned_value(changed, name, value, &mut cx)?],
                 Assignment::Part(name, steps, value) => {
                     let index = target_column(table, name)?;
                     // Several parts of a column are assigned one after the other.
@@ -58,7 +60,7 @@ impl Binder<'_> {
                         return Err(SqlError::syntax(text).at(at.start));
                     }
                     let pairs = names.iter().zip(&values);
-                    let pairs = pairs.map(|(name, value)| self.assigned_value(table, name, value, &mut cx));
+                    let pairs = pairs.map(|(name, value)| self.assigned_value(changed, name, value, &mut cx));
                     pairs.collect::<Result<_, _>>()?
                 }
                 Assignment::Row(names, query) => {
@@ -86,14 +88,22 @@ impl Binder<'_> {
     /// `column = value`.
     fn assigned_value(
         &self,
-        table: &Arc<TableDef>,
+        changed: &Changed,
         name: &Name,
         value: &Expr,
         cx: &mut Context<'_>,
     ) -> Result<Assigned, SqlError> {
+        let table = &changed.seen;
         let index = target_column(table, name)?;
         let column = &table.columns[index];
         let value = match &value.kind {
+            // A view says itself what its columns are set to: NULL, if it says nothing.
+            ExprKind::Default if let Some(own) = changed.own_default(index) => {
+                if self.is_computed(column) {
+                    return Err(only_default(column));
+                }
+                self.stored_default(&ColumnDef { default: own.cloned(), ..column.clone() })?
+            }
             ExprKind::Default => self.column_default(table, index)?,
             _ if self.is_computed(column) => return Err(only_default(column)),
             _ => {

@@ -53,8 +53,8 @@ impl Found {
         }
     }
 
-    /// The columns of the scope, `values` over them, `returned` over both, and the places.
-    pub(super) fn plan(self, values: Vec<TypedExpr>, returned: Vec<TypedExpr>) -> Plan {
+    /// The columns of the scope, `values` over them, and the places.
+    pub(super) fn plan(self, values: Vec<TypedExpr>) -> Plan {
         let mut exprs: Vec<TypedExpr> = (self.scope.columns.iter().enumerate())
             .map(|(column, (_, ty))| TypedExpr::column(self.column(column), ty.clone()))
             .collect();
@@ -68,18 +68,7 @@ impl Found {
         exprs.extend(values.into_iter().map(|value| self.over(value)));
         exprs.push(TypedExpr::column(self.own, SqlType::Int8));
         names.push("record".into());
-        let types: Vec<SqlType> = exprs.iter().map(|expr| expr.ty.clone()).collect();
-        let mut plan = Plan::Project { input: Box::new(self.plan), exprs, names };
-        if !returned.is_empty() {
-            let mut exprs: Vec<TypedExpr> =
-                types.into_iter().enumerate().map(|(n, ty)| TypedExpr::column(n, ty)).collect();
-            let place = exprs.pop();
-            exprs.extend(returned);
-            exprs.extend(place);
-            let names = exprs.iter().map(|_| "".into()).collect();
-            plan = Plan::Project { input: Box::new(plan), exprs, names };
-        }
-        plan
+        Plan::Project { input: Box::new(self.plan), exprs, names }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::bind::change::is_there;
 use crate::bind::context::{Clause, Context};
 use crate::bind::dml::{names_of, refuse_generated, refuse_identity};
 use crate::bind::partition::StoredReturning;
-use crate::bind::returning::{BoundReturning, Returned};
+use crate::bind::returning::Returned;
 use crate::bind::scope::Scope;
 use crate::bind::shown::Changed;
 use crate::errors::SqlError;
@@ -118,44 +118,23 @@ impl Action {
         }
     }
 
-    /// What stands for a column of RETURNING over the rows of the query.
-    pub(super) fn returned_early(&self, returned: Returned, ty: &SqlType) -> TypedExpr {
-        let column = |column| TypedExpr::column(column, ty.clone());
-        match (returned, &self.kind) {
-            (Returned::Action, _) => TypedExpr::literal(Value::text(self.name()), SqlType::Text),
-            (Returned::Other(at), _) => column(at),
-            (Returned::Old(_) | Returned::WasThere, Kind::Insert(_))
-            | (Returned::New(_) | Returned::IsThere, Kind::Delete) => TypedExpr::null(ty.clone()),
-            (Returned::WasThere | Returned::IsThere, _) => is_there(),
-            (Returned::Old(at), _) | (Returned::Own(at), Kind::Delete) => column(at),
-            (Returned::Own(at) | Returned::New(at), Kind::Update(targets)) => {
-                column(targets.iter().position(|target| *target == at).map_or(at, |n| self.first + n))
-            }
-            (Returned::Own(at) | Returned::New(at), Kind::Insert(_)) => column(self.first + at),
-        }
-    }
-
-    /// What stands for it when the change has been made, of a row that came with `read` columns to a table of `own`.
+    /// What stands for a column in RETURNING when the change has been made, of a row that came with `read` columns to a table of
+    /// `own`.
     pub(super) fn returned(&self, returned: Returned, ty: &SqlType, own: usize, read: usize) -> TypedExpr {
         let column = |column| TypedExpr::column(column, ty.clone());
         match (returned, &self.kind) {
+            (Returned::Action, _) => TypedExpr::literal(Value::text(self.name()), SqlType::Text),
             (Returned::Own(at) | Returned::New(at), Kind::Update(targets)) => {
                 column(targets.iter().position(|target| *target == at).map_or(at, |n| read + n))
             }
             (Returned::Own(at) | Returned::New(at), Kind::Insert(_)) => column(at),
             (Returned::Other(at), Kind::Insert(_)) => column(own + at),
-            _ => self.returned_early(returned, ty),
+            (Returned::Other(at) | Returned::Own(at), _) => column(at),
+            (Returned::Old(_) | Returned::WasThere, Kind::Insert(_))
+            | (Returned::New(_) | Returned::IsThere, Kind::Delete) => TypedExpr::null(ty.clone()),
+            (Returned::WasThere | Returned::IsThere, _) => is_there(),
+            (Returned::Old(at), _) => column(at),
         }
-    }
-
-    /// RETURNING that was computed with the rows, from column `first` on.
-    pub(super) fn reads_returned(&self, bound: &BoundReturning, own: usize, first: usize) -> Returning {
-        let shift = if matches!(self.kind, Kind::Insert(_)) { own + first } else { first };
-        let mut returning = bound.over(&mut |_, ty| TypedExpr::null(ty.clone()));
-        for (n, expr) in returning.exprs.iter_mut().enumerate() {
-            *expr = TypedExpr::column(shift + n, expr.ty.clone());
-        }
-        returning
     }
 }
 
@@ -192,7 +171,7 @@ impl Binder<'_> {
                     changed.check_assigned(assignments, "merge into")?;
                     let renamed = changed.known_assignments(assignments);
                     let assignments = renamed.as_ref().unwrap_or(assignments);
-                    let mut assigned = self.assignments(assignments, &changed.seen, scope, None)?;
+                    let mut assigned = self.assignments(assignments, changed, scope, None)?;
                     self.expand_all(assigned.iter_mut().map(|(_, value)| value), table)?;
                     let given = assigned.len();
                     set_generated(&mut assigned, &changed.rules(self)?);

@@ -23,9 +23,9 @@ impl Scope {
 
     /// The columns from `at` on are those of the first `own` once more: to read them is to read these.
     pub fn note_again(&mut self, own: usize, at: usize) {
-        let again = self.noted.iter().filter(|(range, _)| range.end <= own);
+        let again = self.noted.iter().filter(|(range, _)| range.start < own);
         let again: Vec<_> =
-            again.map(|(range, need)| (range.start + at..range.end + at, need.clone())).collect();
+            again.map(|(range, need)| (range.start + at..range.end.min(own) + at, need.clone())).collect();
         self.noted.extend(again);
     }
 
@@ -121,6 +121,12 @@ impl Scope {
     /// A column that records have beside those of their table, where the rows of this one have it, or of a relation of the system
     /// catalogs; NULL where its row is none, beside an outer join.
     fn table_number(&self, item: &ScopeTable, name: &Name) -> Option<TypedExpr> {
+        let is_it = |at: &usize| {
+            RowNumber::of_column(&self.columns[*at].0).is_some_and(|number| number.name() == name.text)
+        };
+        if let Some(at) = item.columns.clone().find(is_it) {
+            return Some(TypedExpr::column(at, self.columns[at].1.clone()));
+        }
         // The place of a record that is locked comes first, without a name.
         let behind = self.columns.iter().enumerate().skip(item.columns.end);
         let mut behind =
@@ -164,7 +170,10 @@ impl Scope {
             let mut fits = item.merged.iter().filter(|(column, _)| **column == *name.text);
             return match (fits.next(), fits.next()) {
                 (Some((_, expr)), None) => Ok(Meaning::Column(expr.clone())),
-                (None, _) => Err(self.missing(Some(table), name)),
+                (None, _) => match self.table_number(item, name) {
+                    Some(number) => Ok(Meaning::Column(number)),
+                    None => Err(self.missing(Some(table), name)),
+                },
                 (Some(_), Some(_)) => {
                     let text = format!("column reference \"{}\" is ambiguous", name.text);
                     Err(SqlError::new(sqlstate::AMBIGUOUS_COLUMN, text).at(table.at.start))
