@@ -7,7 +7,7 @@ use verso_catalog::{
 };
 use verso_types::SqlType;
 
-use super::alter_table::{ColumnWords, kept_as};
+use super::alter_columns::{ColumnWords, kept_as};
 use super::composite::{is_system_name, pseudo_named, refuse_pseudo, refuse_system_name};
 use super::like::{copy_columns, copy_constraints, plain_indexes, statistics_like, words_of_columns};
 use super::partition::{divided_by, refuse_parameters, same_kind};
@@ -147,7 +147,7 @@ impl Schema<'_> {
         let before = new.constraints.len();
         for constraint in constraints {
             if create.partition_by.is_some() {
-                super::alter_table::refuse_no_inherit(&new.name, constraint)?;
+                super::alter_constraints::refuse_no_inherit(&new.name, constraint)?;
             }
             let made = self.new_constraint(binder, (&place, &new.name), &columns, constraint)?;
             // A new table has no rows that could break it.

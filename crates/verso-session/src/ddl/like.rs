@@ -15,7 +15,7 @@ use verso_storage::ObjectId;
 use verso_types::SqlType;
 
 use super::Schema;
-use super::alter_table::ColumnWords;
+use super::alter_columns::ColumnWords;
 use super::exclusion::exclusion_statement;
 use crate::failure::Failure;
 

@@ -3,7 +3,8 @@
 //! | module | statements |
 //! |---|---|
 //! | [`create_table`], [`like`], [`table_as`] | CREATE TABLE |
-//! | [`alter_table`] | ALTER TABLE, renaming |
+//! | [`alter_table`] | ALTER TABLE |
+//! | [`alter_columns`], [`alter_constraints`], [`alter_pages`], [`alter_names`] | what it does with columns, constraints, pages, names |
 //! | [`rewrite`] | its changes of columns, which copy the rows |
 //! | [`reservable`] | what tables with RESERVABLE columns have to be |
 //! | [`in_use`] | which tables they leave as they are |
@@ -27,6 +28,10 @@
 
 mod absent;
 mod aggregate;
+mod alter_columns;
+mod alter_constraints;
+mod alter_names;
+mod alter_pages;
 mod alter_partitions;
 mod alter_passes;
 mod alter_table;

@@ -26,7 +26,7 @@ impl Schema<'_> {
         let catalog = self.frame.catalog;
         let (object, schema, tag_word) = match of {
             Owned::Relation(kind, name) => {
-                let tag_word = super::alter_table::altered(*kind);
+                let tag_word = super::alter_names::altered(*kind);
                 let Some(relation) = catalog.relation(name.schema_text(), &name.name.text).cloned() else {
                     if if_exists {
                         self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));

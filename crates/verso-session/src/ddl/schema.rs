@@ -7,7 +7,7 @@ use verso_catalog::{
 };
 use verso_types::SqlType;
 
-use super::alter_table::altered;
+use super::alter_names::altered;
 use super::drop::kind_of;
 use super::{Schema, text};
 use crate::client::{Client, CommandTag, Nowhere, Results, tag};
