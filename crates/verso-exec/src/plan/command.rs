@@ -186,12 +186,13 @@ impl Statement {
         };
         let fires = parts.tables.iter().any(fires);
         let is_change = !parts.tables.is_empty();
-        // They are asked when rows have changed.
+        let inserts = matches!(self, Statement::Insert(_));
+        // They are asked when rows have changed; those of an INSERT are read before (T2).
         let mut returned = Calls::default();
         parts.returned.iter().for_each(|expr| expr.for_each_subquery(&mut |plan| returned.plan(plan)));
         // An UPDATE reads its own table without a plan for that.
-        let reads = calls.reads || calls.sees || fires || is_change && !matches!(self, Statement::Insert(_));
-        let changes = calls.changes || fires || is_change && (calls.sees || returned.reads);
+        let reads = calls.reads || calls.sees || fires || is_change && !inserts;
+        let changes = calls.changes || fires || is_change && (calls.sees || returned.reads && !inserts);
         reads && changes
     }
 }

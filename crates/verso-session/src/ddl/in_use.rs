@@ -60,8 +60,10 @@ pub(super) fn refuse_dropped(frame: &Frame<'_>, kept: &Kept) -> Result<(), Failu
     }
     // As a statement of its own, which sees what was dropped.
     let gone = frame.inside(|now| {
-        let gone = frame.catalog.tables().filter(|table| now.catalog.table_by_oid(table.oid).is_none());
-        Ok(gone.cloned().collect::<Vec<Arc<TableDef>>>())
+        let known =
+            kept.used.iter().chain(&kept.pending).filter_map(|table| frame.catalog.table_by_oid(*table));
+        let gone = known.filter(|table| now.catalog.table_by_oid(table.oid).is_none());
+        Ok(gone.collect::<Vec<Arc<TableDef>>>())
     })?;
     for table in &gone {
         // Its indexes go first.
