@@ -16,7 +16,9 @@
 //! 4. Keys that came with a part are looked for before the next part's take anything along. A row that has gone by then, with
 //!    what an earlier part has deleted, references nothing.
 //! 5. Parts that change one table share its transition tables: the rows of all are lent to the part whose triggers fire.
-//! 6. AFTER ROW triggers of the leaves of a partitioned table fire for the rows of all of them in the order in which these were
+//! 6. AFTER ROW triggers that PostgreSQL fires before its own of foreign keys, by name, fire for all rows of a part before its keys
+//!    are acted upon.
+//! 7. AFTER ROW triggers of the leaves of a partitioned table fire for the rows of all of them in the order in which these were
 //!    changed, when all that the keys of the leaves ask for is done.
 
 use std::cmp::Reverse;
@@ -106,6 +108,9 @@ impl<'t> Rounds<'t> {
         while let Some(mut turn) = rounds.queue.pop_front() {
             cx.check_cancelled()?;
             rounds.ahead = rounds.ahead.saturating_sub(1);
+            if let Some(number) = turn.triggers.filter(|_| !turn.keys.is_empty()) {
+                rounds.fire_before_keys(cx, number)?;
+            }
             for keys in &turn.keys {
                 rounds.act(cx, keys)?;
             }
@@ -163,6 +168,18 @@ impl<'t> Rounds<'t> {
             if let (Some(lent), Some(Some(triggers))) = (lent, self.own.get_mut(number)) {
                 triggers.take_over(cx, lent)?;
             }
+        }
+        Ok(())
+    }
+
+    /// AFTER ROW triggers fire whose names stand before those of foreign keys.
+    fn fire_before_keys(&mut self, cx: &ExecContext<'_>, number: usize) -> Result<()> {
+        self.lend(cx, number)?;
+        if let Some(triggers) = self.triggers(number)
+            && triggers.fire_before_keys(cx)?
+        {
+            // They may have done anything.
+            self.deletes = true;
         }
         Ok(())
     }

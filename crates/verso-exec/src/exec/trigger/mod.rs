@@ -8,7 +8,8 @@
 //! ```
 //!
 //! G1. A statement over a table without triggers for it has no [`Triggers`]: it pays for one check.
-//! G2. Triggers of one kind fire by name. WHEN of AFTER triggers is asked when a row is noted; a row that nobody wants is
+//! G2. Triggers of one kind fire by name: those of rows that stand before `RI_ConstraintTrigger`, which are PostgreSQL's of foreign
+//!     keys, before the keys of the statement are acted upon, the others behind that. WHEN of AFTER triggers is asked when a row is noted; a row that nobody wants is
 //!     not kept.
 //! G3. Rows noted are charged to the session's work memory, and go to a file beyond; so do those of transition tables.
 //! G4. A row is still as it was found before BEFORE ROW triggers see it, and before it is changed: a trigger that changes it
@@ -465,6 +466,12 @@ impl Triggers {
     pub(super) fn fire_row(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         let Triggers { table, sets, noted, .. } = self;
         noted.fire_row(cx, table, sets)
+    }
+
+    /// AFTER ROW triggers that stand before foreign keys fire, ahead of [`Triggers::finish`]; whether there are some.
+    pub(super) fn fire_before_keys(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
+        let Triggers { table, sets, noted, .. } = self;
+        noted.fire_before_keys(cx, table, sets)
     }
 
     /// The end of the statement: AFTER triggers fire, those of rows in the order of the rows, then those of the statement.

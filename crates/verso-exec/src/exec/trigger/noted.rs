@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
+use verso_catalog::{TableDef, TriggerDef};
 use verso_types::{Batch, Column, SqlType, Value};
 
 use super::deferred::DeferredEvent;
@@ -13,7 +13,7 @@ use super::{EventTriggers, TriggerEvent};
 use crate::error::Result;
 use crate::exec::ExecContext;
 use crate::exec::statement::column_types;
-use crate::spill::Spool;
+use crate::spill::{Spool, SpoolReader};
 
 /// Bits of a column of marks.
 const MARKS: usize = 63;
@@ -22,6 +22,11 @@ const MARKS: usize = 63;
 const WHAT: &str = "rows for AFTER triggers";
 /// The same of the rows of transition tables.
 const TRANSITIONS: &str = "a transition table";
+
+/// Whether a trigger fires before PostgreSQL's own ones for foreign keys, which it fires by name among the others.
+fn stands_before_keys(trigger: &TriggerDef) -> bool {
+    *trigger.name < *"RI_ConstraintTrigger"
+}
 
 /// Rows noted.
 pub(super) struct Noted {
@@ -32,6 +37,8 @@ pub(super) struct Noted {
     marks: usize,
     rows: Spool,
     order: Order,
+    /// Triggers that stand before foreign keys have fired.
+    ahead: bool,
     firing: Firing,
     transitions: Vec<(TriggerEvent, Transitions)>,
 }
@@ -86,6 +93,7 @@ impl Noted {
             marks: 0,
             rows: Spool::default(),
             order: Order::None,
+            ahead: false,
             firing: Firing::default(),
             transitions: Vec::new(),
         }
@@ -100,6 +108,7 @@ impl Noted {
     pub fn clear(&mut self) {
         self.rows = Spool::default();
         self.firing = Firing::default();
+        self.ahead = false;
         if let Order::Own(next) = &mut self.order {
             *next = 0;
         }
@@ -322,13 +331,7 @@ impl Noted {
                 self.firing.batch = Batch::default();
                 return Ok(None);
             }
-            let numbers = self.columns_ahead();
-            let types = &mut self.firing.types;
-            types.clear();
-            types.resize(numbers, SqlType::Int8);
-            for _ in 0..usize::from(self.has_old) + usize::from(self.has_new) {
-                types.extend_from_slice(&self.types);
-            }
+            self.firing.types = self.kept_types();
         }
         let Firing { batch, row, .. } = &self.firing;
         if self.order == Order::None {
@@ -345,13 +348,55 @@ impl Noted {
         table: &Arc<TableDef>,
         sets: &[EventTriggers],
     ) -> Result<()> {
+        let Firing { batch, types, row } = &mut self.firing;
+        let values = batch.row(*row, types);
+        *row += 1;
+        self.fire_values(cx, (table, sets), &values, false)
+    }
+
+    /// Triggers that stand before foreign keys fire for the rows noted, ahead of the others; whether there are some.
+    pub fn fire_before_keys(
+        &mut self,
+        cx: &ExecContext<'_>,
+        table: &Arc<TableDef>,
+        sets: &[EventTriggers],
+    ) -> Result<bool> {
+        let mut triggers = sets.iter().flat_map(|set| &set.after_row);
+        if self.ahead || !triggers.any(|trigger| stands_before_keys(trigger.definition())) {
+            return Ok(false);
+        }
+        self.ahead = true;
+        let types = self.kept_types();
+        let (mut reader, mut batch) = (SpoolReader::default(), Batch::of_types(&types));
+        while self.rows.read(&mut reader, &mut batch)? {
+            for row in 0..batch.rows {
+                self.fire_values(cx, (table, sets), &batch.row(row, &types), true)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The types of what is kept of a row.
+    fn kept_types(&self) -> Vec<SqlType> {
+        let mut types = vec![SqlType::Int8; self.columns_ahead()];
+        for _ in 0..usize::from(self.has_old) + usize::from(self.has_new) {
+            types.extend_from_slice(&self.types);
+        }
+        types
+    }
+
+    /// They fire for a row as it is kept: those that stand before foreign keys, or the others where these have fired.
+    fn fire_values(
+        &self,
+        cx: &ExecContext<'_>,
+        (table, sets): (&Arc<TableDef>, &[EventTriggers]),
+        values: &[Value],
+        ahead: bool,
+    ) -> Result<()> {
         cx.check_cancelled()?;
         let width = self.types.len();
         let old_at = self.columns_ahead();
         let new_at = old_at + if self.has_old { width } else { 0 };
-        let Firing { batch, types, row } = &mut self.firing;
-        let values = batch.row(*row, types);
-        *row += 1;
         let event = values[0].as_i64().unwrap_or_default();
         let Some(set) = sets.iter().find(|set| set.event as i64 == event) else { return Ok(()) };
         let old = (set.event != TriggerEvent::Insert).then(|| &values[old_at..old_at + width]);
@@ -362,6 +407,9 @@ impl Noted {
                 continue;
             }
             let definition = trigger.definition();
+            if self.ahead && stands_before_keys(definition) != ahead {
+                continue;
+            }
             if definition.deferrable && cx.tables()?.is_trigger_deferred(definition) {
                 let event = DeferredEvent::new(definition, set.event, old, new);
                 cx.tables()?.defer_trigger(event, cx.services.memory)?;
