@@ -35,7 +35,7 @@ impl Flags {
         for flag in flags.chars() {
             if flag == 'g' {
                 parsed.global = true;
-            } else if !parsed.options.set(flag)? {
+            } else if !parsed.options.set(flag) {
                 let message = format!("invalid regular expression option: \"{flag}\"");
                 return Err(TypeError::new("22023", message).into());
             }

@@ -76,6 +76,10 @@ fn write(node: &Node, out: &mut String, exact: &mut bool) -> Option<()> {
 
 fn write_set(set: &Set, out: &mut String) -> Option<()> {
     if set.ranges.is_empty() && set.classes.is_empty() {
+        // a set of nothing has no form there
+        if !set.negated {
+            return None;
+        }
         out.push_str(if set.in_line { r"[^\n]" } else { "(?s:.)" });
         return Some(());
     }

@@ -8,7 +8,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`syntax`], [`parse`], [`case`] | trees, and how texts become them; other cases |
+//! | [`syntax`], [`parse`], [`case`], [`collating`] | trees, and how texts become them; other cases; names of characters |
 //! | [`program`], [`simulate`], [`places`] | automata, and running them over a text |
 //! | [`dissect`] | the groups of a match |
 //! | [`fast`] | the same language for the `regex` crate |
@@ -20,6 +20,7 @@
 //! Source: `src/backend/regex` of PostgreSQL, by Henry Spencer; the manual's section 9.7.3.
 
 pub(crate) mod case;
+mod collating;
 mod dissect;
 mod fast;
 mod parse;
@@ -34,7 +35,6 @@ mod tests;
 use std::cell::{Cell, OnceCell};
 
 use verso_types::TypeError;
-use verso_types::error::sqlstate;
 
 use crate::context::EvalContext;
 use crate::error::Result;
@@ -47,6 +47,18 @@ use syntax::{Greed, Node};
 /// `2201B`.
 fn invalid(flaw: &str) -> TypeError {
     TypeError::new("2201B", format!("invalid regular expression: {flaw}"))
+}
+
+/// Which language of expressions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Flavor {
+    /// PostgreSQL's own.
+    #[default]
+    Advanced,
+    /// The extended one of POSIX, as in `egrep`.
+    Extended,
+    /// The basic one of POSIX, as in `ed`.
+    Basic,
 }
 
 /// What the letters of options ask for.
@@ -62,14 +74,13 @@ pub(crate) struct Options {
     pub lines: bool,
     /// White space and comments mean nothing.
     pub expanded: bool,
+    /// The language of the pattern.
+    pub flavor: Flavor,
 }
 
 impl Options {
     /// Sets what a letter asks for; false for no such letter.
-    ///
-    /// # Errors
-    /// 0A000 for the older languages of expressions.
-    pub fn set(&mut self, letter: char) -> Result<bool, TypeError> {
+    pub fn set(&mut self, letter: char) -> bool {
         match letter {
             'i' => self.fold = true,
             'c' => self.fold = false,
@@ -80,13 +91,10 @@ impl Options {
             's' => (self.dot_in_line, self.lines) = (false, false),
             'x' => self.expanded = true,
             't' => self.expanded = false,
-            'b' | 'e' => {
-                let message = format!("regular expression option \"{letter}\" is not supported");
-                return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message));
-            }
-            _ => return Ok(false),
+            'b' | 'e' => (self.flavor, self.literal) = (Flavor::Basic, false),
+            _ => return false,
         }
-        Ok(true)
+        true
     }
 }
 

@@ -1,13 +1,20 @@
-//! From text to tree: PostgreSQL's advanced regular expressions (manual, 9.7.3).
+//! From text to tree: PostgreSQL's regular expressions (manual, 9.7.3), the advanced ones, and the extended and the basic ones
+//! of POSIX.
+//!
+//! What is special in a basic expression depends on what stands before it: `*` at the start, behind `\(` and behind the
+//! anchor `^` is a character, and so is `^` anywhere but at a start ([`Parser::start`], [`Parser::caret`]).
 
 use verso_env::stack;
 use verso_types::TypeError;
 
 use super::syntax::{Assert, Class, Greed, Node, Set};
-use super::{Options, case, invalid};
+use super::{Flavor, Options, case, collating, invalid};
 
 /// The most that a quantifier counts.
 const COUNT_MAX: u32 = 255;
+
+/// The greatest number that PostgreSQL takes for a character's.
+const CODE_MAX: u32 = 0x7fff_fffe;
 
 /// The tree of a pattern, and how many groups it has.
 pub(super) fn parse(pattern: &str, options: Options) -> Result<(Node, usize, Options), TypeError> {
@@ -20,23 +27,25 @@ pub(super) fn parse(pattern: &str, options: Options) -> Result<(Node, usize, Opt
             (options.literal, rest) = (true, literal);
         } else {
             let Some(behind) = behind.strip_prefix(':') else { return Err(invalid(OPERAND)) };
-            (options.literal, rest) = (false, behind);
+            (options.literal, options.flavor, rest) = (false, Flavor::Advanced, behind);
         }
     }
     if options.literal {
         let one = |c| Node::Set(Set::one(c, options.fold));
         return Ok((Node::Concat(rest.chars().map(one).collect()), 0, options));
     }
-    if let Some(embedded) = rest.strip_prefix("(?")
+    if options.flavor == Flavor::Advanced
+        && let Some(embedded) = rest.strip_prefix("(?")
         && embedded.starts_with(|c: char| c.is_alphabetic())
     {
         let (letters, behind) = embedded.split_once(')').ok_or_else(|| invalid("invalid embedded option"))?;
         for letter in letters.chars() {
-            if !options.set(letter).map_err(|error| match error.sqlstate {
-                "22023" => invalid("invalid embedded option"),
-                _ => error,
-            })? {
+            if !options.set(letter) {
                 return Err(invalid("invalid embedded option"));
+            }
+            // among the flags of a function the letter means basic expressions, as in PostgreSQL
+            if letter == 'e' {
+                options.flavor = Flavor::Extended;
             }
         }
         rest = behind;
@@ -46,7 +55,16 @@ pub(super) fn parse(pattern: &str, options: Options) -> Result<(Node, usize, Opt
         }
     }
     let chars: Vec<char> = rest.chars().collect();
-    let mut parser = Parser { chars: &chars, at: 0, options, groups: 0, closed: Vec::new(), looking: false };
+    let mut parser = Parser {
+        chars: &chars,
+        at: 0,
+        options,
+        groups: 0,
+        closed: Vec::new(),
+        looking: false,
+        start: true,
+        caret: false,
+    };
     let node = parser.alternatives(0)?;
     if parser.at < chars.len() {
         return Err(invalid(PARENTHESES));
@@ -56,13 +74,15 @@ pub(super) fn parse(pattern: &str, options: Options) -> Result<(Node, usize, Opt
 
 const OPERAND: &str = "quantifier operand invalid";
 const PARENTHESES: &str = "parentheses () not balanced";
+const BRACES: &str = "braces {} not balanced";
 const BRACKETS: &str = "brackets [] not balanced";
 const ESCAPE: &str = "invalid escape \\ sequence";
 const RANGE: &str = "invalid character range";
 
 /// What an escape means.
 enum Escape {
-    Char(char),
+    /// A character by its number, which may be none.
+    Char(u32),
     Class(Class, bool),
     Assert(Assert),
     Back(usize),
@@ -77,6 +97,10 @@ struct Parser<'c> {
     closed: Vec<usize>,
     /// Within what looks ahead or behind, where nothing is captured.
     looking: bool,
+    /// No atom of the branch is read yet.
+    start: bool,
+    /// The last atom was the anchor `^`.
+    caret: bool,
 }
 
 impl Parser<'_> {
@@ -85,15 +109,33 @@ impl Parser<'_> {
     }
 
     fn accept(&mut self, text: &str) -> bool {
-        let found = text.chars().enumerate().all(|(n, c)| self.chars.get(self.at + n) == Some(&c));
+        let found = self.follows(text);
         if found {
             self.at += text.chars().count();
         }
         found
     }
 
-    /// Passes over comments, and over white space where that means nothing.
-    fn skip(&mut self) -> Result<(), TypeError> {
+    /// Do the next characters read so?
+    fn follows(&self, text: &str) -> bool {
+        text.chars().enumerate().all(|(n, c)| self.chars.get(self.at + n) == Some(&c))
+    }
+
+    fn basic(&self) -> bool {
+        self.options.flavor == Flavor::Basic
+    }
+
+    fn advanced(&self) -> bool {
+        self.options.flavor == Flavor::Advanced
+    }
+
+    /// What opens or closes a group, or a count.
+    fn mark(&self, plain: &'static str, basic: &'static str) -> &'static str {
+        if self.basic() { basic } else { plain }
+    }
+
+    /// Passes over comments, and over white space where that means nothing. A comment may be left open.
+    fn skip(&mut self) {
         loop {
             if self.options.expanded {
                 match self.peek() {
@@ -110,15 +152,13 @@ impl Parser<'_> {
                     _ => {}
                 }
             }
-            if !self.accept("(?#") {
-                return Ok(());
+            if !self.advanced() || !self.accept("(?#") {
+                return;
             }
             while self.peek().is_some_and(|c| c != ')') {
                 self.at += 1;
             }
-            if !self.accept(")") {
-                return Err(invalid(PARENTHESES));
-            }
+            self.accept(")");
         }
     }
 
@@ -127,7 +167,7 @@ impl Parser<'_> {
             return Err(invalid("regular expression is too complex"));
         }
         let mut branches = vec![self.branch(depth)?];
-        while self.accept("|") {
+        while !self.basic() && self.accept("|") {
             branches.push(self.branch(depth)?);
         }
         Ok(if branches.len() == 1 { branches.remove(0) } else { Node::Alternate(branches) })
@@ -135,11 +175,14 @@ impl Parser<'_> {
 
     fn branch(&mut self, depth: usize) -> Result<Node, TypeError> {
         let mut parts = Vec::new();
+        (self.start, self.caret) = (true, false);
         loop {
-            self.skip()?;
+            self.skip();
             match self.peek() {
-                None | Some('|') => break,
-                Some(')') if depth > 0 => break,
+                None => break,
+                Some('|') if !self.basic() => break,
+                Some(')') if !self.basic() && depth > 0 => break,
+                Some('\\') if self.basic() && self.follows(r"\)") => break,
                 _ => {}
             }
             // within what looks ahead or behind no group is kept, so its node does not tell
@@ -150,7 +193,8 @@ impl Parser<'_> {
                 _ => false,
             };
             let atom = self.atom(depth)?;
-            self.skip()?;
+            self.start = false;
+            self.skip();
             let part = self.quantified(atom, grouped)?;
             parts.push(part);
         }
@@ -163,16 +207,19 @@ impl Parser<'_> {
 
     /// An atom with what stands behind it. Places and what looks ahead or behind are counted within a group only.
     fn quantified(&mut self, atom: Node, grouped: bool) -> Result<Node, TypeError> {
+        if self.plain_star() {
+            return Ok(atom);
+        }
         let Some((min, max, fixed)) = self.quantifier()? else { return Ok(atom) };
         if !grouped && matches!(atom, Node::Assert(_) | Node::Look { .. }) {
             return Err(invalid(OPERAND));
         }
-        let greed = match (self.accept("?"), fixed) {
+        let greed = match (self.advanced() && self.accept("?"), fixed) {
             (_, true) => Greed::None,
             (true, false) => Greed::Shortest,
             (false, false) => Greed::Longest,
         };
-        self.skip()?;
+        self.skip();
         if self.quantifier_follows() {
             return Err(invalid(OPERAND));
         }
@@ -182,8 +229,14 @@ impl Parser<'_> {
         Ok(Node::Repeat { node: Box::new(atom), min, max, greed })
     }
 
+    /// Is the next a `*` that is a character, because nothing stands before it that might be repeated?
+    fn plain_star(&self) -> bool {
+        self.basic() && (self.start || self.caret) && self.peek() == Some('*')
+    }
+
     fn quantifier_follows(&self) -> bool {
         match self.peek() {
+            _ if self.basic() => self.follows("*") && !self.plain_star() || self.follows(r"\{"),
             Some('*' | '+' | '?') => true,
             Some('{') => self.chars.get(self.at + 1).is_some_and(char::is_ascii_digit),
             _ => false,
@@ -199,26 +252,36 @@ impl Parser<'_> {
         self.at += 1;
         Ok(Some(match sign {
             Some('*') => (0, None, false),
+            Some('\\') => {
+                self.at += 1;
+                self.counts(r"\}")?
+            }
             Some('+') => (1, None, false),
             Some('?') => (0, Some(1), false),
-            _ => {
-                let min = self.count()?;
-                let (max, fixed) = match self.accept(",") {
-                    false => (Some(min), true),
-                    true if self.peek() == Some('}') => (None, false),
-                    true => (Some(self.count()?), false),
-                };
-                if max.is_some_and(|max| max < min) {
-                    return Err(invalid("invalid repetition count(s)"));
-                }
-                if !self.accept("}") {
-                    let closed = self.chars[self.at..].contains(&'}');
-                    let flaw = if closed { "invalid repetition count(s)" } else { "braces {} not balanced" };
-                    return Err(invalid(flaw));
-                }
-                (min, max, fixed)
-            }
+            _ => self.counts("}")?,
         }))
+    }
+
+    /// How often, behind the brace.
+    fn counts(&mut self, close: &str) -> Result<(u32, Option<u32>, bool), TypeError> {
+        let min = match self.peek() {
+            Some(',') if self.basic() => 0,
+            _ => self.count()?,
+        };
+        let (max, fixed) = match self.accept(",") {
+            false => (Some(min), true),
+            true if self.follows(close) => (None, false),
+            true => (Some(self.count()?), false),
+        };
+        if !self.accept(close) {
+            let closed = self.at < self.chars.len();
+            let flaw = if closed { "invalid repetition count(s)" } else { BRACES };
+            return Err(invalid(flaw));
+        }
+        if max.is_some_and(|max| max < min) {
+            return Err(invalid("invalid repetition count(s)"));
+        }
+        Ok((min, max, fixed))
     }
 
     fn count(&mut self) -> Result<u32, TypeError> {
@@ -228,6 +291,7 @@ impl Parser<'_> {
             self.at += 1;
         }
         match self.at > start && count <= COUNT_MAX {
+            _ if self.at == self.chars.len() => Err(invalid(BRACES)),
             true => Ok(count),
             false => Err(invalid("invalid repetition count(s)")),
         }
@@ -240,17 +304,25 @@ impl Parser<'_> {
         let Some(c) = self.peek() else { return Ok(Node::Empty) };
         self.at += 1;
         let lines = self.options.lines;
+        let start = self.start;
+        self.caret = false;
         Ok(match c {
-            '(' => return self.group(depth),
-            ')' => return Err(invalid(PARENTHESES)),
-            '^' => Node::Assert(if lines { Assert::LineStart } else { Assert::Start }),
-            '$' => Node::Assert(if lines { Assert::LineEnd } else { Assert::End }),
+            '(' if !self.basic() => return self.group(depth),
+            ')' if self.advanced() => return Err(invalid(PARENTHESES)),
+            '^' if !self.basic() || start => {
+                self.caret = true;
+                Node::Assert(if lines { Assert::LineStart } else { Assert::Start })
+            }
+            '$' if !self.basic() || self.ends() => {
+                Node::Assert(if lines { Assert::LineEnd } else { Assert::End })
+            }
             '.' => Node::Set(Set::any(self.options.dot_in_line)),
             '[' if self.accept("[:<:]]") => Node::Assert(Assert::WordStart),
             '[' if self.accept("[:>:]]") => Node::Assert(Assert::WordEnd),
             '[' => Node::Set(self.bracket()?),
+            '\\' if !self.advanced() => return self.plain_escape(depth),
             '\\' => match self.escape(false)? {
-                Escape::Char(c) => Node::Set(Set::one(c, self.options.fold)),
+                Escape::Char(code) => Node::Set(self.one(code)),
                 Escape::Class(class, negated) => {
                     Node::Set(Set { classes: vec![(class, negated)], ..Set::default() })
                 }
@@ -261,13 +333,44 @@ impl Parser<'_> {
         })
     }
 
+    /// Does the expression, or the group of a basic one, end here?
+    fn ends(&mut self) -> bool {
+        self.skip();
+        self.at == self.chars.len() || self.follows(r"\)")
+    }
+
+    /// The character of that number, in every case if case does not count; nothing for a number that no character has.
+    fn one(&self, code: u32) -> Set {
+        char::from_u32(code).map_or_else(Set::default, |c| Set::one(c, self.options.fold))
+    }
+
+    /// Behind a backslash, in expressions of POSIX.
+    fn plain_escape(&mut self, depth: usize) -> Result<Node, TypeError> {
+        let Some(c) = self.peek() else { return Err(invalid(ESCAPE)) };
+        self.at += 1;
+        Ok(match (c, c.to_digit(10)) {
+            ('(', _) if self.basic() => return self.group(depth),
+            ('<', _) if self.basic() => Node::Assert(Assert::WordStart),
+            ('>', _) if self.basic() => Node::Assert(Assert::WordEnd),
+            (_, Some(number @ 1..=9)) if self.basic() => {
+                let number = number as usize;
+                if !self.closed.contains(&number) {
+                    return Err(invalid("invalid backreference number"));
+                }
+                Node::Back(number)
+            }
+            _ => Node::Set(Set::one(c, self.options.fold)),
+        })
+    }
+
     /// Behind a parenthesis.
     fn group(&mut self, depth: usize) -> Result<Node, TypeError> {
         let kinds = [("?:", None), ("?=", Some((false, false))), ("?!", Some((false, true)))];
         let behind = [("?<=", Some((true, false))), ("?<!", Some((true, true)))];
-        let kind = kinds.into_iter().chain(behind).find(|(text, _)| self.accept(text));
+        let advanced = self.advanced();
+        let kind = kinds.into_iter().chain(behind).find(|(text, _)| advanced && self.accept(text));
         let node = match kind {
-            None if self.peek() == Some('?') => return Err(invalid(OPERAND)),
+            None if advanced && self.peek() == Some('?') => return Err(invalid(OPERAND)),
             None if self.looking => self.alternatives(depth + 1)?,
             None => {
                 self.groups += 1;
@@ -284,9 +387,10 @@ impl Parser<'_> {
                 Node::Look { behind, negated, node }
             }
         };
-        if !self.accept(")") {
+        if !self.accept(self.mark(")", r"\)")) {
             return Err(invalid(PARENTHESES));
         }
+        self.caret = false;
         Ok(node)
     }
 
@@ -331,31 +435,32 @@ impl Parser<'_> {
             'r' => '\r',
             't' => '\t',
             'v' => '\u{b}',
-            'u' => self.number(16, 4, 4)?,
-            'U' => self.number(16, 8, 8)?,
-            'x' => self.number(16, 1, 255)?,
+            'u' => return self.number(16, 4, 4).map(Escape::Char),
+            'U' => return self.number(16, 8, 8).map(Escape::Char),
+            'x' => return self.number(16, 1, 255).map(Escape::Char),
             '0' => {
                 self.at -= 1;
-                self.number(8, 1, 3)?
+                return self.number(8, 1, 3).map(Escape::Char);
             }
             '1'..='9' => return self.back_or_octal(bracket),
             c if c.is_ascii_alphanumeric() => return Err(invalid(ESCAPE)),
             c => c,
         };
-        Ok(Escape::Char(c))
+        Ok(Escape::Char(c.into()))
     }
 
-    fn number(&mut self, radix: u32, least: usize, most: usize) -> Result<char, TypeError> {
+    /// The number of a character, which may be greater than that of any. Numbers of many digits begin again at 2^32.
+    fn number(&mut self, radix: u32, least: usize, most: usize) -> Result<u32, TypeError> {
         let (mut number, start) = (0u32, self.at);
         while self.at - start < most
             && let Some(digit) = self.peek().and_then(|c| c.to_digit(radix))
         {
-            number = number.saturating_mul(radix).saturating_add(digit);
+            number = number.wrapping_mul(radix).wrapping_add(digit);
             self.at += 1;
         }
-        match (self.at - start >= least).then(|| char::from_u32(number)).flatten() {
-            Some(c) => Ok(c),
-            None => Err(invalid(ESCAPE)),
+        match self.at - start >= least && number <= CODE_MAX {
+            true => Ok(number),
+            false => Err(invalid(ESCAPE)),
         }
     }
 
@@ -401,7 +506,7 @@ impl Parser<'_> {
                 (None, true) => return Err(invalid(RANGE)),
                 (None, false) => continue,
                 (Some(low), false) => {
-                    set.ranges.push((low, low));
+                    set.ranges.extend(range_of(low, low));
                     continue;
                 }
                 (Some(low), true) => low,
@@ -411,7 +516,7 @@ impl Parser<'_> {
             if high < low || self.range_follows() {
                 return Err(invalid(RANGE));
             }
-            set.ranges.push((low, high));
+            set.ranges.extend(range_of(low, high));
         }
     }
 
@@ -421,12 +526,12 @@ impl Parser<'_> {
     }
 
     /// A character of a bracket; none where it was a class, which the set has now.
-    fn item(&mut self, set: &mut Set) -> Result<Option<char>, TypeError> {
+    fn item(&mut self, set: &mut Set) -> Result<Option<u32>, TypeError> {
         let Some(c) = self.peek() else { return Err(invalid(BRACKETS)) };
         self.at += 1;
-        if c == '\\' {
+        if c == '\\' && self.advanced() {
             return match self.escape(true)? {
-                Escape::Char(c) => Ok(Some(c)),
+                Escape::Char(code) => Ok(Some(code)),
                 Escape::Class(class, negated) => {
                     set.classes.push((class, negated));
                     Ok(None)
@@ -436,7 +541,7 @@ impl Parser<'_> {
         }
         let kind = match (c, self.peek()) {
             ('[', Some(kind @ (':' | '.' | '='))) => kind,
-            _ => return Ok(Some(c)),
+            _ => return Ok(Some(c.into())),
         };
         self.at += 1;
         let ends = |at: usize| self.chars.get(at) == Some(&kind) && self.chars.get(at + 1) == Some(&']');
@@ -445,6 +550,10 @@ impl Parser<'_> {
         };
         let name: String = self.chars[self.at..end].iter().collect();
         self.at = end + 2;
+        // a bracket that is left open is found before the name is looked up
+        if self.at == self.chars.len() {
+            return Err(invalid(BRACKETS));
+        }
         if kind == ':' {
             let class = Class::named(&name).ok_or_else(|| invalid("invalid character class"))?;
             let class = match class {
@@ -454,14 +563,20 @@ impl Parser<'_> {
             set.classes.push((class, false));
             return Ok(None);
         }
-        let mut chars = name.chars();
-        match (chars.next(), chars.next()) {
-            (Some(c), None) if kind == '=' => {
-                set.ranges.push((c, c));
-                Ok(None)
-            }
-            (Some(c), None) => Ok(Some(c)),
-            _ => Err(invalid("invalid collating element")),
+        let c = collating::element(&name).ok_or_else(|| invalid("invalid collating element"))?;
+        if kind == '=' {
+            // no locale of PostgreSQL has classes of more than one
+            set.ranges.push((c, c));
+            return Ok(None);
         }
+        Ok(Some(c.into()))
     }
+}
+
+/// The characters whose numbers lie in a range, both ends included.
+fn range_of(low: u32, high: u32) -> Option<(char, char)> {
+    // the only gap is that of the surrogates
+    let low = char::from_u32(low).or_else(|| char::from_u32(low.max(0xe000)))?;
+    let high = char::from_u32(high.min(char::MAX.into())).unwrap_or('\u{d7ff}');
+    (low <= high).then_some((low, high))
 }

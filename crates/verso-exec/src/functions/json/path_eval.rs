@@ -560,7 +560,7 @@ fn regexp(pattern: &str, flags: Flags) -> Result<Regexp> {
         literal: flags.literal,
         dot_in_line: !flags.literal && !flags.dot_all,
         lines: !flags.literal && flags.lines,
-        expanded: false,
+        ..Options::default()
     };
     Ok(Regexp::new(pattern, options)?)
 }
