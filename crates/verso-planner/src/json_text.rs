@@ -35,6 +35,8 @@ pub fn path_call(call: &JsonPathCall, ty: &SqlType, one: &mut dyn FnMut(&TypedEx
     let usual = |expr: &TypedExpr| match (&expr.kind, call.test) {
         (ExprKind::Literal(Value::Bool(value)), JsonPathTest::Exists) => !value,
         (ExprKind::Literal(value), JsonPathTest::Value | JsonPathTest::Query) => value.is_null(),
+        // NULL of a domain
+        (ExprKind::Domain { arg, .. }, _) => matches!(arg.kind, ExprKind::Literal(Value::Null)),
         _ => false,
     };
     let mut fallback = |given: &Option<TypedExpr>, word: &str, out: &mut String| match given {

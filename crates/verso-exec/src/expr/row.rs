@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_env::stack;
 use verso_types::{
-    Array, Batch, CastKind, Column, SqlType, TimeStyle, Value, cast, cast_kind, cast_known,
+    Array, Batch, CastKind, Column, SqlType, TimeStyle, TypeError, Value, cast, cast_kind, cast_known,
     cast_machine_number, cmp_sql, eq_sql, unpadded,
 };
 
@@ -340,8 +340,32 @@ fn json_path(call: &JsonPathCall, ty: &SqlType) -> Closure {
     let types: Vec<SqlType> = call.passing.iter().map(|(_, value)| value.ty.clone()).collect();
     let passing: Vec<Closure> = call.passing.iter().map(|(_, value)| compile(value)).collect();
     let domain = call.domain.as_ref().map(compile);
-    let fallback = |expr: &Option<TypedExpr>| expr.as_ref().map(compile);
-    let (on_empty, on_error) = (fallback(&call.on_empty), fallback(&call.on_error));
+    let fallback = |expr: &Option<TypedExpr>, word: &'static str, named: Option<&'static str>| {
+        let inner = match expr.as_ref().map(|expr| &expr.kind) {
+            Some(ExprKind::JsonPath(inner)) => inner.domain.as_ref().map(compile),
+            _ => None,
+        };
+        let value = compile(expr.as_ref()?);
+        let Some(named) = named else { return Some(value) };
+        let tell = move |cx: &EvalContext<'_>, input: RowInput<'_>, error: ExecError| -> ExecError {
+            // what is no value at all is asked of the domain as NULL, and that error is told
+            let error = match &inner {
+                Some(domain) => {
+                    domain(&EvalContext { params: &[Value::Null], ..*cx }, input).err().unwrap_or(error)
+                }
+                None => error,
+            };
+            let text = format!("could not coerce ON {word} expression ({named}) to the RETURNING type");
+            TypeError::new("42804", text).with_detail(error.to_string()).into()
+        };
+        let value: Closure = Box::new(move |cx, input| match value(cx, input) {
+            Err(error) if is_about_data(&error) => Err(tell(cx, input, error)),
+            value => value,
+        });
+        Some(value)
+    };
+    let on_empty = fallback(&call.on_empty, "EMPTY", call.named[0]);
+    let on_error = fallback(&call.on_error, "ERROR", call.named[1]);
     Box::new(move |cx, input| {
         let (document, path) = (document(cx, input)?, path(cx, input)?);
         if document.is_null() || path.is_null() {

@@ -61,6 +61,8 @@ pub struct JsonPathCall {
     pub on_empty: Option<TypedExpr>,
     /// ON ERROR; without it the error itself.
     pub on_error: Option<TypedExpr>,
+    /// How errors name what stands before ON EMPTY and ON ERROR, where it is made a value of the type without an error of its own.
+    pub named: [Option<&'static str>; 2],
 }
 
 impl JsonPathCall {

@@ -58,8 +58,28 @@ fn beside(kind: ExprKind, like: &Expr) -> Expr {
     Expr { kind, at: like.at, point: like.point }
 }
 
-/// The constant that EMPTY ARRAY and EMPTY OBJECT stand for, as a value of a type.
-fn empty(text: &str, ty: &SqlType) -> Result<TypedExpr, SqlError> {
+/// The functions of SQL that are written without parentheses, which DEFAULT does not take.
+const WORDS: &[&str] = &[
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "localtime",
+    "localtimestamp",
+    "session_user",
+    "user",
+];
+
+/// The constant that EMPTY ARRAY and EMPTY OBJECT stand for, as a value of a type, which `domain` asks more of.
+fn empty(
+    text: &str,
+    ty: &SqlType,
+    domain: Option<TypedExpr>,
+    omit_quotes: bool,
+) -> Result<TypedExpr, SqlError> {
     let document = verso_types::json::Jsonb::parse(text)?;
     let path = verso_types::parse_text(&PATH, "$", &verso_types::TimeStyle::UTC)?;
     let call = JsonPathCall {
@@ -68,11 +88,12 @@ fn empty(text: &str, ty: &SqlType) -> Result<TypedExpr, SqlError> {
         path: TypedExpr::literal(path, PATH),
         passing: Vec::new(),
         wrapping: JsonWrapping::Never,
-        omit_quotes: false,
+        omit_quotes,
         column: None,
-        domain: None,
+        domain,
         on_empty: None,
         on_error: None,
+        named: [None; 2],
     };
     Ok(TypedExpr::new(K::JsonPath(Box::new(call)), ty.clone()))
 }
@@ -99,6 +120,7 @@ impl Binder<'_> {
             domain: Some(self.of_fields(TypedExpr::new(K::Parameter(0), ty.clone()), &ty)?),
             on_empty: None,
             on_error: Some(TypedExpr::null(ty.clone())),
+            named: [None; 2],
         };
         let row = TypedExpr::new(K::JsonPath(Box::new(query)), ty.clone());
         let (left, right) = (Box::new(row), Box::new(TypedExpr::null(ty)));
@@ -457,62 +479,85 @@ impl Binder<'_> {
             return Err(SqlError::syntax(text).at(parts.at));
         }
         let base = ty.erased();
+        let omits = result.quotes == Some(false);
+        let null = || {
+            let null = TypedExpr::null(base.clone());
+            Ok::<_, SqlError>(Fallback::named(
+                if ty.is_constrained() { self.of_domain(null, ty)? } else { null },
+                "NULL",
+            ))
+        };
         let on_empty = match &result.on_empty {
-            Some(given) => self.json_fallback(given, "EMPTY", owner, ty, cx)?,
-            None => Some(TypedExpr::null(base.clone())),
+            Some(given) => self.json_fallback(given, "EMPTY", owner, (ty, omits), cx)?,
+            None => null()?,
         };
         let on_error = match (&result.on_error, owner.test) {
-            (Some(given), _) => self.json_fallback(given, "ERROR", owner, ty, cx)?,
-            (None, JsonPathTest::Exists) => Some(switch(false)),
-            (None, _) => Some(TypedExpr::null(base.clone())),
+            (Some(given), _) => self.json_fallback(given, "ERROR", owner, (ty, omits), cx)?,
+            (None, JsonPathTest::Exists) => Fallback::plain(switch(false)),
+            (None, _) => null()?,
         };
-        let value = TypedExpr::new(K::Parameter(0), base.clone());
-        let domain = match ty.is_constrained() {
-            true => Some(self.of_domain(value, ty)?),
-            false if ty.has_constrained_fields() => Some(self.of_fields(value, ty)?),
-            false => None,
-        };
+        let domain = self.json_domain(ty)?;
+        // where errors are to be told, those of the fallbacks are, as they are
+        let named = if on_error.value.is_some() { [on_empty.name, on_error.name] } else { [None; 2] };
         let call = JsonPathCall {
             test: owner.test,
             document: parts.document,
             path: parts.path,
             passing: parts.passing,
             wrapping,
-            omit_quotes: result.quotes == Some(false),
+            omit_quotes: omits,
             column: owner.column.map(Arc::from),
             domain,
-            on_empty,
-            on_error,
+            on_empty: on_empty.value,
+            on_error: on_error.value,
+            named,
         };
         Ok(TypedExpr::new(K::JsonPath(Box::new(call)), base))
     }
 
-    /// What stands before ON EMPTY or ON ERROR; none is an error.
+    /// What a domain makes of the value of a form, which is `Parameter(0)`.
+    fn json_domain(&self, ty: &SqlType) -> Result<Option<TypedExpr>, SqlError> {
+        let value = TypedExpr::new(K::Parameter(0), ty.erased());
+        Ok(match ty.is_constrained() {
+            true => Some(self.of_domain(value, ty)?),
+            false if ty.has_constrained_fields() => Some(self.of_fields(value, ty)?),
+            false => None,
+        })
+    }
+
+    /// What stands before ON EMPTY or ON ERROR.
     fn json_fallback(
         &self,
         (fallback, at): &(JsonFallback, u32),
         word: &str,
         owner: Owner<'_>,
-        ty: &SqlType,
+        (ty, omits): (&SqlType, bool),
         cx: &mut Context<'_>,
-    ) -> Result<Option<TypedExpr>, SqlError> {
+    ) -> Result<Fallback, SqlError> {
         use JsonFallback as F;
         let base = ty.erased();
+        let empty = |text| empty(text, &base, self.json_domain(ty)?, omits);
         Ok(match (fallback, owner.test) {
-            (F::Error, _) => None,
-            (F::Truth(Some(value)), JsonPathTest::Exists) => Some(switch(*value)),
-            (F::Truth(None), JsonPathTest::Exists) => Some(TypedExpr::null(SqlType::Bool)),
-            (F::Null, JsonPathTest::Value | JsonPathTest::Query) => Some(TypedExpr::null(base)),
-            (F::EmptyArray, JsonPathTest::Query) => Some(empty("[]", &base)?),
-            (F::EmptyObject, JsonPathTest::Query) => Some(empty("{}", &base)?),
+            (F::Error, _) => Fallback { value: None, name: None },
+            (F::Truth(Some(value)), JsonPathTest::Exists) => Fallback::plain(switch(*value)),
+            (F::Truth(None), JsonPathTest::Exists) => Fallback::plain(TypedExpr::null(SqlType::Bool)),
+            (F::Null, JsonPathTest::Value | JsonPathTest::Query) => {
+                let null = TypedExpr::null(base);
+                let null = if ty.is_constrained() { self.of_domain(null, ty)? } else { null };
+                Fallback::named(null, "NULL")
+            }
+            (F::EmptyArray, JsonPathTest::Query) => Fallback::named(empty("[]")?, "EMPTY ARRAY"),
+            (F::EmptyObject, JsonPathTest::Query) => Fallback::named(empty("{}")?, "EMPTY OBJECT"),
             (F::Default(expr), JsonPathTest::Value | JsonPathTest::Query) => {
-                Some(self.json_default(expr, ty, cx)?)
+                self.json_default(expr, ty, cx)?
             }
             (_, test) => return Err(refused(word, owner, test).at(*at)),
         })
     }
 
-    fn json_default(&self, expr: &Expr, ty: &SqlType, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+    fn json_default(&self, expr: &Expr, ty: &SqlType, cx: &mut Context<'_>) -> Result<Fallback, SqlError> {
+        let word =
+            matches!(&expr.kind, ExprKind::Call(call) if WORDS.contains(&call.name.name.text.as_str()));
         let bound = self.expr(expr, cx)?;
         let plain = matches!(
             bound.kind,
@@ -523,8 +568,11 @@ impl Binder<'_> {
                 | K::Parameter(_)
                 | K::Domain { .. }
         );
-        let reaches = |part: &TypedExpr| matches!(part.kind, K::Column(_) | K::Outer(_) | K::Subquery { .. });
-        if !plain || bound.any(&mut |part| reaches(part)) {
+        let reaches = |part: &TypedExpr| matches!(part.kind, K::Column(_) | K::Outer(_));
+        if plain && !word && bound.any(&mut |part| reaches(part)) {
+            return Err(mismatch("DEFAULT expression must not contain column references").at(expr.at.start));
+        }
+        if !plain || word || bound.any(&mut |part| matches!(part.kind, K::Subquery { .. })) {
             let text =
                 "can only specify a constant, non-aggregate function, or operator expression for DEFAULT";
             return Err(mismatch(text).at(expr.at.start));
@@ -539,7 +587,28 @@ impl Binder<'_> {
                 return Err(SqlError::new(sqlstate::CANNOT_COERCE, text).with_hint(hint).at(expr.at.start));
             }
         };
-        self.coerce(bound, expr.at.start, ty, kind)
+        // A text that is read as a value, and a value that a domain may refuse, are told as those of the path are.
+        let read = bound.ty.is_text() && !ty.erased().is_text();
+        let name = (read || ty.is_constrained()).then_some("DEFAULT");
+        Ok(Fallback { value: Some(self.coerce(bound, expr.at.start, ty, kind)?), name })
+    }
+}
+
+/// What stands before ON EMPTY or ON ERROR.
+struct Fallback {
+    /// The value; none is an error.
+    value: Option<TypedExpr>,
+    /// How an error names it that it may yield as the value of a path may.
+    name: Option<&'static str>,
+}
+
+impl Fallback {
+    fn plain(value: TypedExpr) -> Fallback {
+        Fallback { value: Some(value), name: None }
+    }
+
+    fn named(value: TypedExpr, name: &'static str) -> Fallback {
+        Fallback { value: Some(value), name: Some(name) }
     }
 }
 

@@ -19,7 +19,8 @@ use verso_types::json::{self, JsonRef, Jsonb};
 use verso_types::{SqlType, TypeError, Value, format_text, parse_text};
 
 use super::encode::to_jsonb;
-use super::expand::column_value;
+use super::expand::row_value;
+use super::filled::array_of;
 use super::path::{path_of, text_of_path};
 use super::path_eval::{self, Item, Sink, Walk, flaw, into_value};
 use crate::context::EvalContext;
@@ -27,10 +28,14 @@ use crate::error::{ExecError, Result};
 use crate::functions::define::unexpected;
 use crate::plan::{JsonPathCall, JsonPathTest, JsonWrapping};
 
-/// Whether an error is one that ON ERROR catches: of the data, not of the path or the machine.
+/// Whether an error is one that ON ERROR catches: of the data, not of the path or the machine. Names of objects that a text may
+/// not mean (`regclass` and its relatives) are data.
 pub(crate) fn is_about_data(error: &ExecError) -> bool {
     match error {
-        ExecError::Type(error) => error.sqlstate.starts_with("22") && error.sqlstate != "2201B",
+        ExecError::Type(error) => match error.sqlstate {
+            "42P01" | "42602" | "42704" | "42725" | "42883" => true,
+            sqlstate => sqlstate.starts_with("22") && sqlstate != "2201B",
+        },
         ExecError::Domain(_) => true,
         _ => false,
     }
@@ -96,6 +101,8 @@ pub(crate) struct Form {
     omit_quotes: bool,
     column: Option<Arc<str>>,
     ty: SqlType,
+    /// The value is one of a domain, which takes texts as its type does.
+    in_domain: bool,
 }
 
 impl Form {
@@ -106,6 +113,7 @@ impl Form {
             omit_quotes: call.omit_quotes,
             column: call.column.clone(),
             ty: ty.clone(),
+            in_domain: call.domain.is_some(),
         }
     }
 
@@ -158,7 +166,7 @@ impl Form {
             (_, Some(JsonRef::Array(_) | JsonRef::Object(_))) => {
                 return Err(self.must_return("2203F", "single scalar item").into());
             }
-            _ if matches!(self.ty, SqlType::Json | SqlType::Jsonb) => {
+            _ if matches!(self.ty, SqlType::Json | SqlType::Jsonb) && !self.in_domain => {
                 let value = into_value(item, cx)?;
                 return self.typed_json(value).map(Found::Value);
             }
@@ -216,7 +224,8 @@ impl Form {
     }
 }
 
-/// A jsonb as a value of a type: arrays and rows take its elements and members.
+/// A jsonb as a value of a type: arrays and rows take its elements and members. Without quotes it is the text of a value, whatever
+/// the type. `null` is a text, too.
 pub(super) fn populated(
     cx: &EvalContext<'_>,
     value: &Value,
@@ -227,25 +236,20 @@ pub(super) fn populated(
     let tz = cx.services.time_zone;
     let mut text = String::new();
     match document.root() {
-        JsonRef::String(string) if omit_quotes => {
-            return Ok(match ty {
-                SqlType::Json => {
-                    json::validate(string)?;
-                    Value::text(string)
-                }
-                SqlType::Jsonb => Value::Jsonb(Jsonb::parse(string)?),
-                _ => parse_text(ty, string, tz)?,
-            });
-        }
-        JsonRef::Null if !(ty.is_text() || matches!(ty, SqlType::Json | SqlType::Jsonb)) => {
-            return Ok(Value::Null);
-        }
+        JsonRef::String(string) if omit_quotes => text.push_str(string),
         root => json::format_into(root, &mut text),
     }
     match ty {
+        SqlType::Jsonb if omit_quotes => Ok(Value::Jsonb(Jsonb::parse(&text)?)),
         SqlType::Jsonb => Ok(value.clone()),
-        SqlType::Json => Ok(Value::Text(text.into())),
-        SqlType::Array(_) | SqlType::Row(_) => column_value(&text, ty, &Value::Null, None, tz),
+        SqlType::Json => {
+            if omit_quotes {
+                json::validate(&text)?;
+            }
+            Ok(Value::Text(text.into()))
+        }
+        SqlType::Array(element) if !omit_quotes => array_of(&text, element, None, tz),
+        SqlType::Row(row) if !omit_quotes => row_value(&text, row, &Value::Null, tz),
         _ => Ok(parse_text(ty, &text, tz)?),
     }
 }
