@@ -10,7 +10,7 @@ use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::error::Result;
 
 #[cold]
-fn overflow(message: impl Into<String>) -> TypeError {
+pub(super) fn overflow(message: impl Into<String>) -> TypeError {
     TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, message)
 }
 
@@ -37,20 +37,31 @@ fn zone_of_clock(name: &str, local: i64) -> Result<TimeZone> {
     Ok(datetime::zone_of_distance(name).map_err(|_| range())?)
 }
 
-/// A zone by its distance from UTC, positive to the east.
-pub(super) fn zone_at(distance: Interval) -> Result<TimeZone> {
-    if !distance.is_finite() {
-        return Err(TypeError::new("22023", "interval time zone must be finite").into());
-    }
-    if distance.months != 0 || distance.days != 0 {
+/// The seconds of a zone that an interval means by its distance from UTC, positive to the east, however far that is.
+pub(super) fn seconds_ahead(distance: Interval) -> Result<i64> {
+    let refuse = |flaw: &str| {
         let mut text = String::new();
         datetime::format_interval(distance, &mut text);
-        let message = format!("interval time zone \"{text}\" must not include months or days");
-        return Err(TypeError::new("22023", message).into());
+        let message = format!("interval time zone \"{text}\" must {flaw}");
+        TypeError::new("22023", message)
+    };
+    if !distance.is_finite() {
+        return Err(refuse("be finite").into());
     }
-    let seconds = i32::try_from(distance.micros / MICROS_PER_SECOND).ok();
-    let offset = seconds.and_then(|seconds| jiff::tz::Offset::from_seconds(seconds).ok());
-    Ok(offset.map(TimeZone::fixed).ok_or_else(|| overflow("timestamp out of range"))?)
+    if distance.months != 0 || distance.days != 0 {
+        return Err(refuse("not include months or days").into());
+    }
+    Ok(distance.micros / MICROS_PER_SECOND)
+}
+
+/// A moment moved by the distance of a zone, or back.
+fn moved(micros: i64, distance: Interval, back: bool) -> Result<i64> {
+    if !is_finite(micros) {
+        return Ok(micros);
+    }
+    let ahead = i128::from(seconds_ahead(distance)?) * i128::from(MICROS_PER_SECOND);
+    let micros = i128::from(micros);
+    Ok(datetime::checked_timestamp(if back { micros - ahead } else { micros + ahead })?)
 }
 
 fn local_in(micros: i64, zone: &TimeZone) -> Result<i64> {
@@ -242,8 +253,8 @@ fn make_interval(args: &[Value]) -> Result<Value> {
 static ZONES: &[BuiltinFunction] = &[
     pure!("timezone"(): z Text, a Timestamptz => Timestamp = local_in(*a, &datetime::zone_for_moment(z, *a)?)?),
     pure!("timezone"(): z Text, a Timestamp => Timestamptz = moment_in(*a, &datetime::zone_for_local(z, *a)?)?),
-    pure!("timezone"(): z Interval, a Timestamptz => Timestamp = local_in(*a, &zone_at(*z)?)?),
-    pure!("timezone"(): z Interval, a Timestamp => Timestamptz = moment_in(*a, &zone_at(*z)?)?),
+    pure!("timezone"(): z Interval, a Timestamptz => Timestamp = moved(*a, *z, false)?),
+    pure!("timezone"(): z Interval, a Timestamp => Timestamptz = moved(*a, *z, true)?),
     of_session!("timezone"(): cx, a Timestamptz => Timestamp = local_in(*a, cx.services.time_zone)?),
     of_session!("timezone"(): cx, a Timestamp => Timestamptz = moment_in(*a, cx.services.time_zone)?),
     pure!("date_trunc"(): unit Text, a Timestamptz, z Text => Timestamptz = {

@@ -471,6 +471,69 @@ impl Lengths {
     }
 }
 
+/// A number whose sign is one of its places.
+fn signed(number: i64, places: usize) -> (i64, usize) {
+    (number, if number < 0 { places - 1 } else { places })
+}
+
+/// A date in the calendar of weeks.
+#[derive(Clone, Copy)]
+struct WeekDate {
+    year: i32,
+    week: i32,
+    day: i32,
+}
+
+/// The day of a date whose fields may be anything. As in PostgreSQL, numbers that are too large begin again.
+fn day_of(year: i32, month: i32, day: i32) -> i32 {
+    let (year, month) = match month {
+        3.. => (year.wrapping_add(4800), month + 1),
+        _ => (year.wrapping_add(4799), month + 13),
+    };
+    let century = year / 100;
+    let days = year.wrapping_mul(365).wrapping_sub(32_167);
+    let days = days.wrapping_add(year / 4 - century + century / 4);
+    days.wrapping_add(7834 * month / 256).wrapping_add(day)
+}
+
+/// The Monday of the first week of a year.
+fn first_week(year: i32) -> i32 {
+    let fourth = day_of(year, 1, 4);
+    fourth.wrapping_sub(fourth.rem_euclid(7))
+}
+
+impl Lengths {
+    /// The date that the fields would be, by weeks: nothing is sensible about it, and PostgreSQL shows it.
+    fn iso(&self) -> WeekDate {
+        // months are i32 in an interval, and years fewer
+        let (mut year, month) = (self.years as i32, self.months as i32);
+        let today = day_of(year, month, self.days as i32);
+        let mut start = first_week(year);
+        if today < start {
+            year = year.wrapping_sub(1);
+            start = first_week(year);
+        }
+        let mut week = today.wrapping_sub(start) / 7 + 1;
+        if week >= 52 {
+            let next = first_week(year.wrapping_add(1));
+            if today >= next {
+                year = year.wrapping_add(1);
+                start = next;
+                week = today.wrapping_sub(start) / 7 + 1;
+            }
+        }
+        WeekDate { year, week, day: today.wrapping_sub(start).wrapping_add(1) }
+    }
+
+    /// A year of weeks: the places count its sign, and are one more where the interval's own years are fewer than none.
+    fn by_years(&self, number: i64, places: usize) -> (i64, usize) {
+        match places {
+            1 => (number, 1),
+            _ => signed(number, if self.years < 0 { places + 1 } else { places }),
+        }
+    }
+}
+
 impl Pieces for Lengths {
     fn number(&self, name: &str) -> Option<(i64, usize)> {
         let fraction = self.micros % MICROS_PER_SECOND;
@@ -489,10 +552,16 @@ impl Pieces for Lengths {
             "W" => ((self.days - 1) / 7 + 1, 1),
             "Q" if self.months != 0 => ((self.months - 1) / 3 + 1, 1),
             "CC" => (self.years / 100, 2),
-            "YYYY" | "IYYY" => (self.years, 4),
-            "YYY" | "IYY" => (self.years % 1000, 3),
-            "YY" | "IY" => (self.years % 100, 2),
-            "Y" | "I" => (self.years % 10, 1),
+            "YYYY" => (self.years, 4),
+            "YYY" => (self.years % 1000, 3),
+            "YY" => (self.years % 100, 2),
+            "Y" => (self.years % 10, 1),
+            "IYYY" => self.by_years(self.iso().year.into(), 4),
+            "IYY" => self.by_years((self.iso().year % 1000).into(), 3),
+            "IY" => self.by_years((self.iso().year % 100).into(), 2),
+            "I" => self.by_years((self.iso().year % 10).into(), 1),
+            "IW" => signed(self.iso().week.into(), 2),
+            "IDDD" => signed(self.iso().day.into(), 3),
             "J" => {
                 let months = self.years * 12 + self.months - 1;
                 let year = i32::try_from(months.div_euclid(12)).ok()?;

@@ -4,7 +4,7 @@
 use verso_types::opaque::timetz::TimeTz;
 use verso_types::{Interval, Opaque, SqlType, Value, datetime};
 
-use super::calendar::{zone, zone_at};
+use super::calendar::{seconds_ahead, zone};
 use super::define::{sql_type, unexpected, valued};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
@@ -31,7 +31,10 @@ fn in_zone(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let offset = |zone: &verso_types::TimeZone| datetime::offset_at_utc(now, zone);
     let (time, offset) = match args {
         [Value::Text(name), Value::Opaque(time)] => (time, offset(&zone(name)?)),
-        [Value::Interval(ahead), Value::Opaque(time)] => (time, offset(&zone_at(*ahead)?)),
+        [Value::Interval(ahead), Value::Opaque(time)] => {
+            // seconds that are too many begin again, as in PostgreSQL
+            (time, (seconds_ahead(*ahead)? as i32).max(-i32::MAX))
+        }
         [Value::Opaque(time)] => (time, offset(cx.services.time_zone)),
         _ => return Err(unexpected("timezone", args)),
     };

@@ -119,7 +119,12 @@ pub(crate) fn put_offset(offset: i32, out: &mut String) {
             if i > 0 {
                 out.push(':');
             }
-            put_number(size / unit % if i == 0 { 100 } else { 60 }, 2, out);
+            match (i, size / unit) {
+                // only `AT TIME ZONE interval` goes so far
+                (0, hours @ 100..) => out.push_str(&hours.to_string()),
+                (0, hours) => put_number(hours, 2, out),
+                (_, parts) => put_number(parts % 60, 2, out),
+            }
         }
     }
 }

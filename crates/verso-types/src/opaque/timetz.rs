@@ -60,7 +60,7 @@ impl TimeTz {
     /// The same moment by a clock so far ahead of UTC.
     #[must_use]
     pub fn at(self, offset: i32) -> TimeTz {
-        let micros = self.micros + i64::from(offset - self.offset) * MICROS_PER_SECOND;
+        let micros = self.micros + (i64::from(offset) - i64::from(self.offset)) * MICROS_PER_SECOND;
         TimeTz { micros: micros.rem_euclid(MICROS_PER_DAY), offset }
     }
 
@@ -94,7 +94,7 @@ impl TimeTz {
         let utc = ordered(value.bytes());
         let west = value.bytes().get(8..).and_then(<[u8]>::first_chunk);
         let west = west.map_or(1 << 31, |bytes| u32::from_be_bytes(*bytes)) ^ 1 << 31;
-        let offset = west.cast_signed().saturating_neg().clamp(-OFFSET_MAX, OFFSET_MAX);
+        let offset = west.cast_signed().saturating_neg();
         let micros = utc.saturating_add(i64::from(offset) * MICROS_PER_SECOND);
         TimeTz { micros: micros.clamp(0, MICROS_PER_DAY), offset }
     }

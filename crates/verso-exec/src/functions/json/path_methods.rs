@@ -1,18 +1,17 @@
 //! Methods of the path language: `.size()`, `.double()`, `.datetime()` and the others.
 
-use verso_types::datetime::MICROS_PER_SECOND;
 use verso_types::json::path::{Expr, Method};
 use verso_types::json::{JsonRef, Node};
 use verso_types::text::{parse_bool, parse_f64};
 use verso_types::{
-    CastKind, Decimal, Interval, LongSpec, SqlType, TimeStyle, TypeError, Value, cast, parse_text,
+    CastKind, Decimal, LongSpec, SqlType, TimeStyle, TimeZone, TypeError, Value, cast, parse_text,
 };
 
 use super::encode::iso_text;
 use super::path_eval::{Item, Walk, flaw};
 use crate::context::EvalContext;
 use crate::error::Result;
-use crate::functions::calendar::zone_at;
+use crate::functions::calendar::overflow;
 use crate::functions::date_templates::read_standard;
 
 /// A date or time as JSON has it.
@@ -26,8 +25,8 @@ pub(super) fn time_text(
         None => Ok(iso_text(value, ty, cx.services.time_zone)),
         // By the clock that it was read from, whatever the session's is.
         Some(offset) => {
-            let zone =
-                zone_at(Interval { months: 0, days: 0, micros: i64::from(offset) * MICROS_PER_SECOND })?;
+            let zone = jiff::tz::Offset::from_seconds(offset).map(TimeZone::fixed);
+            let zone = zone.map_err(|_| overflow("timestamp out of range"))?;
             Ok(iso_text(value, ty, &TimeStyle { zone, ..cx.services.time_zone.clone() }))
         }
     }
