@@ -26,7 +26,7 @@ use super::scope::Scope;
 use super::walk::same;
 use super::written::written;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Call, Expr, ExprKind, Literal, Span};
+use verso_parser::syntax::{Call, Expr, ExprKind, Literal, QualifiedName, Span};
 use verso_parser::type_of_call;
 
 impl Binder<'_> {
@@ -148,7 +148,9 @@ impl Binder<'_> {
         let name = call.name.name.text.as_str();
         let at = call.name.at().start;
         if call.variadic && !(aggregates.is_empty() && windows.is_empty()) {
-            return Err(SqlError::unsupported("VARIADIC").at(at));
+            // none of these lists arguments, so the word says nothing
+            let call = Call { variadic: false, ..call.clone() };
+            return self.call_among(aggregates, windows, &call, cx);
         }
         if !call.names.is_empty() && !aggregates.is_empty() {
             let text = "aggregates cannot use named arguments";
@@ -303,7 +305,7 @@ impl Binder<'_> {
     /// is noted nowhere: a table that is called as a function is has nothing to do with calls of it.
     fn type_called(&self, call: &Call, args: &[(TypedExpr, u32)]) -> Option<(SqlType, bool)> {
         let [(arg, _)] = args else { return None };
-        if !call.names.is_empty() || call.variadic || arg.ty.is_row() || arg.ty == SqlType::Record {
+        if !call.names.is_empty() || arg.ty.is_row() || arg.ty == SqlType::Record {
             return None;
         }
         let named = type_of_call(call.name.schema_text(), &call.name.name.text, call.name.at().start)?;
@@ -500,8 +502,14 @@ impl Binder<'_> {
             let text = "VARIADIC argument must be an array";
             return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(*at));
         }
+        let unlisted: Vec<&'static BuiltinFunction>;
         let entries = match spread.as_slice() {
             _ if call.names.is_empty() && !call.variadic => entries,
+            // VARIADIC says nothing to a function that lists no arguments
+            [] if call.names.is_empty() => {
+                unlisted = entries.iter().copied().filter(|entry| !entry.variadic).collect();
+                unlisted.as_slice()
+            }
             spread => spread,
         };
         let mut declared: Vec<Declared> = entries.iter().map(expand).collect();
@@ -614,7 +622,7 @@ impl Binder<'_> {
                 let what = format!("{name} anywhere but by itself in FROM");
                 Err(SqlError::unsupported(what).at(at))
             }
-            found => Err(call_error(&call.name.to_string(), &given, &found).at(at)),
+            found => Err(call_error(&shown_name(&call.name), &given, &found).at(at)),
         }
     }
 
@@ -849,4 +857,10 @@ fn nullif_type((left, right): (SqlType, SqlType), compared: &SqlType) -> SqlType
         (Char(_), _, Char(_)) => passed_on(&left),
         (_, _, compared) => compared.without_modifiers(),
     }
+}
+
+/// The name of a function as errors have it: that of a form of SQL, which nobody has written, is PostgreSQL's own.
+fn shown_name(name: &QualifiedName) -> String {
+    let written = name.schema.is_some() || name.name.at.start < name.name.at.end;
+    if written { name.to_string() } else { format!("pg_catalog.{name}") }
 }

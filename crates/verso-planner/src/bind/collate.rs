@@ -574,7 +574,9 @@ impl Binder<'_> {
             let fits = bound.ty.is_text();
             if !fits {
                 let types = [bound.ty.clone()];
-                return Err(function_error("similar_to_escape", &types, &Resolution::None).at(point));
+                return Err(
+                    function_error("pg_catalog.similar_to_escape", &types, &Resolution::None).at(point)
+                );
             }
             self.coerce(bound, expr.at.start, &SqlType::Text, CastKind::Implicit)
         };

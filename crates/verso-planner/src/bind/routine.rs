@@ -32,9 +32,6 @@ impl Fit {
         let parameters: Vec<&FunctionArg> = function.called_with().collect();
         let variadic = parameters.last().is_some_and(|last| last.mode == ArgMode::Variadic);
         let plain = given.checked_sub(call.names.len())?;
-        if call.variadic && !variadic {
-            return None;
-        }
         let listed = variadic && !call.variadic && call.names.is_empty() && given >= parameters.len();
         let mut places = Vec::with_capacity(given);
         for n in 0..given {

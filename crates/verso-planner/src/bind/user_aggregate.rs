@@ -376,8 +376,9 @@ impl Binder<'_> {
         if call.star && call.distinct {
             return Err(SqlError::syntax("DISTINCT specified, but there is nothing to count").at(at.start));
         }
-        if call.variadic || !call.names.is_empty() {
-            return Err(SqlError::unsupported("named or VARIADIC arguments of an aggregate").at(at.start));
+        if !call.names.is_empty() {
+            let text = "aggregates cannot use named arguments";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at.start));
         }
         // What DISTINCT is to sort by has to be an argument itself.
         let single = call.distinct && call.args.len() == 1;
@@ -389,6 +390,7 @@ impl Binder<'_> {
         };
         gathered.name = named(gathers, at);
         gathered.star = false;
+        gathered.variadic = false;
         gathered.args = match (single, call.args.as_slice()) {
             (true, args) => args.to_vec(),
             (false, []) => vec![like(ExprKind::Literal(Literal::Bool(true)), expr)],
@@ -407,7 +409,7 @@ impl Binder<'_> {
         }
         let windows = cx.windows.calls.len();
         let rows = self.call(&gathered, &like(ExprKind::Call(Box::new(gathered.clone())), expr), cx)?;
-        let plain = Call::plain(call.name.clone(), call.args.clone());
+        let plain = Call { variadic: call.variadic, ..Call::plain(call.name.clone(), call.args.clone()) };
         let Found::User(function, args) = self.function(&plain, params)? else {
             return Err(SqlError::internal("an aggregate of users is built in"));
         };

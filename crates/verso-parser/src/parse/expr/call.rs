@@ -46,11 +46,15 @@ impl Cursor<'_> {
             return self.expect_token(&Token::RParen);
         }
         call.distinct = self.accept(&["distinct"]);
-        if !call.distinct {
-            self.accept(&["all"]);
-        }
+        let whole = call.distinct || self.accept(&["all"]);
+        // forms of SQL that are written as calls
+        let form = call.name.schema.is_none()
+            && matches!(
+                call.name.name.text.as_str(),
+                "coalesce" | "greatest" | "least" | "nullif" | "grouping"
+            );
         loop {
-            call.variadic = self.accept(&["variadic"]);
+            call.variadic = !whole && !form && self.accept(&["variadic"]);
             let named = matches!(self.peek(), Token::Quoted(_) | Token::Word(Class::Plain | Class::Function))
                 && matches!(self.peek_at(1), Token::Arrow | Token::Assignment);
             if named {

@@ -61,6 +61,8 @@ impl Cursor<'_> {
     /// Behind the opening parenthesis.
     fn keyword_call(&mut self, name: QualifiedName, start: Span) -> Result<Option<Expr>, SyntaxError> {
         let word = name.name.text.clone();
+        // written as a call of any function is
+        let mut plain = false;
         let (function, args) = match word.as_str() {
             "cast" | "treat" => {
                 let arg = Box::new(self.expr()?);
@@ -94,6 +96,7 @@ impl Cursor<'_> {
                     }
                 } else {
                     self.more(&mut args)?;
+                    plain = true;
                 }
                 ("overlay", args)
             }
@@ -111,9 +114,16 @@ impl Cursor<'_> {
                 }
                 ("normalize", args)
             }
-            _ => (word.as_str(), self.substring()?),
+            _ => {
+                let args = self.substring(&mut plain)?;
+                (word.as_str(), args)
+            }
         };
         self.expect_token(&Token::RParen)?;
+        if plain {
+            let call = ExprKind::Call(Box::new(Call::plain(name, args)));
+            return Ok(Some(node(call, self.since(start), start.start)));
+        }
         Ok(Some(builtin(function, args, self.since(start), start.start)))
     }
 
@@ -141,8 +151,9 @@ impl Cursor<'_> {
     }
 
     /// `a FROM b FOR c`, `a FOR c FROM b`, `a SIMILAR b ESCAPE c`, `a, b, c`.
-    fn substring(&mut self) -> Result<Vec<Expr>, SyntaxError> {
+    fn substring(&mut self, plain: &mut bool) -> Result<Vec<Expr>, SyntaxError> {
         if self.peek() == Token::RParen {
+            *plain = true;
             return Ok(Vec::new());
         }
         let mut args = vec![self.expr()?];
@@ -164,6 +175,7 @@ impl Cursor<'_> {
         }
         if from.is_none() && length.is_none() {
             self.more(&mut args)?;
+            *plain = true;
             return Ok(args);
         }
         let at = args[0].at;
