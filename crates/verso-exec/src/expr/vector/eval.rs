@@ -98,13 +98,28 @@ impl Node {
                 })
             }
             Node::Member { arg, among, negated } => {
-                strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, _, rows, out| {
+                let mut unknown = false;
+                let fill = |args: &[Vector<'a>],
+                            _: &NullMask,
+                            rows: usize,
+                            out: &mut ColumnData|
+                 -> Result<(), Trap> {
                     let column = match &args[0] {
                         Vector::Borrowed(column) => column,
                         Vector::Owned(column) | Vector::Constant(column) => column,
                     };
-                    among.look_up(over.cx, column, *negated, rows, out)
-                })
+                    unknown = among.look_up(over.cx, column, *negated, rows, out)?;
+                    Ok(())
+                };
+                let mut found = strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, fill)?;
+                if unknown
+                    && let Vector::Owned(column) | Vector::Constant(column) = &mut found
+                    && let ColumnData::Bool(values) = &column.data
+                {
+                    let missed = |(_, value): &(usize, &u8)| **value == u8::from(*negated);
+                    values.iter().enumerate().filter(missed).for_each(|(row, _)| column.nulls.set(row));
+                }
+                Ok(found)
             }
             Node::Concat(args) => strict(args, Physical::Bytes, over, scratch, |args, _, rows, out| {
                 let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();

@@ -19,7 +19,7 @@ pub(super) struct Members {
     /// The type of each.
     ty: SqlType,
     /// What has been made of the values, as long as they are the same.
-    kept: Mutex<Option<(Array, Arc<Sought>)>>,
+    kept: Mutex<Option<(Array, Arc<Among>)>>,
 }
 
 /// Where the values come from.
@@ -30,6 +30,13 @@ enum From {
     Given(Vec<RowExpr>),
     /// An expression without columns that is an array.
     Array(RowExpr),
+}
+
+/// What has been made of the values.
+struct Among {
+    sought: Sought,
+    /// There are NULLs among them: what is not found is unknown then.
+    unknown: bool,
 }
 
 /// Values to look up; none of them NULL, and at least one.
@@ -62,8 +69,8 @@ impl Members {
         Members { from: From::Array(RowExpr::compile(array)), ty: ty.clone(), kept: Mutex::default() }
     }
 
-    /// The values as they are now. Traps where one is NULL or there is none: what is not found may be unknown then.
-    fn sought(&self, cx: &EvalContext<'_>) -> Result<Arc<Sought>, Trap> {
+    /// The values as they are now. Traps where there is none but NULL.
+    fn sought(&self, cx: &EvalContext<'_>) -> Result<Arc<Among>, Trap> {
         let array = match &self.from {
             From::Listed(values) => values.clone(),
             From::Given(exprs) => {
@@ -81,12 +88,13 @@ impl Members {
         {
             return Ok(Arc::clone(sought));
         }
-        let sought = Arc::new(Sought::of(&array, &self.ty)?);
+        let unknown = array.iter().any(Value::is_null);
+        let sought = Arc::new(Among { sought: Sought::of(&array, &self.ty)?, unknown });
         *kept = Some((array, Arc::clone(&sought)));
         Ok(sought)
     }
 
-    /// Which rows of a column are among the values, or are not.
+    /// Which rows of a column are among the values, or are not; true where those that are not found are unknown.
     pub fn look_up(
         &self,
         cx: &EvalContext<'_>,
@@ -94,11 +102,11 @@ impl Members {
         negated: bool,
         rows: usize,
         out: &mut ColumnData,
-    ) -> Result<(), Trap> {
-        let sought = self.sought(cx)?;
+    ) -> Result<bool, Trap> {
+        let among = self.sought(cx)?;
         let ColumnData::Bool(out) = out else { return Err(Trap) };
         let mut put = |found: bool| out.push(u8::from(found != negated));
-        match (&*sought, &column.data) {
+        match (&among.sought, &column.data) {
             (Sought::Integers(values), ColumnData::I16(column)) => {
                 column.iter().take(rows).for_each(|v| put(values.binary_search(&i64::from(*v)).is_ok()));
             }
@@ -125,13 +133,15 @@ impl Members {
             }
             _ => return Err(Trap),
         }
-        Ok(())
+        Ok(among.unknown)
     }
 }
 
 impl Sought {
     fn of(array: &Array, ty: &SqlType) -> Result<Sought, Trap> {
-        if array.is_empty() || array.iter().any(Value::is_null) {
+        let known = || array.iter().filter(|value| !value.is_null());
+        let count = known().count();
+        if count == 0 {
             return Err(Trap);
         }
         if ty.is_integer() {
@@ -141,7 +151,7 @@ impl Sought {
                 Value::Int8(value) => Ok(*value),
                 _ => Err(Trap),
             };
-            let mut values = array.iter().map(integer).collect::<Result<Vec<i64>, Trap>>()?;
+            let mut values = known().map(integer).collect::<Result<Vec<i64>, Trap>>()?;
             values.sort_unstable();
             return Ok(Sought::Integers(values));
         }
@@ -151,12 +161,12 @@ impl Sought {
                 Value::Bytes(bytes) => Ok(bytes.as_ref().into()),
                 _ => Err(Trap),
             };
-            return Ok(match array.len() <= FEW {
-                true => Sought::Few(array.iter().map(bytes).collect::<Result<_, Trap>>()?),
-                false => Sought::Bytes(array.iter().map(bytes).collect::<Result<_, Trap>>()?),
+            return Ok(match count <= FEW {
+                true => Sought::Few(known().map(bytes).collect::<Result<_, Trap>>()?),
+                false => Sought::Bytes(known().map(bytes).collect::<Result<_, Trap>>()?),
             });
         }
-        let mut values: Vec<Value> = array.iter().cloned().collect();
+        let mut values: Vec<Value> = known().cloned().collect();
         values.sort_by(cmp_sql);
         Ok(Sought::Values(values))
     }
