@@ -16,6 +16,9 @@ pub(crate) const DATABASE: Oid = Oid(1);
 /// For every role.
 const EVERYBODY: Oid = Oid(0);
 
+/// How the names begin of what Verso keeps among the settings for itself: no statement sets or shows them.
+pub const OWN_PREFIX: &str = "verso.";
+
 fn is_it(row: &DbRoleSettingRow) -> bool {
     (row.setdatabase, row.setrole) == (DATABASE, EVERYBODY)
 }
@@ -32,6 +35,21 @@ impl Catalog {
     /// # Errors
     /// Those of storage.
     pub fn database_settings(&self) -> Result<Vec<(String, String)>, CatalogError> {
+        let mut settings = self.all_settings()?;
+        settings.retain(|(name, _)| !name.starts_with(OWN_PREFIX));
+        Ok(settings)
+    }
+
+    /// What is kept under a name of Verso's own.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn database_property(&self, name: &str) -> Result<Option<String>, CatalogError> {
+        let found = self.all_settings()?.into_iter().find(|(known, _)| known == name);
+        Ok(found.map(|(_, value)| value))
+    }
+
+    fn all_settings(&self) -> Result<Vec<(String, String)>, CatalogError> {
         self.alone(true, |txn| {
             let rows: Vec<DbRoleSettingRow> = match store::read(&self.engine, txn) {
                 // A database from before there were any.

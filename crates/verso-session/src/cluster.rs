@@ -19,6 +19,7 @@ use verso_exec::memory::{Account, Scope};
 use crate::export::Exporter;
 use crate::instance::Instance;
 use crate::registry::{Registry, Waits};
+use verso_parser::syntax::DatabaseOptions;
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// The name of a database that is alone.
@@ -41,6 +42,54 @@ pub struct NewDatabase<'n> {
     pub page_size: Option<u32>,
 }
 
+/// How a database may be used: what CONNECTION LIMIT, IS_TEMPLATE and ALLOW_CONNECTIONS say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// So many sessions at the most, but for those of superusers; -1 is no limit.
+    pub connection_limit: i32,
+    /// Whoever may make databases may copy it, and nobody drops it.
+    pub is_template: bool,
+    /// Whether anybody may connect.
+    pub allow_connections: bool,
+}
+
+impl Default for Usage {
+    fn default() -> Usage {
+        Usage { connection_limit: -1, is_template: false, allow_connections: true }
+    }
+}
+
+impl Usage {
+    /// This with what a statement says.
+    #[must_use]
+    pub fn with(self, options: DatabaseOptions) -> Usage {
+        Usage {
+            connection_limit: options.connection_limit.unwrap_or(self.connection_limit),
+            is_template: options.is_template.unwrap_or(self.is_template),
+            allow_connections: options.allow_connections.unwrap_or(self.allow_connections),
+        }
+    }
+
+    /// How it is kept.
+    pub(crate) fn text(self) -> String {
+        let Usage { connection_limit, is_template, allow_connections } = self;
+        format!("{connection_limit} {is_template} {allow_connections}")
+    }
+
+    /// What was kept; what is missing or cannot be read is as it is without.
+    pub(crate) fn of_text(text: &str) -> Usage {
+        let mut parts = text.split(' ');
+        let usual = Usage::default();
+        let limit = parts.next().and_then(|part| part.parse().ok());
+        let mut flag = |usual: bool| parts.next().and_then(|part| part.parse().ok()).unwrap_or(usual);
+        Usage {
+            connection_limit: limit.unwrap_or(usual.connection_limit),
+            is_template: flag(usual.is_template),
+            allow_connections: flag(usual.allow_connections),
+        }
+    }
+}
+
 /// A database as `pg_database` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseEntry {
@@ -50,6 +99,8 @@ pub struct DatabaseEntry {
     pub name: Arc<str>,
     /// Its owner's name; not known before it was open.
     pub owner: Option<Arc<str>>,
+    /// How it may be used; as usual where that is not known before it was open.
+    pub usage: Usage,
 }
 
 /// Looks whether the statement is cancelled.
@@ -90,6 +141,9 @@ pub trait Databases: Send + Sync {
     /// # Errors
     /// 3D000; those of opening and of the job.
     fn with(&self, name: &str, job: WithInstance<'_>) -> Result<(), SqlError>;
+
+    /// Notes how a database that is open may be used from now on.
+    fn note_usage(&self, name: &str, usage: Usage);
 
     /// Bytes of a database's file.
     ///

@@ -18,7 +18,7 @@ use verso_storage::{Engine, Lsn};
 use verso_types::TimeStyle;
 
 use crate::automatic::AutoAnalyze;
-use crate::cluster::{Member, usual_memory_bytes};
+use crate::cluster::{Member, Usage, usual_memory_bytes};
 use crate::notify::Channels;
 use crate::plans::StatementCache;
 use crate::registry::{LongTransactions, Reason, Registry};
@@ -88,12 +88,14 @@ pub struct Instance {
     pub(crate) long: Arc<LongTransactions>,
     /// Counters that were set back.
     pub(crate) resets: Resets,
+    /// Who may connect.
+    usage: Mutex<Usage>,
 }
 
 /// The setting that says of a database that a restore has begun and not ended.
 const UNFINISHED: &str = "verso.restore";
-/// What Verso keeps among the settings for itself.
-const OWN: &str = "verso.";
+/// The one that says how it may be used.
+const USAGE: &str = "verso.usage";
 
 impl std::fmt::Debug for Instance {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -127,7 +129,24 @@ impl Instance {
     /// # Errors
     /// Those of storage.
     pub fn is_unfinished(&self) -> Result<bool, SqlError> {
-        Ok(self.catalog.database_settings()?.iter().any(|(name, _)| name == UNFINISHED))
+        Ok(self.catalog.database_property(UNFINISHED)?.is_some())
+    }
+
+    /// How the database may be used.
+    pub fn usage(&self) -> Usage {
+        *self.usage.lock()
+    }
+
+    /// Says how the database may be used, for good. That is on disk when this returns.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn set_usage(&self, usage: Usage) -> Result<(), SqlError> {
+        let _one_by_one = self.keeping.lock();
+        let text = (usage != Usage::default()).then(|| usage.text());
+        self.catalog.set_database_setting(USAGE, text.as_deref())?;
+        *self.usage.lock() = usage;
+        Ok(())
     }
 
     /// The restore has ended: the database can be opened by everybody. That is on disk when this returns.
@@ -164,7 +183,9 @@ impl Instance {
         }
         // What is wrong in them was told when the server started.
         let _ = instance.apply_defaults();
-        for (name, value) in kept.iter().filter(|(name, _)| !name.starts_with(OWN)) {
+        let usage = instance.catalog.database_property(USAGE)?;
+        *instance.usage.lock() = usage.map(|text| Usage::of_text(&text)).unwrap_or_default();
+        for (name, value) in &kept {
             // One that this version does not know, or whose value it does not take, has no effect.
             let _ = instance.set_database(name, Some(value));
         }
@@ -196,6 +217,7 @@ impl Instance {
         Instance {
             reservations: Arc::default(),
             resets: Resets::default(),
+            usage: Mutex::default(),
             shares: Arc::new(Shares::new(Arc::clone(&engine.env().clock))),
             automatic: AutoAnalyze::default(),
             catalog_memory: Mutex::new(memory.reserve("the catalog", u64::MAX)),

@@ -293,10 +293,13 @@ impl Maker<'_> {
     fn settings(&self) -> Vec<String> {
         let mut texts = Vec::new();
         for (database, role, settings) in self.catalog.kept_settings() {
-            let Some(role) = self.catalog.role_by_oid(*role) else { continue };
+            let role = match (*role, self.catalog.role_by_oid(*role)) {
+                (Oid(0), _) if *database == Oid(0) => "ALL".to_owned(),
+                (_, Some(role)) => name(&role.name),
+                (_, None) => continue,
+            };
             let within = if *database == Oid(0) { "" } else { " IN DATABASE verso" };
             for (setting, value) in settings.iter().filter_map(|setting| setting.split_once('=')) {
-                let role = name(&role.name);
                 let value = setting_value(setting, value);
                 texts.push(format!("ALTER ROLE {role}{within} SET {setting} = {value}"));
             }

@@ -8,7 +8,7 @@ use super::schema::role_name;
 use super::setting::{assigned_setting, name_list, setting_name, setting_value};
 use super::string_literal;
 use crate::error::SyntaxError;
-use crate::syntax::{DatabaseStatement, Name, Owned, Statement};
+use crate::syntax::{DatabaseOptions, DatabaseStatement, Name, Owned, Statement};
 
 /// Behind CREATE.
 pub(super) fn create_database(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -16,6 +16,7 @@ pub(super) fn create_database(cursor: &mut Cursor<'_>) -> Result<Statement, Synt
     let name = cursor.name()?;
     cursor.accept(&["with"]);
     let (mut template, mut owner, mut page_size) = (None, None, None);
+    let mut options = DatabaseOptions::default();
     let mut seen: Vec<String> = Vec::new();
     while !cursor.at_end() && !matches!(cursor.peek(), Token::SemiColon) {
         let at = cursor.here().start;
@@ -43,11 +44,14 @@ pub(super) fn create_database(cursor: &mut Cursor<'_>) -> Result<Statement, Synt
             "template" => template = Some(cursor.name()?),
             "owner" => owner = Some(role_name(cursor)?),
             "page_size" => page_size = Some(bytes_of_page(cursor)?),
+            "connection limit" | "is_template" | "allow_connections" => {
+                use_option(cursor, &option, at, &mut options)?;
+            }
             _ => check_option(cursor, &option, at)?,
         }
         seen.push(option);
     }
-    Ok(Statement::Database(DatabaseStatement::Create { name, template, owner, page_size }))
+    Ok(Statement::Database(DatabaseStatement::Create { name, template, owner, page_size, options }))
 }
 
 /// The bytes of a page: one of the sizes that there are.
@@ -59,6 +63,83 @@ fn bytes_of_page(cursor: &mut Cursor<'_>) -> Result<u32, SyntaxError> {
         let text = format!("invalid value for option \"page_size\": \"{value}\"");
         SyntaxError::new("22023", text).with_detail("Pages have 4096, 8192, 16384 or 32768 bytes.").at(at)
     })
+}
+
+/// An option that says how the database may be used.
+fn use_option(
+    cursor: &mut Cursor<'_>,
+    option: &str,
+    at: u32,
+    options: &mut DatabaseOptions,
+) -> Result<(), SyntaxError> {
+    if cursor.at_end() || matches!(cursor.peek(), Token::SemiColon) {
+        return Err(cursor.unexpected());
+    }
+    let value = setting_value(cursor)?.unwrap_or_default();
+    let wrong = |what: &str| {
+        let text = format!("{} requires {what} value", option.replace(' ', "_"));
+        Err(SyntaxError::new(sqlstate::SYNTAX_ERROR, text).at(at))
+    };
+    if option == "connection limit" {
+        let Ok(limit) = value.parse() else { return wrong("an integer") };
+        if limit < -1 {
+            return Err(SyntaxError::new("22023", format!("invalid connection limit: {limit}")).at(at));
+        }
+        options.connection_limit = Some(limit);
+        return Ok(());
+    }
+    let flag = match value.to_ascii_lowercase().as_str() {
+        "true" | "on" | "1" => true,
+        "false" | "off" | "0" => false,
+        _ => return wrong("a Boolean"),
+    };
+    match option {
+        "is_template" => options.is_template = Some(flag),
+        _ => options.allow_connections = Some(flag),
+    }
+    Ok(())
+}
+
+/// `[WITH] option [=] value …` of ALTER DATABASE.
+fn alter_options(cursor: &mut Cursor<'_>, name: Name) -> Result<Statement, SyntaxError> {
+    let mut options = DatabaseOptions::default();
+    let mut seen: Vec<String> = Vec::new();
+    while !cursor.at_end() && !matches!(cursor.peek(), Token::SemiColon) {
+        let at = cursor.here().start;
+        let mut option = cursor.word().ok_or_else(|| cursor.unexpected())?;
+        cursor.advance();
+        if option == "connection" {
+            cursor.expect(&["limit"])?;
+            option.push_str(" limit");
+        }
+        if seen.contains(&option) {
+            return Err(SyntaxError::new(sqlstate::SYNTAX_ERROR, "conflicting or redundant options").at(at));
+        }
+        if matches!(cursor.peek(), Token::Eq) {
+            cursor.advance();
+        }
+        match option.as_str() {
+            "connection limit" | "is_template" | "allow_connections" => {
+                use_option(cursor, &option, at, &mut options)?;
+            }
+            "tablespace" => {
+                super::table::named_tablespace(cursor)?;
+            }
+            other => {
+                let text = format!("option \"{other}\" not recognized");
+                return Err(SyntaxError::new(sqlstate::SYNTAX_ERROR, text).at(at));
+            }
+        }
+        seen.push(option);
+    }
+    if !seen.iter().any(|option| option == "tablespace") {
+        return Ok(Statement::Database(DatabaseStatement::Alter { name, options }));
+    }
+    if seen.len() > 1 {
+        let text = "option \"tablespace\" cannot be specified with other options";
+        return Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+    }
+    Ok(Statement::Database(DatabaseStatement::Tablespace { name }))
 }
 
 /// An option that has one value here; every other one is refused.
@@ -76,9 +157,6 @@ fn check_option(cursor: &mut Cursor<'_>, option: &str, at: u32) -> Result<(), Sy
             let text = format!("tablespace \"{value}\" does not exist");
             return Err(SyntaxError::new("42704", text).at(at));
         }
-        "allow_connections" => matches!(plain.as_str(), "true" | "on" | "yes" | "1"),
-        "is_template" => matches!(plain.as_str(), "false" | "off" | "no" | "0"),
-        "connection limit" => value == "-1",
         "collation_version" => plain == "1",
         "strategy" | "oid" | "icu_locale" | "icu_rules" => false,
         other => {
@@ -149,8 +227,12 @@ pub(super) fn alter_database(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
         return Ok(Statement::Database(DatabaseStatement::Tablespace { name: name.clone() }));
     }
     if !cursor.accept(&["set"]) {
-        return Err(cursor
-            .unsupported(&format!("ALTER {} other than SET", if system { "SYSTEM" } else { "DATABASE" })));
+        let Some(name) = database else { return Err(cursor.unsupported("ALTER SYSTEM other than SET")) };
+        let with = cursor.accept(&["with"]);
+        if !with && (cursor.at_end() || matches!(cursor.peek(), Token::SemiColon)) {
+            return Err(cursor.unexpected());
+        }
+        return alter_options(cursor, name);
     }
     let name = assigned_setting(cursor)?;
     let value = if name.text == "search_path" { name_list(cursor)? } else { setting_value(cursor)? };

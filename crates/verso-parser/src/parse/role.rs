@@ -54,6 +54,9 @@ pub fn statement(cursor: &mut Cursor<'_>, verb: &str) -> Result<Statement, Synta
             if cursor.is(&["set"]) || cursor.is(&["reset"]) || cursor.is(&["in", "database"]) {
                 return role_setting(cursor, name);
             }
+            if name.as_ref().is_some_and(|name| name.text.is_empty()) {
+                return Err(cursor.unexpected());
+            }
             cursor.accept(&["with"]);
             let mut options = RoleOptions::default();
             while option(cursor, &mut options)? {}
@@ -92,6 +95,13 @@ fn role_setting(cursor: &mut Cursor<'_>, name: Option<Name>) -> Result<Statement
         let assigned = assigned_setting(cursor)?;
         value = if assigned.text == "search_path" { name_list(cursor)? } else { setting_value(cursor)? };
         setting = Some(assigned);
+    }
+    // What all roles begin with in a database is what the database says.
+    if let (Some(Name { text, at }), Some(_)) = (&name, &database)
+        && text.is_empty()
+    {
+        let name = setting.unwrap_or_else(|| Name { text: "all".to_owned(), at: *at });
+        return Ok(Statement::AlterDatabase { system: false, database, name, value });
     }
     Ok(Statement::Role(RoleStatement::Setting { name, database, setting, value }))
 }

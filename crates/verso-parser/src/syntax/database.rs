@@ -16,6 +16,15 @@ pub enum DatabaseStatement {
         owner: Option<RoleName>,
         /// Bytes of its pages, where they are said.
         page_size: Option<u32>,
+        /// Who may connect.
+        options: DatabaseOptions,
+    },
+    /// ALTER DATABASE … CONNECTION LIMIT and its like.
+    Alter {
+        /// Which.
+        name: Name,
+        /// What is said.
+        options: DatabaseOptions,
     },
     /// DROP DATABASE.
     Drop {
@@ -38,4 +47,15 @@ pub enum DatabaseStatement {
         /// Its new name.
         to: Name,
     },
+}
+
+/// How a database may be used, as far as a statement says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatabaseOptions {
+    /// CONNECTION LIMIT; -1 is none.
+    pub connection_limit: Option<i32>,
+    /// IS_TEMPLATE: whoever may make databases may copy it, and nobody drops it.
+    pub is_template: Option<bool>,
+    /// ALLOW_CONNECTIONS.
+    pub allow_connections: Option<bool>,
 }

@@ -23,7 +23,7 @@ use verso_env::sync::{Condvar, Mutex, MutexGuard};
 use verso_env::{Env, VfsFile};
 use verso_session::cluster::{
     CheckCancelled, DatabaseEntry, FIRST_DATABASE, FIRST_DATABASE_NUMBER, NewDatabase, SECOND_DATABASE,
-    SECOND_DATABASE_NUMBER, WithInstance, no_database, usual_memory_bytes,
+    SECOND_DATABASE_NUMBER, Usage, WithInstance, no_database, usual_memory_bytes,
 };
 use verso_session::errors::sqlstate;
 use verso_session::{Cluster, Databases, Instance, Member, SqlError};
@@ -119,13 +119,15 @@ struct Entry {
     number: u32,
     /// Its owner when it was last looked at.
     owner: Option<Arc<str>>,
+    /// How it may be used, as far as that is known.
+    usage: Usage,
     standing: Standing,
     leases: usize,
 }
 
 impl Entry {
     fn new(number: u32, standing: Standing) -> Entry {
-        Entry { number, owner: None, standing, leases: 0 }
+        Entry { number, owner: None, usage: Usage::default(), standing, leases: 0 }
     }
 }
 
@@ -248,6 +250,7 @@ impl Keeper {
         let mut state = self.state.lock();
         if let Some(entry) = state.entries.get_mut(name) {
             entry.owner = owner;
+            entry.usage = opened.as_ref().map_or(entry.usage, |opened| opened.database.instance().usage());
         }
         let standing = opened.as_ref().map_or(Standing::Closed, |opened| Standing::Open(Arc::clone(opened)));
         set(&mut state, name, standing);
@@ -498,6 +501,10 @@ impl Databases for Keeper {
                 number: entry.number,
                 name: Arc::clone(name),
                 owner: entry.owner.clone(),
+                usage: match &entry.standing {
+                    Standing::Open(opened) => opened.database.instance().usage(),
+                    _ => entry.usage,
+                },
             })
             .collect()
     }
@@ -549,8 +556,11 @@ impl Databases for Keeper {
         self.claim(to)?;
         let renamed = self.take(name, false, "database", check).and_then(|_| {
             let renamed = folder.files.rename(name, to);
-            let owner = self.state.lock().entries.get(name).and_then(|entry| entry.owner.clone());
-            self.note_owner(to, owner);
+            let known = self.state.lock().entries.get(name).map(|entry| (entry.owner.clone(), entry.usage));
+            if let Some((owner, usage)) = known {
+                self.note_owner(to, owner);
+                self.note_usage(to, usage);
+            }
             self.give_back(name, Standing::Closed);
             renamed
         });
@@ -566,6 +576,12 @@ impl Databases for Keeper {
 
     fn with(&self, name: &str, job: WithInstance<'_>) -> Result<(), SqlError> {
         job(self.lease(name)?.instance())
+    }
+
+    fn note_usage(&self, name: &str, usage: Usage) {
+        if let Some(entry) = self.state.lock().entries.get_mut(name) {
+            entry.usage = usage;
+        }
     }
 
     fn size(&self, name: &str) -> Result<u64, SqlError> {

@@ -59,6 +59,109 @@ fn sessions_begin_with_what_alter_database_has_left() {
     server.shutdown(ShutdownMode::Fast).unwrap();
 }
 
+/// How a role without a password is let in.
+fn connect_as(server: &Server, user: &str, database: &str) -> Result<Client, String> {
+    let port = server.addresses()[0].port();
+    let client = Client::connect(&format!("host=127.0.0.1 port={port} user={user} dbname={database}"), NoTls);
+    client.map_err(|error| error.code().map_or_else(|| error.to_string(), |code| code.code().to_owned()))
+}
+
+#[test]
+fn who_may_use_a_database_is_said_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path());
+    let mut first = connect(&server, "verso").unwrap();
+    let usage = |client: &mut Client, database: &str| -> (bool, bool, i32) {
+        let row = client
+            .query_one(
+                "SELECT datistemplate, datallowconn, datconnlimit FROM pg_database WHERE datname::text = $1",
+                &[&database],
+            )
+            .unwrap();
+        (row.get(0), row.get(1), row.get(2))
+    };
+    first.batch_execute("CREATE ROLE ann LOGIN").unwrap();
+    first.batch_execute("CREATE DATABASE shop CONNECTION LIMIT 1").unwrap();
+    assert_eq!(usage(&mut first, "shop"), (false, true, 1));
+    let ann = connect_as(&server, "ann", "shop").unwrap();
+    assert_eq!(connect_as(&server, "ann", "shop").err().as_deref(), Some("53300"));
+    // Superusers are let in all the same.
+    drop(connect(&server, "shop").unwrap());
+    first.batch_execute("ALTER DATABASE shop CONNECTION LIMIT 2").unwrap();
+    let second = connect_as(&server, "ann", "shop").unwrap();
+    drop((ann, second));
+    for (options, sqlstate) in [
+        ("CONNECTION LIMIT -2", "22023"),
+        ("CONNECTION LIMIT 'x'", "42601"),
+        ("CONNECTION LIMIT 1 CONNECTION LIMIT 2", "42601"),
+        ("IS_TEMPLATE 'x'", "42601"),
+        ("IS_TEMPLATE", "42601"),
+        ("ALLOW_CONNECTIONS 5", "42601"),
+        ("FOO 3", "42601"),
+        ("TABLESPACE pg_default CONNECTION LIMIT 3", "0A000"),
+    ] {
+        assert_eq!(refused(&mut first, &format!("ALTER DATABASE shop {options}")), sqlstate, "{options}");
+    }
+    assert_eq!(refused(&mut first, "ALTER DATABASE nowhere CONNECTION LIMIT 1"), "3D000");
+    assert_eq!(refused(&mut first, "ALTER DATABASE verso ALLOW_CONNECTIONS false"), "22023");
+    first.batch_execute("ALTER DATABASE shop WITH IS_TEMPLATE = on ALLOW_CONNECTIONS off").unwrap();
+    assert_eq!(usage(&mut first, "shop"), (true, false, 2));
+    assert_eq!(connect_as(&server, "verso", "shop").err().as_deref(), Some("55000"));
+    assert_eq!(refused(&mut first, "DROP DATABASE shop"), "42809");
+    // A copy is used as its own statement says.
+    first.batch_execute("CREATE DATABASE copied TEMPLATE shop").unwrap();
+    assert_eq!(usage(&mut first, "copied"), (false, true, -1));
+    drop(connect(&server, "copied").unwrap());
+    // What is Verso's own stands in no view of settings.
+    let kept = "SELECT count(*) FROM pg_db_role_setting";
+    assert_eq!(first.query_one(kept, &[]).unwrap().get::<_, i64>(0), 0);
+    drop(first);
+    server.shutdown(ShutdownMode::Fast).unwrap();
+
+    let server = start(folder.path());
+    assert_eq!(connect_as(&server, "verso", "shop").err().as_deref(), Some("55000"));
+    let mut first = connect(&server, "verso").unwrap();
+    assert_eq!(usage(&mut first, "shop"), (true, false, 2));
+    first.batch_execute("ALTER DATABASE shop IS_TEMPLATE false").unwrap();
+    first.batch_execute("DROP DATABASE shop").unwrap();
+    drop(first);
+    server.shutdown(ShutdownMode::Fast).unwrap();
+}
+
+#[test]
+fn sessions_of_all_roles_begin_with_what_alter_role_all_has_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path());
+    let mut first = connect(&server, "verso").unwrap();
+    let shown = |user: &str| -> String {
+        let mut client = connect_as(&server, user, "verso").unwrap();
+        client.query_one("SELECT current_setting('work_mem')", &[]).unwrap().get(0)
+    };
+    let usual = shown("verso");
+    first.batch_execute("CREATE ROLE ann LOGIN").unwrap();
+    first.batch_execute("ALTER ROLE ALL SET work_mem = '5MB'").unwrap();
+    assert_eq!((shown("verso"), shown("ann")), ("5MB".to_owned(), "5MB".to_owned()));
+    let kept = "SELECT setdatabase::int8, setrole::int8, setconfig::text FROM pg_db_role_setting";
+    let row = first.query_one(kept, &[]).unwrap();
+    assert_eq!((row.get(0), row.get(1), row.get(2)), (0_i64, 0_i64, "{work_mem=5MB}"));
+    // A database and a role say more.
+    first.batch_execute("ALTER DATABASE verso SET work_mem = '6MB'").unwrap();
+    assert_eq!(shown("ann"), "6MB");
+    first.batch_execute("ALTER ROLE ann SET work_mem = '7MB'").unwrap();
+    assert_eq!((shown("verso"), shown("ann")), ("6MB".to_owned(), "7MB".to_owned()));
+    first.batch_execute("ALTER ROLE ALL IN DATABASE verso SET work_mem = '8MB'").unwrap();
+    assert_eq!(shown("verso"), "8MB");
+    first.batch_execute("ALTER ROLE ALL IN DATABASE verso RESET work_mem").unwrap();
+    assert_eq!(shown("verso"), "5MB");
+    first.batch_execute("ALTER ROLE ALL RESET ALL").unwrap();
+    assert_eq!((shown("verso"), shown("ann")), (usual, "7MB".to_owned()));
+    assert_eq!(refused(&mut first, "ALTER ROLE ALL SUPERUSER"), "42601");
+    let mut ann = connect_as(&server, "ann", "verso").unwrap();
+    assert_eq!(refused(&mut ann, "ALTER ROLE ALL SET work_mem = '5MB'"), "42501");
+    drop((first, ann));
+    server.shutdown(ShutdownMode::Fast).unwrap();
+}
+
 #[test]
 fn a_new_folder_has_the_database_that_tools_connect_to() {
     let folder = tempfile::tempdir().unwrap();

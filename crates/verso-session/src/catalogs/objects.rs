@@ -11,6 +11,7 @@ use verso_types::{Interval, SqlType, SystemType, Value};
 use super::keys::Keys;
 use super::relations::{INFORMATION_SCHEMA_OID, OWNER, namespace};
 use super::{letter, number, oid, rights, short};
+use crate::cluster::Usage;
 use crate::views::Views;
 
 /// The number of `pg_default`.
@@ -31,7 +32,7 @@ pub(super) fn namespaces(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
 /// The rows of `pg_database`. The owner of another database is a role of that one: it is shown as the role of its name
 /// here, and as none where that is not known; its rights are not known.
 pub(super) fn databases(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
-    let row = |place: u32, name: &Arc<str>, owner: Value, acl: Value| {
+    let row = |place: u32, name: &Arc<str>, owner: Value, acl: Value, usage: Usage| {
         vec![
             number(place),
             Value::Text(Arc::clone(name)),
@@ -39,10 +40,10 @@ pub(super) fn databases(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec
             Value::Int4(UTF8),
             // PostgreSQL's own: by bytes, and a letter is mapped to a letter.
             letter('b'),
+            Value::Bool(usage.is_template),
+            Value::Bool(usage.allow_connections),
             Value::Bool(false),
-            Value::Bool(true),
-            Value::Bool(false),
-            Value::Int4(-1),
+            Value::Int4(usage.connection_limit),
             number(0),
             number(0),
             number(DEFAULT_TABLESPACE),
@@ -56,11 +57,12 @@ pub(super) fn databases(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec
     };
     let member = &views.services.instance.member;
     let own = (rights::owner(catalog, Object::Database), rights::own_acl(catalog, Object::Database));
-    let mut rows = vec![row(member.number(), member.name(), own.0, own.1)];
+    let usage = views.services.instance.usage();
+    let mut rows = vec![row(member.number(), member.name(), own.0, own.1, usage)];
     for entry in member.cluster().others(member) {
         let owner = entry.owner.as_ref().and_then(|owner| catalog.role_named(owner));
         let owner = owner.map_or(number(0), |role| oid(role.oid));
-        rows.push(row(entry.number, &entry.name, owner, Value::Null));
+        rows.push(row(entry.number, &entry.name, owner, Value::Null, entry.usage));
     }
     rows
 }

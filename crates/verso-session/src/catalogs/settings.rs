@@ -83,6 +83,9 @@ impl Said<'_> {
                 kept.filter(|(place, of, _)| (place.0 != 0) == database && *of == role && role != Oid(0));
             own.flat_map(|(.., config)| config.iter().map(|one: &Arc<str>| one.to_string())).collect()
         };
+        let of_everybody = catalog.kept_settings().iter().filter(|(place, of, _)| place.0 == 0 && of.0 == 0);
+        let of_everybody =
+            of_everybody.flat_map(|(.., config)| config.iter().map(|one| one.to_string())).collect();
         let pairs =
             |all: &[(String, String)]| all.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let kept = services.instance.catalog.database_settings().unwrap_or_default();
@@ -92,6 +95,7 @@ impl Said<'_> {
             ("database user", of_role(true)),
             ("user", of_role(false)),
             ("database", pairs(&of_database)),
+            ("global", of_everybody),
             ("configuration file", pairs(&of_all)),
             ("configuration file", pairs(&services.instance.member.cluster().defaults())),
         ];

@@ -227,7 +227,16 @@ impl Schema<'_> {
         value: Option<&str>,
     ) -> Result<CommandTag, Failure> {
         let role = match name {
-            Some(name) if name.text.is_empty() => return Err(SqlError::unsupported("ALTER ROLE ALL").into()),
+            // ALL
+            Some(name) if name.text.is_empty() => {
+                if self.limited().is_some() {
+                    let error =
+                        SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, "permission denied to alter setting");
+                    let detail = "Only roles with the SUPERUSER attribute may alter settings globally.";
+                    return Err(error.with_detail(detail).into());
+                }
+                Oid(0)
+            }
             Some(name) => self.role_called(&name.text)?,
             None => self.current(),
         };

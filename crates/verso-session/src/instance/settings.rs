@@ -15,8 +15,8 @@ use verso_storage::archive::ArchiveOptions;
 use verso_storage::wal::WalOptions;
 use verso_storage::{EngineOptions, GcPolicy, ReadAhead};
 
+use super::Instance;
 use super::folder::archive_folder;
-use super::{Instance, UNFINISHED};
 use crate::automatic::AutoSettings;
 use crate::cluster::usual_memory_bytes;
 use crate::registry::LongAction;
@@ -330,8 +330,9 @@ impl Instance {
     pub(crate) fn keep_setting(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
         let _one_by_one = self.keeping.lock();
         if name == "all" && value.is_none() {
-            let known = self.catalog.database_settings()?.into_iter().map(|(name, _)| name);
-            return known.filter(|name| name != UNFINISHED).try_for_each(|name| self.keep_one(&name, None));
+            let known: Vec<String> =
+                self.catalog.database_settings()?.into_iter().map(|(name, _)| name).collect();
+            return known.into_iter().try_for_each(|name| self.keep_one(&name, None));
         }
         self.check_pair(name, value)?;
         self.keep_one(name, value)

@@ -8,7 +8,7 @@ use verso_storage::{CommitMode, Isolation, Txn, TxnOptions};
 
 use super::Session;
 use crate::client::{CommandTag, Notice, tag};
-use crate::cluster::{Databases, NewDatabase, no_database};
+use crate::cluster::{Databases, NewDatabase, Usage, no_database};
 use crate::instance::Instance;
 use crate::services::refused;
 use verso_parser::syntax::{DatabaseStatement, Name, RoleName};
@@ -31,11 +31,12 @@ impl Session {
         }
         let databases = self.services.instance.member().cluster().databases()?;
         match statement {
-            DatabaseStatement::Create { name, template, owner, page_size } => {
+            DatabaseStatement::Create { name, template, owner, page_size, options } => {
                 let template = template.as_ref().map(|name| &*name.text);
                 let template = template.filter(|name| !EMPTY_TEMPLATES.contains(name));
                 let new = NewDatabase { name: &name.text, template, page_size: *page_size };
-                self.create_database(&*databases, &new, owner.as_ref())?;
+                let usage = Usage::default().with(*options);
+                self.create_database(&*databases, &new, owner.as_ref(), usage)?;
                 Ok(tag("CREATE DATABASE"))
             }
             DatabaseStatement::Drop { name, if_exists, force } => {
@@ -53,8 +54,30 @@ impl Session {
                     return Err(SqlError::new(sqlstate::OBJECT_IN_USE, text));
                 }
                 self.check_owns(&*databases, &name.text)?;
+                if usage_of(&*databases, &name.text)?.is_template {
+                    let text = "cannot drop a template database";
+                    return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text));
+                }
                 databases.remove(&name.text, *force, &|| self.check_cancelled())?;
                 Ok(tag("DROP DATABASE"))
+            }
+            DatabaseStatement::Alter { name, options } => {
+                let own = *name.text == **self.services.database();
+                if !own && !databases.list().iter().any(|entry| *entry.name == *name.text) {
+                    return Err(no_database(&name.text));
+                }
+                self.check_owns(&*databases, &name.text)?;
+                if own && options.allow_connections == Some(false) {
+                    let text = "cannot disallow connections for current database";
+                    return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
+                }
+                let mut known = Usage::default();
+                databases.with(&name.text, &mut |instance| {
+                    known = instance.usage().with(*options);
+                    instance.set_usage(known)
+                })?;
+                databases.note_usage(&name.text, known);
+                Ok(tag("ALTER DATABASE"))
             }
             DatabaseStatement::Tablespace { name } => {
                 if !databases.list().iter().any(|entry| *entry.name == *name.text) {
@@ -87,6 +110,7 @@ impl Session {
         databases: &dyn Databases,
         new: &NewDatabase<'_>,
         owner: Option<&RoleName>,
+        usage: Usage,
     ) -> Result<(), SqlError> {
         if !self.may_create_databases()? {
             return Err(refused("create database"));
@@ -108,10 +132,12 @@ impl Session {
                 return Err(SqlError::new(sqlstate::OBJECT_IN_USE, text)
                     .with_hint("Connect to another database to copy this one."));
             }
-            self.check_owns(databases, template).map_err(|error| match error.sqlstate {
-                sqlstate::INSUFFICIENT_PRIVILEGE => refused(&format!("copy database \"{template}\"")),
-                _ => error,
-            })?;
+            if !usage_of(databases, template)?.is_template {
+                self.check_owns(databases, template).map_err(|error| match error.sqlstate {
+                    sqlstate::INSUFFICIENT_PRIVILEGE => refused(&format!("copy database \"{template}\"")),
+                    _ => error,
+                })?;
+            }
         }
         // A copy has the roles of its template; it is the creator's only where that is one of them.
         let owner_is_named = owner.is_some();
@@ -138,9 +164,13 @@ impl Session {
             if new.template.is_none() {
                 copy_roles(own, made)?;
             }
+            // a copy is used as the statement says, not as its template
+            made.set_usage(usage)?;
             give(made, &owner, owner_is_named)
         };
-        databases.create(new, &mut fill, &|| self.check_cancelled())
+        databases.create(new, &mut fill, &|| self.check_cancelled())?;
+        databases.note_usage(new.name, usage);
+        Ok(())
     }
 
     /// ALTER DATABASE other SET.
@@ -201,6 +231,16 @@ impl Session {
         let info = &self.services.info;
         if info.cancel_flag().load(Ordering::Relaxed) { Err(info.reason().error()) } else { Ok(()) }
     }
+}
+
+/// How a database may be used.
+fn usage_of(databases: &dyn Databases, name: &str) -> Result<Usage, SqlError> {
+    let mut usage = Usage::default();
+    databases.with(name, &mut |instance| {
+        usage = instance.usage();
+        Ok(())
+    })?;
+    Ok(usage)
 }
 
 /// Refuses names that are no file's, and those that clients take for PostgreSQL's templates.

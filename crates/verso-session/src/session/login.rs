@@ -6,18 +6,31 @@ use super::Session;
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
-    /// Refuses a role that may not connect, or has as many sessions as it may have.
+    /// Refuses a role that may not connect, or has as many sessions as it may have, and everybody whom the database does not let in.
     ///
     /// # Errors
-    /// 42501, 53300.
+    /// 42501, 53300, 55000.
     pub fn check_connect(&self) -> Result<(), SqlError> {
         let services = &self.services;
         let role = services.identity.role;
+        let usage = services.instance.usage();
+        if !usage.allow_connections {
+            let text = format!("database \"{}\" is not currently accepting connections", services.database());
+            return Err(SqlError::new("55000", text));
+        }
         self.with_catalog(|_, catalog, _| {
             if !catalog.rights(role, Object::Database).has(Rights::CONNECT) {
                 let text = format!("permission denied for database \"{}\"", services.database());
                 return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text)
                     .with_detail("User does not have CONNECT privilege."));
+            }
+            let limit = usage.connection_limit;
+            if limit >= 0 && !catalog.is_superuser(role) {
+                let count = services.instance.sessions.of(&services.instance.member).len();
+                if count > usize::try_from(limit).unwrap_or(0) {
+                    let text = format!("too many connections for database \"{}\"", services.database());
+                    return Err(SqlError::new("53300", text));
+                }
             }
             let limit = catalog.role_by_oid(role).map_or(-1, |role| role.connection_limit);
             if limit >= 0 && !catalog.is_superuser(role) {
@@ -33,15 +46,28 @@ impl Session {
     }
 
     /// Goes on with the settings that ALTER ROLE has left for a role: those for this database count more than those for all, and
-    /// both more than those of ALTER DATABASE, with which the session has begun. One that is refused is told, and left out.
+    /// both more than those of ALTER DATABASE, with which the session has begun; least those of ALTER ROLE ALL. One that is refused is told, and left out.
     ///
     /// # Errors
     /// Those of reading the catalog.
     pub fn apply_kept_settings(&mut self, role: Oid) -> Result<(), SqlError> {
         let mut kept: Vec<(Oid, String, String)> = Vec::new();
-        self.with_catalog(|_, catalog, _| {
+        self.with_catalog(|session, catalog, _| {
             for (database, of, config) in catalog.kept_settings() {
-                let settings = config.iter().filter(|_| *of == role).filter_map(|one| one.split_once('='));
+                let of_all = of.0 == 0 && database.0 == 0;
+                // ALTER ROLE ALL counts less than ALTER DATABASE
+                let stronger = match of_all {
+                    true => session.services.instance.catalog.database_settings()?,
+                    false => Vec::new(),
+                };
+                let settings = config.iter().filter(|_| *of == role || of_all);
+                let settings = settings.filter_map(|one| one.split_once('='));
+                let settings = settings.filter(|(name, _)| !stronger.iter().any(|(known, _)| known == name));
+                if of_all {
+                    let first = settings.map(|(name, value)| (*database, name.to_owned(), value.to_owned()));
+                    drop(kept.splice(0..0, first));
+                    continue;
+                }
                 kept.extend(settings.map(|(name, value)| (*database, name.to_owned(), value.to_owned())));
             }
             Ok(())
