@@ -225,6 +225,13 @@ impl Schema<'_> {
                 // FROM CURRENT
                 None => services.show(&name).ok_or_else(|| unknown(&name))?,
             };
+            if matches!(
+                name.as_str(),
+                "transaction_isolation" | "transaction_read_only" | "transaction_deferrable"
+            ) {
+                let text = format!("parameter \"{name}\" cannot be set locally in functions");
+                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+            }
             Settings::clone(&services.settings).set(&name, Some(&value))?;
             if !may_hold(&name) {
                 return Err(SqlError::unsupported(format!("SET {name} in a function's definition")));

@@ -17,7 +17,8 @@ pub(crate) struct BlockBegin {
 
 impl Services {
     /// A block with handlers begins; `name` is its savepoint.
-    pub(crate) fn begin_block(&self, name: &str, txn: &Txn) {
+    pub(crate) fn begin_block(&self, name: &str, txn: &mut Txn) {
+        self.keep_read_only(txn);
         let begin = BlockBegin {
             asked: self.settings.asked_by_now(),
             read_only: txn.is_read_only(),
@@ -28,6 +29,7 @@ impl Services {
 
     /// A handler of the block has caught an error.
     pub(crate) fn undo_block(&self, name: &str, txn: &mut Txn) {
+        self.keep_read_only(txn);
         let Some(BlockBegin { asked, read_only, defined }) = self.blocks.borrow_mut().return_to(name) else {
             return;
         };
@@ -44,11 +46,19 @@ impl Services {
 
     /// The block has ended. READ ONLY ends with it, as with a savepoint.
     pub(crate) fn end_block(&self, name: &str, txn: &mut Txn) {
+        self.keep_read_only(txn);
         let mut blocks = self.blocks.borrow_mut();
         if let Some(begin) = blocks.return_to(name) {
             self.set_read_only(txn, begin.read_only);
         }
         blocks.release(name);
+    }
+
+    /// `set_config` may have made the transaction READ ONLY, which has no hold of it: it is so from the next command on.
+    pub(crate) fn keep_read_only(&self, txn: &mut Txn) {
+        if self.transaction.get().is_some_and(|shown| shown.read_only) {
+            txn.set_read_only(true);
+        }
     }
 
     /// A statement begins that has asked for nothing yet, or one has failed.

@@ -9,7 +9,9 @@ use verso_exec::context::{HeldSettings, SettingAccess};
 
 use super::Services;
 use crate::automatic::AutoSettings;
-use crate::settings;
+use crate::serving::{Late, check_late};
+use crate::session::modes_of;
+use crate::settings::{self, ShownModes};
 use verso_parser::syntax::{ActAs, Name, Span};
 use verso_planner::errors::SqlError;
 
@@ -152,10 +154,20 @@ impl SettingAccess for Services {
             self.ask_for_role(&role, local)?;
             return Ok(self.show(name).unwrap_or_default());
         }
+        let failed = |error: SqlError| ExecError::raised(error.sqlstate, error.message);
+        if let Some(modes) = modes_of(name, value).map_err(failed)? {
+            // The query that calls the function has begun.
+            if let Some(known) = self.transaction.get() {
+                check_late(known, &modes, Late::QUERIED).map_err(failed)?;
+                self.transaction
+                    .set(Some(ShownModes { read_only: modes.read_only.unwrap_or(known.read_only), ..known }));
+            }
+            return Ok(self.show(name).unwrap_or_default());
+        }
         let asked = self.settings.ask(name, value, local);
         // The function that asks goes on with what follows from it.
         self.asked.set(self.asked.get() + 1);
-        asked.map_err(|error| ExecError::raised(error.sqlstate, error.message))
+        asked.map_err(failed)
     }
 
     fn hold(

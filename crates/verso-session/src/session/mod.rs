@@ -49,7 +49,7 @@ mod slow;
 mod statement;
 mod texts;
 
-pub(crate) use set::check_resets;
+pub(crate) use set::{check_resets, modes_of};
 pub(crate) use slow::in_one_line;
 
 use std::borrow::Cow;

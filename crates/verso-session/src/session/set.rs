@@ -47,6 +47,7 @@ impl Session {
     /// What `set_config` asked for in a statement that is done.
     pub(super) fn change_asked_settings(&mut self) -> Result<(), SqlError> {
         if let Some(active) = self.transaction.active_mut() {
+            self.services.keep_read_only(active.txn.get_mut());
             let read_only = active.txn.get_mut().is_read_only();
             active.set_read_only(read_only);
         }
@@ -206,7 +207,10 @@ pub(crate) fn check_resets(name: &str) -> Result<(), SqlError> {
 }
 
 /// What SET TRANSACTION says otherwise: settings that are modes of the transaction.
-fn modes_of(name: &str, value: Option<&str>) -> Result<Option<TransactionModes>, SqlError> {
+///
+/// # Errors
+/// 22023 for a value that is none of them, 0A000 without one.
+pub(crate) fn modes_of(name: &str, value: Option<&str>) -> Result<Option<TransactionModes>, SqlError> {
     let Some(value) = value else { return check_resets(name).map(|()| None) };
     let mut modes = TransactionModes::default();
     match name {

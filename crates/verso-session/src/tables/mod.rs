@@ -753,6 +753,7 @@ impl TransactionState for EngineTables<'_> {
 impl TransactionControl for EngineTables<'_> {
     fn begin_statement(&self) -> Result<()> {
         self.services.embedded.set(self.services.embedded.get() + 1);
+        self.services.keep_read_only(&mut self.txn.borrow_mut());
         Ok(self.txn.borrow_mut().begin_statement()?)
     }
 
@@ -765,6 +766,7 @@ impl TransactionControl for EngineTables<'_> {
     }
 
     fn begin_command(&self) -> bool {
+        self.services.keep_read_only(&mut self.txn.borrow_mut());
         self.txn.borrow_mut().begin_command()
     }
 
@@ -840,7 +842,7 @@ impl TransactionControl for EngineTables<'_> {
 
     fn savepoint(&self, name: &str) -> Result<()> {
         self.txn.borrow_mut().savepoint(name)?;
-        self.services.begin_block(name, &self.txn.borrow());
+        self.services.begin_block(name, &mut self.txn.borrow_mut());
         self.deferred.borrow_mut().mark(name);
         self.services.notify.handlers().mark_named(name);
         Ok(())
