@@ -91,6 +91,39 @@ impl Catalog {
         })
     }
 
+    /// Puts an operator into another schema. What uses it names it by its number.
+    ///
+    /// # Errors
+    /// `Missing` (the schema); `InvalidDefinition` (42723) where that has one; storage's.
+    pub fn move_operator(
+        &self,
+        txn: &mut Txn,
+        operator: &OperatorDef,
+        schema: &Arc<str>,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema = target_schema(&snapshot, Some(schema))?;
+        if schema.name == operator.schema {
+            return Ok(());
+        }
+        self.hold_schema(txn, &schema)?;
+        self.lock_name(txn, NameOf::Operator, [&schema.name, &operator.name])?;
+        let is_it = |one: &Arc<OperatorDef>| {
+            (&one.schema, &one.name, one.left, one.right)
+                == (&schema.name, &operator.name, operator.left, operator.right)
+        };
+        for known in [&snapshot, &self.committed()?] {
+            if known.operators().iter().any(is_it) {
+                let text = format!("operator {} already exists in schema \"{}\"", operator.name, schema.name);
+                return Err(CatalogError::invalid("42723", text));
+            }
+        }
+        self.change(txn, |txn| {
+            let is_it = |row: &OperatorRow| row.oid == operator.oid;
+            self.update_rows(txn, Of::All, is_it, |row| row.oprnamespace = schema.oid).map(drop)
+        })
+    }
+
     /// Takes an operator and the comment on it away; the change has begun.
     pub(super) fn remove_operator(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
         self.remove_objects(txn, Of::All, |row: &OperatorRow| row.oid == oid).map(drop)

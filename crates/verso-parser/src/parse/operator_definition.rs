@@ -81,9 +81,16 @@ pub(super) fn alter_operator(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
         return Err(cursor.unsupported("ALTER OPERATOR CLASS and FAMILY"));
     }
     let operator = operator_reference(cursor)?;
+    if cursor.accept(&["set", "schema"]) {
+        let statement = OperatorStatement::Move { operator, to: cursor.name()? };
+        return Ok(Statement::Type(TypeStatement::Operator(statement)));
+    }
+    if !cursor.is(&["owner"]) && !cursor.is(&["set"]) {
+        return Err(cursor.unexpected());
+    }
     match super::rights::owner(cursor, || Owned::Operator(operator), false)? {
         Some(statement) => Ok(statement),
-        None => Err(cursor.unsupported("ALTER OPERATOR other than OWNER TO")),
+        None => Err(cursor.unsupported("ALTER OPERATOR … SET other than SCHEMA")),
     }
 }
 

@@ -23,6 +23,13 @@ pub enum OperatorStatement {
         /// CASCADE?
         cascade: bool,
     },
+    /// ALTER OPERATOR … SET SCHEMA.
+    Move {
+        /// The operator.
+        operator: OperatorReference,
+        /// The schema.
+        to: Name,
+    },
 }
 
 /// `name = value` of CREATE OPERATOR.

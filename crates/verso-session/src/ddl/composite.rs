@@ -34,11 +34,15 @@ impl Schema<'_> {
         changes: &[FieldChange],
         cascade: bool,
     ) -> Result<(), Failure> {
-        let ty = self.own_type(name)?;
-        let SqlType::Row(row) = &ty.ty else {
+        let not_composite = || {
             let text = format!("\"{}\" is not a composite type", name.name.text);
-            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
+            SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
         };
+        let ty = match self.own_type(name) {
+            Err(_) if self.is_row_type(name) => return Err(not_composite().into()),
+            found => found?,
+        };
+        let SqlType::Row(row) = &ty.ty else { return Err(not_composite().into()) };
         let is_drop = |change: &FieldChange| matches!(change, FieldChange::Drop { .. });
         let comes_back = |name: &Name| {
             let is_it =

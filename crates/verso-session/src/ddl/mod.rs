@@ -81,6 +81,7 @@ mod trigger;
 mod truncate;
 mod typed;
 mod types;
+mod types_of_others;
 pub(crate) mod upkeep;
 mod view;
 

@@ -73,6 +73,14 @@ impl Schema<'_> {
                 }
                 Ok(tag("DROP OPERATOR"))
             }
+            OperatorStatement::Move { operator, to } => {
+                let found = self.user_operator(operator)?;
+                self.own_role_object(found.owner, "operator", &found.name)?;
+                self.may_create_in(&to.text)?;
+                let catalog = &self.frame.services.instance.catalog;
+                catalog.move_operator(&mut self.frame.txn.borrow_mut(), &found, &to.text.as_str().into())?;
+                Ok(tag("ALTER OPERATOR"))
+            }
         }
     }
 

@@ -69,7 +69,12 @@ impl Schema<'_> {
                 (Object::Function(function.oid), Some(Arc::clone(&function.schema)), tag_word)
             }
             Owned::Type(name) => {
-                let ty = self.user_type(name)?;
+                let ty = match self.user_type(name) {
+                    Err(error) if error.sqlstate == sqlstate::UNDEFINED_OBJECT => {
+                        return Err(self.altered_alone(name).unwrap_or(error).into());
+                    }
+                    found => found?,
+                };
                 self.own(Object::Type(ty.oid), "type", &ty.name)?;
                 (Object::Type(ty.oid), Some(Arc::clone(&ty.schema)), "ALTER TYPE")
             }

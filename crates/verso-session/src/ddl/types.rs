@@ -173,6 +173,12 @@ impl Schema<'_> {
                 Err(error) if if_exists && error.sqlstate == sqlstate::INVALID_SCHEMA_NAME => {
                     self.skip(format!("{}, skipping", error.message));
                 }
+                Err(error)
+                    if error.sqlstate == sqlstate::UNDEFINED_OBJECT
+                        && let Some(required) = self.dropped_alone(name, domain) =>
+                {
+                    return Err(required.into());
+                }
                 Err(error) if if_exists && error.sqlstate == sqlstate::UNDEFINED_OBJECT => {
                     self.skip(format!("type \"{name}\" does not exist, skipping"));
                 }
@@ -300,7 +306,12 @@ impl Schema<'_> {
     }
 
     fn own_type_of(&self, name: &QualifiedName, domain: bool) -> Result<Arc<TypeDef>, SqlError> {
-        let ty = self.own_type(name)?;
+        let ty = match self.own_type(name) {
+            Err(error) if error.sqlstate == sqlstate::UNDEFINED_OBJECT => {
+                return Err(self.altered_alone(name).unwrap_or(error));
+            }
+            found => found?,
+        };
         match (domain, &ty.ty) {
             (false, _) | (_, SqlType::Domain(_)) => Ok(ty),
             _ => Err(not_a_domain(&ty.name)),
@@ -314,7 +325,14 @@ impl Schema<'_> {
     }
 
     fn enum_type(&self, name: &QualifiedName) -> Result<Arc<EnumType>, SqlError> {
-        match &self.own_type(name)?.ty {
+        let known = match self.own_type(name) {
+            Err(_) if self.is_row_type(name) => {
+                let text = format!("{name} is not an enum");
+                return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text));
+            }
+            known => known?,
+        };
+        match &known.ty {
             SqlType::Enum(ty) => Ok(Arc::clone(ty)),
             other => {
                 let text = format!("{other} is not an enum");

@@ -111,6 +111,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             TypeStatement::Statistics(StatisticsStatement::Drop { .. }) => "DROP STATISTICS",
             TypeStatement::Statistics(_) => "ALTER STATISTICS",
             TypeStatement::Operator(OperatorStatement::Create { .. }) => "CREATE OPERATOR",
+            TypeStatement::Operator(OperatorStatement::Move { .. }) => "ALTER OPERATOR",
             TypeStatement::Operator(_) => "DROP OPERATOR",
             TypeStatement::Cast(CastStatement::Create { .. }) => "CREATE CAST",
             TypeStatement::Cast(_) => "DROP CAST",
@@ -151,7 +152,11 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Analyze(_) => "ANALYZE",
         Statement::Explain { options, statement } if options.analyze => return changes(statement),
         Statement::AlterDatabase { .. }
-        | Statement::Database(DatabaseStatement::Rename { .. } | DatabaseStatement::Tablespace { .. }) => {
+        | Statement::Database(
+            DatabaseStatement::Rename { .. }
+            | DatabaseStatement::Tablespace { .. }
+            | DatabaseStatement::Alter { .. },
+        ) => {
             "ALTER DATABASE"
         }
         Statement::AddLogFile { .. } | Statement::DropLogFile { .. } => "ALTER SYSTEM",
