@@ -46,6 +46,7 @@ ask "select case when oid in (select unnest(array[typinput, typoutput, typreceiv
           or oid in (select castfunc from pg_cast where castsource in $known and casttarget in $known)
           or oid in (select unnest(array[aggtransfn, aggfinalfn, aggcombinefn]::oid[]) from pg_aggregate a join pg_proc p on p.oid = a.aggfnoid and p.proargtypes::oid[] <@ array(select oid from $known k))
           or oid in (select amhandler from pg_am)
+          or oid in (select unnest(array[lanplcallfoid, laninline, lanvalidator]) from pg_language)
           or oid in (select amproc from pg_amproc where amproclefttype in $known)
           or oid in (select unnest(array[prsstart, prstoken, prsend, prsheadline, prslextype]::oid[]) from pg_ts_parser)
           or oid in (select unnest(array[tmplinit, tmpllexize]::oid[]) from pg_ts_template where tmplname in ('simple', 'snowball'))
@@ -53,7 +54,7 @@ ask "select case when oid in (select unnest(array[typinput, typoutput, typreceiv
           or proname in ('enum_in', 'enum_out', 'enum_recv', 'enum_send', 'domain_in', 'domain_recv') then 1 else 0 end,
         oid, proname, pronamespace, 10, prolang, procost, prorows, provariadic, prosupport::oid, prokind, prosecdef, proleakproof,
         proisstrict, proretset, provolatile, proparallel, pronargs, pronargdefaults, prorettype, proargtypes, proallargtypes,
-        proargmodes, proargnames, null, null, prosrc, null, null, null, null
+        proargmodes, proargnames, null, null, prosrc, probin, null, null, null
      from pg_proc where prorettype in $known and proargtypes::oid[] <@ array(select oid from $known k)
         and (proallargtypes is null or proallargtypes <@ array(select oid from $known k)) and pronamespace = 11 order by oid" > $rows/pg_proc.tsv
 

@@ -218,8 +218,14 @@ static ITEMS: &[BuiltinFunction] = &[
             ArgType::Exact(SqlType::Text),
             ArgType::Exact(SqlType::Bool)
         ] ITEM),
-    of_items!(aclcontains [ArgType::ArrayOf(ITEM), ArgType::Exact(ITEM)] SqlType::Bool),
-    of_items!(aclitemeq [ArgType::Exact(ITEM), ArgType::Exact(ITEM)] SqlType::Bool),
+    BuiltinFunction {
+        operator: Some("@>"),
+        ..of_items!(aclcontains [ArgType::ArrayOf(ITEM), ArgType::Exact(ITEM)] SqlType::Bool)
+    },
+    BuiltinFunction {
+        operator: Some("="),
+        ..of_items!(aclitemeq [ArgType::Exact(ITEM), ArgType::Exact(ITEM)] SqlType::Bool)
+    },
 ];
 
 /// The tables of this module.

@@ -389,6 +389,17 @@ static IDENTITY: [(&str, SqlType); 4] = [
     ("identity", SqlType::Text),
 ];
 
+/// What `pg_identify_object_as_address` yields.
+static AS_ADDRESS: [(&str, ResultType); 3] = [
+    ("type", ResultType::Fixed(SqlType::Text)),
+    ("object_names", ResultType::FixedArray(SqlType::Text)),
+    ("object_args", ResultType::FixedArray(SqlType::Text)),
+];
+
+/// What `pg_get_object_address` yields.
+static ADDRESS: [(&str, SqlType); 3] =
+    [("classid", SqlType::Oid), ("objid", SqlType::Oid), ("objsubid", SqlType::Int4)];
+
 /// What `pg_ls_waldir` yields.
 static LOG_FILES: [(&str, SqlType); 3] =
     [("name", SqlType::Text), ("size", SqlType::Int8), ("modification", SqlType::Timestamptz(None))];
@@ -571,6 +582,32 @@ static OTHERS: &[BuiltinFunction] = &[
         strict: true,
         volatility: Volatility::Stable,
         body: Body::Set(|cx, args| listed(cx, "pg_identify_object", args)),
+        kernel: None,
+    },
+    BuiltinFunction {
+        name: "pg_identify_object_as_address",
+        operator: None,
+        args: &[ArgType::Exact(SqlType::Oid), ArgType::Exact(SqlType::Oid), ArgType::Exact(SqlType::Int4)],
+        variadic: false,
+        result: ResultType::Mixed(&AS_ADDRESS),
+        strict: true,
+        volatility: Volatility::Stable,
+        body: Body::Set(|cx, args| listed(cx, "pg_identify_object_as_address", args)),
+        kernel: None,
+    },
+    BuiltinFunction {
+        name: "pg_get_object_address",
+        operator: None,
+        args: &[
+            ArgType::Exact(SqlType::Text),
+            ArgType::ArrayOf(SqlType::Text),
+            ArgType::ArrayOf(SqlType::Text),
+        ],
+        variadic: false,
+        result: ResultType::Columns(&ADDRESS),
+        strict: true,
+        volatility: Volatility::Stable,
+        body: Body::Set(|cx, args| listed(cx, "pg_get_object_address", args)),
         kernel: None,
     },
     BuiltinFunction {

@@ -198,14 +198,17 @@ impl Call<'_> {
                 let value = parse_text(&ty, args.text(0), zone)?;
                 cast(&value, &ty, &ty, CastKind::Implicit, zone)?
             }
-            "pg_describe_object" | "pg_identify_object" => {
+            "pg_describe_object" | "pg_identify_object" | "pg_identify_object_as_address" => {
                 let part = i32::try_from(args.number(2)).unwrap_or_default();
+                let given = super::identity::Given { class: args.oid(0), object: args.oid(1), part };
                 let own = match function {
                     "pg_describe_object" => super::identity::described,
-                    _ => super::identity::identified,
+                    "pg_identify_object" => super::identity::identified,
+                    _ => super::identity::addressed,
                 };
-                own(catalog, args.oid(0), args.oid(1), part)
+                own(self.views, catalog, given)?
             }
+            "pg_get_object_address" => super::address::address(self.views, catalog, self.args.0)?,
             "pg_get_userbyid" => match catalog.role_by_oid(args.oid(0)) {
                 Some(role) => Value::Text(Arc::clone(&role.name)),
                 None => Value::text(&format!("unknown (OID={})", args.oid(0))),
@@ -318,19 +321,13 @@ impl Call<'_> {
                 };
                 Value::Bool(table || of_view().unwrap_or(false))
             }
-            "pg_index_has_property" => match args.text(1).to_ascii_lowercase().as_str() {
-                "clusterable" | "bitmap_scan" => Value::Bool(false),
-                "index_scan" | "backward_scan" => Value::Bool(true),
-                _ => Value::Null,
-            },
-            "pg_index_column_has_property" => self.column_property(),
-            "pg_indexam_has_property" => match args.text(1).to_ascii_lowercase().as_str() {
-                "can_order" | "can_unique" | "can_multi_col" => Value::Bool(true),
-                "can_exclude" | "can_include" => Value::Bool(false),
-                _ => Value::Null,
-            },
+            "pg_index_has_property" => super::properties::of_index(catalog, args.oid(0), args.text(1)),
+            "pg_index_column_has_property" => {
+                super::properties::of_column(catalog, args.oid(0), args.number(1), args.text(2))
+            }
+            "pg_indexam_has_property" => super::properties::of_method(args.oid(0), args.text(1)),
             "pg_has_role" => super::rights::has_role(self.views, catalog, self.args.0)?,
-            "acldefault" => super::rights::default_rights(catalog, args.text(0), args.oid(1)),
+            "acldefault" => super::rights::default_rights(catalog, args.text(0), args.oid(1))?,
             "current_schemas" => {
                 let path = catalog.search_path();
                 let schemas = if args.flag(0) { path.searched() } else { path.named() };
@@ -588,23 +585,6 @@ impl Call<'_> {
             (_, None) => Value::Null,
             ("inet_client_addr", Some(address)) => super::activity::inet(address),
             (_, Some(address)) => Value::Int4(address.port().into()),
-        }
-    }
-
-    fn column_property(&self) -> Value {
-        let Some(Relation::Index(index)) = self.catalog.relation_by_oid(self.args.oid(0)) else {
-            return Value::Null;
-        };
-        let place = usize::try_from(self.args.number(1) - 1).ok();
-        let Some(part) = place.and_then(|place| index.parts.get(place)) else { return Value::Null };
-        match self.args.text(2).to_ascii_lowercase().as_str() {
-            "asc" => Value::Bool(!part.descending),
-            "desc" => Value::Bool(part.descending),
-            "nulls_first" => Value::Bool(part.nulls_first),
-            "nulls_last" => Value::Bool(!part.nulls_first),
-            "orderable" | "returnable" | "search_array" | "search_nulls" => Value::Bool(true),
-            "distance_orderable" => Value::Bool(false),
-            _ => Value::Null,
         }
     }
 

@@ -1,16 +1,23 @@
-//! Objects in words: `pg_describe_object`, `pg_identify_object`.
+//! Objects in words: `pg_describe_object`, `pg_identify_object`, `pg_identify_object_as_address`. The way back is in
+//! [`address`](super::address).
 
 use std::sync::Arc;
 
+use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{CatalogSnapshot, Oid, Relation, SystemRelation};
+use verso_exec::ExecError;
 use verso_exec::functions::quote_ident;
 use verso_types::{SqlType, SystemType, Value, names as references};
 
+use super::fixed;
 use super::names::{relation_name, type_name};
+use crate::views::Views;
 
-/// What an object is, and its name in two ways.
+type Result<T> = std::result::Result<T, ExecError>;
+
+/// What an object is, and its name in several ways.
 #[derive(Debug, Default)]
-struct Identity {
+pub(super) struct Identity {
     /// `table column`.
     kind: &'static str,
     schema: Option<String>,
@@ -18,30 +25,239 @@ struct Identity {
     /// `public.t.a`, wherever one looks from.
     whole: String,
     /// `column a of table t`, as the session writes it.
-    words: String,
+    pub(super) words: String,
+    /// How `pg_get_object_address` finds it: names, unquoted, and arguments.
+    names: Vec<String>,
+    args: Vec<String>,
+}
+
+/// `XX000` for a number that is none of a catalog with objects.
+fn unsupported(class: Oid) -> ExecError {
+    ExecError::raised("XX000", format!("unsupported object class: {}", class.0))
 }
 
 /// `pg_describe_object`.
-pub(super) fn described(catalog: &CatalogSnapshot, class: Oid, object: Oid, part: i32) -> Value {
-    identity(catalog, class, object, part).map_or(Value::Null, |found| Value::text(&found.words))
+pub(super) fn described(views: &Views<'_>, catalog: &CatalogSnapshot, given: Given) -> Result<Value> {
+    if given.class.0 == 0 && given.object.0 == 0 {
+        return Ok(Value::Null);
+    }
+    kind_of_missing(given).ok_or_else(|| unsupported(given.class))?;
+    Ok(identity(views, catalog, given).map_or(Value::Null, |found| Value::text(&found.words)))
 }
 
 /// The row of `pg_identify_object`.
-pub(super) fn identified(catalog: &CatalogSnapshot, class: Oid, object: Oid, part: i32) -> Value {
+pub(super) fn identified(views: &Views<'_>, catalog: &CatalogSnapshot, given: Given) -> Result<Value> {
+    let missing = kind_of_missing(given).ok_or_else(|| unsupported(given.class))?;
     let text = |text: Option<&String>| text.map_or(Value::Null, |text| Value::text(text));
-    let row = match identity(catalog, class, object, part) {
+    let row = match identity(views, catalog, given) {
         Some(found) => [
             Value::text(found.kind),
-            text(found.schema.as_ref()),
+            text(found.schema.as_ref().map(|schema| quote_ident(schema)).as_ref()),
             text(found.name.as_ref()),
             Value::text(&found.whole),
         ],
-        None => [Value::Null, Value::Null, Value::Null, Value::Null],
+        None => [missing_kind(catalog, given, missing), Value::Null, Value::Null, Value::Null],
     };
+    Ok(one_row(row.into()))
+}
+
+/// The row of `pg_identify_object_as_address`.
+pub(super) fn addressed(views: &Views<'_>, catalog: &CatalogSnapshot, given: Given) -> Result<Value> {
+    let missing = kind_of_missing(given).ok_or_else(|| unsupported(given.class))?;
+    let texts = |texts: &[String]| Value::Array(texts.iter().map(|text| Value::text(text)).collect());
+    let row = match identity(views, catalog, given) {
+        Some(found) => [Value::text(found.kind), texts(&found.names), texts(&found.args)],
+        None => [missing_kind(catalog, given, missing), Value::Null, Value::Null],
+    };
+    Ok(one_row(row.into()))
+}
+
+fn one_row(row: Vec<Value>) -> Value {
     Value::Array(std::iter::once(Value::Record(row.into())).collect())
 }
 
-fn identity(catalog: &CatalogSnapshot, class: Oid, object: Oid, part: i32) -> Option<Identity> {
+/// A number of a catalog, of a row of it, and of a part of that.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given {
+    pub(super) class: Oid,
+    pub(super) object: Oid,
+    pub(super) part: i32,
+}
+
+/// The kind of a relation's column whose number no column has: that of the relation.
+fn missing_kind(catalog: &CatalogSnapshot, given: Given, missing: &str) -> Value {
+    let of_column =
+        (given.class.0 == 1259 && given.part != 0).then(|| relation(catalog, given.object, 0)).flatten();
+    Value::text(of_column.map_or(missing, |of| kind_of_column(of.kind)))
+}
+
+/// What PostgreSQL calls an object of a catalog that has no such row; none for what is no catalog of objects.
+fn kind_of_missing(given: Given) -> Option<&'static str> {
+    Some(match given.class.0 {
+        1259 => "relation",
+        1255 => "routine",
+        2606 => "constraint",
+        class => KINDS.iter().find(|(number, _)| *number == class)?.1,
+    })
+}
+
+/// The kinds of objects, by the numbers of their catalogs.
+const KINDS: &[(u32, &str)] = &[
+    (826, "default acl"),
+    (1213, "tablespace"),
+    (1247, "type"),
+    (1260, "role"),
+    (1261, "role membership"),
+    (1262, "database"),
+    (1417, "server"),
+    (1418, "user mapping"),
+    (2328, "foreign-data wrapper"),
+    (2601, "access method"),
+    (2602, "operator of access method"),
+    (2603, "function of access method"),
+    (2604, "default value"),
+    (2605, "cast"),
+    (2607, "conversion"),
+    (2612, "language"),
+    (2613, "large object"),
+    (2615, "schema"),
+    (2616, "operator class"),
+    (2617, "operator"),
+    (2618, "rule"),
+    (2620, "trigger"),
+    (2753, "operator family"),
+    (3079, "extension"),
+    (3256, "policy"),
+    (3381, "statistics object"),
+    (3466, "event trigger"),
+    (3576, "transform"),
+    (3600, "text search dictionary"),
+    (3601, "text search parser"),
+    (3602, "text search configuration"),
+    (3764, "text search template"),
+    (6100, "subscription"),
+    (6104, "publication"),
+    (6106, "publication relation"),
+    (6237, "publication namespace"),
+    (6243, "parameter ACL"),
+];
+
+/// An object whose name is in no schema.
+fn unschemed(kind: &'static str, name: &str) -> Identity {
+    let whole = quote_ident(name);
+    let (names, words) = (vec![name.to_owned()], format!("{kind} {name}"));
+    Identity { kind, name: Some(whole.clone()), whole, words, names, ..Identity::default() }
+}
+
+/// An object of a schema, as the session writes it in `words`.
+fn schemed(kind: &'static str, schema: &str, name: &str, words: String) -> Identity {
+    let whole = format!("{}.{}", quote_ident(schema), quote_ident(name));
+    let names = vec![schema.to_owned(), name.to_owned()];
+    Identity {
+        kind,
+        schema: Some(schema.to_owned()),
+        name: Some(quote_ident(name)),
+        whole,
+        words,
+        names,
+        args: Vec::new(),
+    }
+}
+
+fn number_at(row: &[Value], place: usize) -> Option<u32> {
+    u32::try_from(row.get(place)?.as_i64()?).ok()
+}
+
+/// The name of an access method.
+fn method_name(number: u32) -> Option<String> {
+    Some(fixed::by_oid("pg_am", number.into())?.get(1)?.as_str()?.to_owned())
+}
+
+/// An operator class or family of the system.
+fn of_method(relation: &str, kind: &'static str, object: Oid) -> Option<Identity> {
+    let row = fixed::by_oid(relation, object.0.into())?;
+    let (method, name) = (method_name(number_at(&row, 1)?)?, row.get(2)?.as_str()?);
+    let words = format!("{kind} {} for access method {method}", quote_ident(name));
+    let found = schemed(kind, PG_CATALOG, name, words);
+    let whole = format!("{} USING {method}", found.whole);
+    let names = vec![method, PG_CATALOG.to_owned(), name.to_owned()];
+    Some(Identity { whole, names, ..found })
+}
+
+/// An operator or a function of an operator family.
+fn of_family(catalog: &CatalogSnapshot, kind: &'static str, relation: &str, object: Oid) -> Option<Identity> {
+    let row = fixed::by_oid(relation, object.0.into())?;
+    let is_operator = relation == "pg_amop";
+    let family = of_method("pg_opfamily", "operator family", Oid(number_at(&row, 1)?))?;
+    let (left, right) = (type_name(catalog, number_at(&row, 2)?)?, type_name(catalog, number_at(&row, 3)?)?);
+    let number = row.get(4)?.as_i64()?;
+    let (reference, place, what) = match is_operator {
+        true => (SystemType::Regoperator, 6, "operator"),
+        false => (SystemType::Regprocedure, 5, "function"),
+    };
+    let mut shown = String::new();
+    references::format_reference(reference, row.get(place)?.as_i64()?, &mut shown);
+    let head = format!("{what} {number} ({left}, {right}) of");
+    let mut names = family.names;
+    names.push(number.to_string());
+    Some(Identity {
+        kind,
+        whole: format!("{head} {}", family.whole),
+        words: format!("{head} {}: {shown}", family.words),
+        names,
+        args: vec![left, right],
+        ..Identity::default()
+    })
+}
+
+/// Something of text search that the system has.
+fn of_text_search(kind: &'static str, relation: &str, object: Oid) -> Option<Identity> {
+    let row = fixed::by_oid(relation, object.0.into())?;
+    let name = row.get(1)?.as_str()?;
+    Some(schemed(kind, PG_CATALOG, name, format!("{kind} {}", quote_ident(name))))
+}
+
+/// Default privileges.
+fn default_rights(catalog: &CatalogSnapshot, object: Oid) -> Option<Identity> {
+    let one = catalog.default_acls().iter().find(|one| one.oid == object)?;
+    let letter = one.kind.letter();
+    let (plural, new) = match letter {
+        'r' => ("tables", "relations"),
+        'S' => ("sequences", "sequences"),
+        'f' => ("functions", "functions"),
+        'T' => ("types", "types"),
+        'n' => ("schemas", "schemas"),
+        _ => ("large objects", "large objects"),
+    };
+    let role = &catalog.role_by_oid(one.role)?.name;
+    let schema = catalog.schemas().find(|schema| schema.oid == one.schema);
+    let mut names = vec![role.to_string()];
+    names.extend(schema.as_ref().map(|schema| schema.name.to_string()));
+    let within = |name: &dyn Fn(&str) -> String| {
+        schema.as_ref().map_or_else(String::new, |schema| format!(" in schema {}", name(&schema.name)))
+    };
+    let whole = format!("for role {}{} on {plural}", quote_ident(role), within(&|name| quote_ident(name)));
+    let words = format!(
+        "default privileges on new {new} belonging to role {role}{}",
+        within(&|name| name.to_owned())
+    );
+    let args = vec![letter.to_string()];
+    Some(Identity { kind: "default acl", whole, words, names, args, ..Identity::default() })
+}
+
+/// A database of the server.
+fn database(views: &Views<'_>, object: Oid) -> Option<Identity> {
+    let member = &views.services.instance.member;
+    let others = member.cluster().others(member);
+    let others = others.iter().map(|entry| (entry.number, &entry.name));
+    let (_, name) = std::iter::once((member.number(), member.name()))
+        .chain(others)
+        .find(|(number, _)| *number == object.0)?;
+    Some(unschemed("database", name))
+}
+
+pub(super) fn identity(views: &Views<'_>, catalog: &CatalogSnapshot, given: Given) -> Option<Identity> {
+    let Given { class, object, part } = given;
     match class.0 {
         1259 => relation(catalog, object, part),
         1247 => {
@@ -52,50 +268,59 @@ fn identity(catalog: &CatalogSnapshot, class: Oid, object: Oid, part: i32) -> Op
             };
             let whole = whole_type(catalog, object)?;
             let words = format!("type {shown}");
-            Some(Identity { kind: "type", schema: Some(schema), name: Some(name), whole, words })
+            let (names, name) = (vec![whole.clone()], Some(quote_ident(&name)));
+            let args = Vec::new();
+            Some(Identity { kind: "type", schema: Some(schema), name, whole, words, names, args })
         }
         1255 => {
             let own = catalog.function_by_oid(object);
             if own.is_none() {
-                super::fixed::by_oid("pg_proc", object.0.into())?;
+                fixed::by_oid("pg_proc", object.0.into())?;
             }
             let mut shown = String::new();
             references::format_reference(SystemType::Regprocedure, object.0.into(), &mut shown);
             let schema = own.map_or_else(|| "pg_catalog".to_string(), |own| own.schema.to_string());
-            let whole = match own {
+            let row = fixed::by_oid("pg_proc", object.0.into()).unwrap_or_default();
+            let (name, args) = match own {
                 Some(own) => {
                     let types = own.inputs().map(|arg| arg.rows_of.unwrap_or(Oid(arg.ty.pg_oid())));
                     let types: Vec<String> = types.filter_map(|ty| whole_type(catalog, ty)).collect();
-                    let (schema, name) = (quote_ident(&own.schema), quote_ident(&own.name));
-                    format!("{schema}.{name}({})", types.join(","))
+                    (own.name.to_string(), types)
                 }
-                None => format!("pg_catalog.{shown}"),
+                None => {
+                    let types = match row.get(19) {
+                        Some(Value::Array(types)) => types.iter().filter_map(Value::as_i64).collect(),
+                        _ => Vec::new(),
+                    };
+                    let type_of = |number: i64| whole_type(catalog, Oid(u32::try_from(number).ok()?));
+                    let types = types.into_iter().filter_map(type_of).collect();
+                    (row.get(1).and_then(Value::as_str).unwrap_or_default().to_owned(), types)
+                }
             };
+            let whole = format!("{}.{}({})", quote_ident(&schema), quote_ident(&name), args.join(","));
+            let is_aggregate = row.get(9).and_then(Value::as_str) == Some("a");
             let kind = match own {
                 Some(own) if own.is_procedure() => "procedure",
                 Some(own) if own.is_aggregate() => "aggregate",
+                None if is_aggregate => "aggregate",
                 _ => "function",
             };
+            // PostgreSQL's word for all of them
             let words = format!("function {shown}");
-            Some(Identity { kind, schema: Some(schema), name: None, whole, words })
+            let names = vec![schema.clone(), name];
+            Some(Identity { kind, schema: Some(schema), name: None, whole, words, names, args })
         }
         2615 => {
             let schema = catalog.schemas().find(|schema| schema.oid == object)?;
-            let whole = quote_ident(&schema.name);
-            let words = format!("schema {}", schema.name);
-            Some(Identity { kind: "schema", schema: None, name: Some(whole.clone()), whole, words })
+            Some(unschemed("schema", &schema.name))
         }
         2606 => constraint(catalog, object),
         2604 => {
             let column = default_of(catalog, object)?;
             let of = relation(catalog, column.0, column.1)?;
             let words = format!("default value for {}", of.words);
-            Some(Identity {
-                kind: "default value",
-                whole: format!("for {}", of.whole),
-                words,
-                ..Identity::default()
-            })
+            let (whole, names) = (format!("for {}", of.whole), of.names);
+            Some(Identity { kind: "default value", whole, words, names, ..Identity::default() })
         }
         2618 => {
             let view = catalog.owner_of_rule(object)?;
@@ -112,63 +337,89 @@ fn identity(catalog: &CatalogSnapshot, class: Oid, object: Oid, part: i32) -> Op
         }
         3381 => {
             let one = catalog.statistics_by_oid(object)?;
-            let (schema, name) = (quote_ident(&one.schema), quote_ident(&one.name));
             let is_visible =
                 catalog.statistics_object(None, &one.name).is_some_and(|found| found.oid == object);
-            let whole = format!("{schema}.{name}");
-            let words = format!("statistics object {}", if is_visible { &name } else { &whole });
-            let (schema, name) = (Some(one.schema.to_string()), Some(one.name.to_string()));
-            Some(Identity { kind: "statistics object", schema, name, whole, words })
+            let found = schemed("statistics object", &one.schema, &one.name, String::new());
+            let shown = if is_visible { quote_ident(&one.name) } else { found.whole.clone() };
+            Some(Identity { words: format!("statistics object {shown}"), ..found })
         }
         2617 => {
             let own = catalog.operators().iter().find(|operator| operator.oid == object);
             if own.is_none() {
-                super::fixed::by_oid("pg_operator", object.0.into())?;
+                fixed::by_oid("pg_operator", object.0.into())?;
             }
             let mut shown = String::new();
             references::format_reference(SystemType::Regoperator, object.0.into(), &mut shown);
             let schema = own.map_or_else(|| "pg_catalog".to_string(), |own| own.schema.to_string());
-            let whole = match own {
-                Some(own) => {
-                    let left =
-                        own.left.map_or_else(|| Some("NONE".to_string()), |ty| whole_type(catalog, ty))?;
-                    let sides = format!("({left},{})", whole_type(catalog, own.right)?);
-                    format!("{}.{}{sides}", quote_ident(&schema), own.name)
+            let (name, left, right) = match own {
+                Some(own) => (own.name.to_string(), own.left, own.right),
+                None => {
+                    let row = fixed::by_oid("pg_operator", object.0.into())?;
+                    let side = |place| number_at(&row, place).filter(|side| *side != 0).map(Oid);
+                    (row.get(1)?.as_str()?.to_owned(), side(7), side(8)?)
                 }
-                None => format!("pg_catalog.{shown}"),
             };
+            let left = match left {
+                Some(left) => Some(whole_type(catalog, left)?),
+                None => None,
+            };
+            let right = whole_type(catalog, right)?;
+            let sides = format!("({},{right})", left.as_deref().unwrap_or("NONE"));
+            let whole = format!("{}.{name}{sides}", quote_ident(&schema));
             let words = format!("operator {shown}");
-            Some(Identity { kind: "operator", schema: Some(schema), name: None, whole, words })
+            let (names, args) = (vec![schema.clone(), name], left.into_iter().chain([right]).collect());
+            Some(Identity { kind: "operator", schema: Some(schema), name: None, whole, words, names, args })
         }
         3456 => {
             let one = catalog.collation_by_oid(object.0)?;
-            let (schema, name) = (&one.collation.schema, quote_ident(&one.collation.name));
-            let whole = format!("{}.{name}", quote_ident(schema));
             let words = format!("collation {}", super::collations::name_of(catalog, object.0)?);
-            let schema = Some(schema.to_string());
-            Some(Identity { kind: "collation", schema, name: Some(name), whole, words })
+            Some(schemed("collation", &one.collation.schema, &one.collation.name, words))
         }
         2605 => {
-            let cast = catalog.casts().iter().find(|cast| cast.oid == object)?;
+            let own = catalog.casts().iter().find(|cast| cast.oid == object);
+            let (source, target) = match own {
+                Some(cast) => (cast.source, cast.target),
+                None => {
+                    let row = fixed::by_oid("pg_cast", object.0.into())?;
+                    (Oid(number_at(&row, 1)?), Oid(number_at(&row, 2)?))
+                }
+            };
             let shown = |ty: Oid| type_name(catalog, ty.0);
-            let words = format!("cast from {} to {}", shown(cast.source)?, shown(cast.target)?);
-            let (source, target) = (whole_type(catalog, cast.source)?, whole_type(catalog, cast.target)?);
+            let words = format!("cast from {} to {}", shown(source)?, shown(target)?);
+            let (source, target) = (whole_type(catalog, source)?, whole_type(catalog, target)?);
             let whole = format!("({source} AS {target})");
-            Some(Identity { kind: "cast", whole, words, ..Identity::default() })
+            let (names, args) = (vec![source], vec![target]);
+            Some(Identity { kind: "cast", whole, words, names, args, ..Identity::default() })
         }
         2612 => {
-            let row = super::fixed::by_oid("pg_language", object.0.into())?;
-            let name = row.get(1)?.as_str()?;
-            let whole = quote_ident(name);
-            let words = format!("language {name}");
-            Some(Identity { kind: "language", schema: None, name: Some(whole.clone()), whole, words })
+            let row = fixed::by_oid("pg_language", object.0.into())?;
+            Some(unschemed("language", row.get(1)?.as_str()?))
         }
         1260 => {
             let role = catalog.role_by_oid(object)?;
-            let whole = quote_ident(&role.name);
-            let words = format!("role {}", role.name);
-            Some(Identity { kind: "role", schema: None, name: Some(whole.clone()), whole, words })
+            Some(unschemed("role", &role.name))
         }
+        1262 => database(views, object),
+        1213 => {
+            let known = super::objects::tablespaces();
+            let row = known.iter().find(|row| number_at(row, 0) == Some(object.0))?;
+            Some(unschemed("tablespace", row.get(1)?.as_str()?))
+        }
+        3079 => {
+            let known = super::extensions::installed(catalog);
+            let row = known.iter().find(|row| number_at(row, 0) == Some(object.0))?;
+            Some(unschemed("extension", row.get(1)?.as_str()?))
+        }
+        826 => default_rights(catalog, object),
+        2601 => Some(unschemed("access method", &method_name(object.0)?)),
+        2616 => of_method("pg_opclass", "operator class", object),
+        2753 => of_method("pg_opfamily", "operator family", object),
+        2602 => of_family(catalog, "operator of access method", "pg_amop", object),
+        2603 => of_family(catalog, "function of access method", "pg_amproc", object),
+        3600 => of_text_search("text search dictionary", "pg_ts_dict", object),
+        3601 => of_text_search("text search parser", "pg_ts_parser", object),
+        3602 => of_text_search("text search configuration", "pg_ts_config", object),
+        3764 => of_text_search("text search template", "pg_ts_template", object),
         _ => None,
     }
 }
@@ -210,9 +461,7 @@ fn relation(catalog: &CatalogSnapshot, object: Oid, part: i32) -> Option<Identit
     let shown = relation_name(catalog, object).or_else(|| type_name(catalog, object.0))?;
     let whole = format!("{}.{}", quote_ident(&schema), quote_ident(&name));
     if part == 0 {
-        let words = format!("{kind} {shown}");
-        let schema = Some(schema);
-        return Some(Identity { kind, schema, name: Some(quote_ident(&name)), whole, words });
+        return Some(schemed(kind, &schema, &name, format!("{kind} {shown}")));
     }
     let place = usize::try_from(part).ok()?;
     let column = match known {
@@ -234,19 +483,27 @@ fn relation(catalog: &CatalogSnapshot, object: Oid, part: i32) -> Option<Identit
             (None, None) => return None,
         },
     };
-    let kind_of_column = match kind {
+    Some(Identity {
+        kind: kind_of_column(kind),
+        whole: format!("{whole}.{}", quote_ident(&column)),
+        words: format!("column {column} of {kind} {shown}"),
+        names: vec![schema.clone(), name.clone(), column.to_string()],
+        schema: Some(schema),
+        name: Some(quote_ident(&name)),
+        args: Vec::new(),
+    })
+}
+
+/// The kind of a column of a relation of that kind.
+fn kind_of_column(kind: &str) -> &'static str {
+    match kind {
         "view" => "view column",
         "materialized view" => "materialized view column",
         "composite type" => "composite type column",
+        "index" => "index column",
+        "sequence" => "sequence column",
         _ => "table column",
-    };
-    Some(Identity {
-        kind: kind_of_column,
-        schema: Some(schema),
-        name: Some(quote_ident(&name)),
-        whole: format!("{whole}.{}", quote_ident(&column)),
-        words: format!("column {column} of {kind} {shown}"),
-    })
+    }
 }
 
 fn constraint(catalog: &CatalogSnapshot, object: Oid) -> Option<Identity> {
@@ -273,6 +530,8 @@ fn constraint(catalog: &CatalogSnapshot, object: Oid) -> Option<Identity> {
             name: None,
             whole: format!("{} on {of}", quote_ident(name)),
             words: format!("constraint {name}"),
+            names: vec![of],
+            args: vec![name.to_string()],
         })
     })
 }
@@ -282,7 +541,9 @@ fn part_of(catalog: &CatalogSnapshot, (kind, name): (&'static str, &str), on: Oi
     let of = relation(catalog, on, 0)?;
     let whole = format!("{} on {}", quote_ident(name), of.whole);
     let words = format!("{kind} {name} on {}", of.words);
-    Some(Identity { kind, schema: None, name: None, whole, words })
+    let mut names = of.names;
+    names.push(name.to_owned());
+    Some(Identity { kind, whole, words, names, ..Identity::default() })
 }
 
 /// The column that has the default of this number.

@@ -18,7 +18,8 @@
 //! | [`activity`] | sessions, locks, cursors, statistics |
 //! | [`progress`] | jobs of maintenance under way |
 //! | [`names`] | names of objects from and to numbers: `regclass` and its relatives |
-//! | [`identity`] | objects in words: `pg_describe_object` |
+//! | [`identity`], [`address`] | objects in words: `pg_describe_object`; which object a name of a kind means |
+//! | [`properties`] | what access methods and indexes can: `pg_index_has_property` and its relatives |
 //! | [`domains`] | constraints of domains in `pg_constraint` |
 //! | [`extended`] | statistics of several columns and of expressions: `pg_statistic_ext` and its views |
 //! | [`extensions`] | extensions: those that are built in, and those that a database has asked for |
@@ -32,6 +33,7 @@
 //! 2. Keys only leave rows out that do not fit; the query's own condition still decides.
 
 mod activity;
+mod address;
 mod aggregates;
 mod calls;
 mod collations;
@@ -50,6 +52,7 @@ mod objects;
 mod partition_constraint;
 mod partitions;
 mod progress;
+mod properties;
 mod relations;
 mod rights;
 mod server;

@@ -166,7 +166,8 @@ pub(super) fn settings(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec<
         let database = number(if database.0 == 0 { 0 } else { own });
         vec![database, oid(*role), config_value(config)]
     };
-    let of_roles = catalog.kept_settings().iter().filter(|(_, role, _)| role.0 != 0);
+    let of_roles =
+        catalog.kept_settings().iter().filter(|(database, role, _)| role.0 != 0 || database.0 == 0);
     let mut rows: Vec<Vec<Value>> = of_roles.map(row).collect();
     // those of the database are no part of a version of the catalog
     let of_all = views.services.instance.catalog.database_settings().unwrap_or_default();
@@ -624,10 +625,27 @@ pub(super) fn has_role(views: &Views<'_>, catalog: &CatalogSnapshot, values: &[V
 }
 
 /// `acldefault(kind, owner)`: the rights on something for which nothing was granted.
-pub(super) fn default_rights(catalog: &CatalogSnapshot, kind: &str, owner: Oid) -> Value {
-    let kind = kind.chars().next().and_then(RightsOf::of_letter);
-    match kind {
-        Some(kind) => acl_value(catalog, &Acl::default_of(kind, owner)),
-        None => Value::Array(Array::default()),
+pub(super) fn default_rights(catalog: &CatalogSnapshot, kind: &str, owner: Oid) -> Result<Value> {
+    let letter = kind.chars().next();
+    // Of these there are none, so the catalog knows no rights of theirs.
+    let rights = match letter {
+        Some('L') => "rw",
+        Some('p') => "sA",
+        Some('t') => "C",
+        Some('F' | 'S') => "U",
+        _ => "",
+    };
+    if !rights.is_empty() {
+        let name = quoted_role(catalog, owner);
+        let item = Value::text(&format!("{name}={rights}/{name}"));
+        return Ok(Value::Array(std::iter::once(item).collect()));
+    }
+    match letter.and_then(RightsOf::of_letter) {
+        Some(kind) => Ok(acl_value(catalog, &Acl::default_of(kind, owner))),
+        None if letter == Some('c') => Ok(Value::Array(Array::default())),
+        None => {
+            let text = format!("unrecognized object type abbreviation: {}", letter.unwrap_or_default());
+            Err(ExecError::raised("XX000", text))
+        }
     }
 }

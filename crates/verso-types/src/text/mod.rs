@@ -1,5 +1,6 @@
 //! Values from and to text, in PostgreSQL's syntax, with its messages.
 
+mod acl_item;
 mod array;
 mod binary;
 mod float;
@@ -97,6 +98,7 @@ fn parse_system(ty: SystemType, text: &str) -> Result<Value, TypeError> {
         SystemType::PgSnapshot | SystemType::TxidSnapshot => {
             Value::text(&crate::snapshot::Snapshot::parse(text, "pg_snapshot")?.to_string())
         }
+        SystemType::AclItem => Value::text(&acl_item::parse(text)?),
         ty if ty.is_reference() => Value::Int8(names::parse_reference(ty, text)?),
         ty => Value::text(limit_text(text, &SqlType::System(ty), true)?),
     })
