@@ -195,9 +195,14 @@ impl<'w> Shell<'w> {
             Some(peer) => (peer.name(), "verso".to_owned(), String::new(), String::new()),
             None => return,
         };
-        let server = match &self.open {
+        // That of a file is what it says to its clients, too.
+        let server = match &mut self.open {
             Some(Peer::Server(remote)) => remote.parameter("server_version").map(str::to_owned),
-            _ => None,
+            Some(peer) => {
+                let shown = peer.ask("SHOW server_version").unwrap_or_default();
+                shown.rows.into_iter().flatten().next().flatten()
+            }
+            None => None,
         };
         for (name, value) in [
             ("DBNAME", database),
@@ -208,6 +213,8 @@ impl<'w> Shell<'w> {
             ("SERVER_VERSION_NUM", number_of(server.as_deref().unwrap_or(&version))),
             ("SERVER_VERSION_NAME", server.unwrap_or_else(|| version.clone())),
             ("VERSION", format!("Verso {version}")),
+            ("VERSION_NAME", version.clone()),
+            ("VERSION_NUM", number_of(&version)),
         ] {
             self.variables.note(name, &value);
         }

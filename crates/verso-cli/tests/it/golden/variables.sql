@@ -75,6 +75,9 @@ INSERT INTO t VALUES (10, 'no tag');
 \getenv home NO_SUCH_VARIABLE
 \echo :{?home}
 \setenv SHELL_TEST yes
+\if :{?SERVER_VERSION_NUM}
+SELECT :SERVER_VERSION_NUM >= 180000 AS server, :VERSION_NUM >= 1 AS own, :'SERVER_VERSION_NAME' LIKE '18.0%' AS named, :{?VERSION_NAME} AS known;
+\endif
 \getenv test SHELL_TEST
 \echo :test
 \! exit 3
