@@ -109,4 +109,4 @@ pub use statistics::{ColumnStatistics, TableStatistics};
 pub use stored::{NOWHERE, StoredBody, StoredColumn, StoredQuery, StoredRelation};
 pub use trigger::{BuiltInTrigger, TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
 pub use view::{Asked, SystemRowIter, SystemRows, SystemView, ViewColumn};
-pub use view_text::{has_other_columns, has_other_names, identifier, path_at, view_text};
+pub use view_text::{has_other_columns, has_other_names, identifier, path_at, relation_text, view_text};

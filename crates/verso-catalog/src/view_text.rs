@@ -103,8 +103,15 @@ fn has_same_columns(now: &[ColumnDef], then: &[StoredColumn]) -> bool {
         && now.iter().zip(then).all(|(now, then)| now.id == then.id && now.name == then.name)
 }
 
-/// What stands for a relation.
-fn relation_text(now: &Relation, then: &StoredRelation, text: &[char], end: usize, written: &str) -> String {
+/// What stands for a relation that is read, by what its name meant in the text: a query that shows its columns of then, if it has
+/// others by now. The name, `written` so, ends at a character of the text.
+pub fn relation_text(
+    now: &Relation,
+    then: &StoredRelation,
+    text: &[char],
+    end: usize,
+    written: &str,
+) -> String {
     let place = qualified(now.schema(), now.name());
     let columns = columns_of(now);
     let same = has_same_columns(columns, &then.columns);

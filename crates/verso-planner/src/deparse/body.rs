@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, NOWHERE, Relation, StoredQuery, identifier, kept};
+use verso_catalog::{
+    CatalogSnapshot, FunctionDef, NOWHERE, Relation, StoredQuery, StoredRelation, identifier, kept,
+    relation_text,
+};
 use verso_exec::functions::quote_ident;
 use verso_parser::syntax::{QueryBody, SelectItem, Statement};
 use verso_types::TimeStyle;
@@ -58,13 +61,13 @@ fn printed(
     printer.body(&lowered?)
 }
 
-/// A text in which relations, functions and types are named as they are today.
+/// A text in which relations, functions and types are named as they are today. A relation that is read has the columns that it had.
 fn renamed(text: &str, stored: &StoredQuery, catalog: &CatalogSnapshot) -> String {
     let shown = |schema: &str, name: &str| format!("{}.{}", quote_ident(schema), quote_ident(name));
-    let mut named: Vec<(u32, String, Option<&Relation>)> = Vec::new();
+    let mut named: Vec<(u32, String, Option<(&Relation, &StoredRelation)>)> = Vec::new();
     for noted in stored.relations.iter().filter(|noted| noted.place != NOWHERE) {
         if let Some(relation) = catalog.relation_by_oid(noted.relation) {
-            named.push((noted.place, shown(relation.schema(), relation.name()), Some(relation)));
+            named.push((noted.place, shown(relation.schema(), relation.name()), Some((relation, noted))));
         }
     }
     for (place, oid) in stored.functions.iter().filter(|(place, _)| *place != NOWHERE) {
@@ -92,9 +95,15 @@ fn renamed(text: &str, stored: &StoredQuery, catalog: &CatalogSnapshot) -> Strin
         out.extend(text.get(at..place).unwrap_or_default());
         let (then, end) = name_at(&text, place);
         at = end;
+        if let Some((relation, noted)) =
+            relation.filter(|_| !is_changed(text.get(..place).unwrap_or_default()))
+        {
+            out.push_str(&relation_text(relation, noted, &text, end, &then));
+            continue;
+        }
         out.push_str(&name);
         // What goes on calls it by the name that it had.
-        if let Some(relation) = relation
+        if let Some((relation, _)) = relation
             && **relation.name() != *then
             && !is_aliased(&text, end)
         {
@@ -103,6 +112,19 @@ fn renamed(text: &str, stored: &StoredQuery, catalog: &CatalogSnapshot) -> Strin
     }
     out.extend(text.get(at..).unwrap_or_default());
     kept::with_names(catalog, &out)
+}
+
+/// Whether the table that is named behind this is the one that a statement changes.
+fn is_changed(before: &[char]) -> bool {
+    let before: String = before[before.len().saturating_sub(40)..].iter().collect();
+    let before = before.to_lowercase();
+    let words = before.split_whitespace().rev().map(|word| word.trim_start_matches('('));
+    let mut words = words.skip_while(|word| *word == "only");
+    match words.next() {
+        Some("update" | "into") => true,
+        Some("from") => words.next().is_some_and(|word| word == "delete"),
+        _ => false,
+    }
 }
 
 /// The last part of the name that begins at a place, and where the name ends.

@@ -16,8 +16,9 @@
 //! | [`body`], [`lower_change`], [`layout_change`] | bodies of functions that are SQL's own, and the changes of rows in them |
 //! | [`bound`] | expressions that are bound already: what the others have no node for, conditions of domains |
 //!
-//! T1. What cannot be lowered (a form of SQL/JSON, a change in WITH) has no text here: whoever asks shows the text
-//!     as it was given, or what [`bound`] makes of it.
+//! T1. What cannot be lowered (`JSON_ARRAY` of a query, the change of a view's rows) has no text here: whoever asks shows the
+//!     text as it was given, or what [`bound`] makes of it. Forms of SQL/JSON and `AS OF` are spelled as they were given, but for
+//!     the expressions in them.
 //! T2. The text of a definition defines the same again.
 
 mod body;
