@@ -48,7 +48,9 @@ impl Recheck {
             && tables.iter().all(|table| scans_of(plan, *table) == Some(1))
             && !plan.any_expr(&mut |expr| match &expr.kind {
                 // Of the version that a statement sees.
-                ExprKind::Call { function, .. } => function.operator.is_some_and(|name| name.starts_with("row ")),
+                ExprKind::Call { function, .. } => {
+                    function.operator.is_some_and(|name| name.starts_with("row "))
+                }
                 _ => false,
             });
         Recheck { plan: plan.clone(), types: types.to_vec(), tables, locks: locks.len(), executor, scanned }

@@ -243,8 +243,15 @@ impl Lowering<'_> {
     fn relation(&self, name: &QualifiedName) -> Option<(String, String, Option<Vec<String>>)> {
         let place = name.at().start;
         let Some(noted) = self.binder.stored_relation(place) else {
-            // a system view
             let bare = name.name.text.clone();
+            // a relation of a text that the catalog keeps with its schema
+            let found =
+                name.schema_text().and_then(|schema| self.binder.catalog.relation(Some(schema), &bare));
+            if let Some(found) = found.filter(|found| !found.oid().is_system()) {
+                let shown = self.relation_name(found.oid(), found.schema(), &bare);
+                return Some((shown, bare, None));
+            }
+            // a system view
             let shown = match name.schema_text() {
                 None | Some("pg_catalog") => quote_ident(&bare),
                 Some(schema) => format!("{}.{}", quote_ident(schema), quote_ident(&bare)),

@@ -189,7 +189,10 @@ fn of_family(catalog: &CatalogSnapshot, kind: &'static str, relation: &str, obje
     let row = fixed::by_oid(relation, object.0.into())?;
     let is_operator = relation == "pg_amop";
     let family = of_method("pg_opfamily", "operator family", Oid(number_at(&row, 1)?))?;
-    let (left, right) = (type_name(catalog, number_at(&row, 2)?)?, type_name(catalog, number_at(&row, 3)?)?);
+    let sides = [number_at(&row, 2)?, number_at(&row, 3)?];
+    let [left, right] = sides.map(|ty| type_name(catalog, ty));
+    let [whole_left, whole_right] = sides.map(|ty| whole_type(catalog, Oid(ty)));
+    let args = vec![whole_left?, whole_right?];
     let number = row.get(4)?.as_i64()?;
     let (reference, place, what) = match is_operator {
         true => (SystemType::Regoperator, 6, "operator"),
@@ -197,15 +200,15 @@ fn of_family(catalog: &CatalogSnapshot, kind: &'static str, relation: &str, obje
     };
     let mut shown = String::new();
     references::format_reference(reference, row.get(place)?.as_i64()?, &mut shown);
-    let head = format!("{what} {number} ({left}, {right}) of");
+    let head = |sides: String| format!("{what} {number} ({sides}) of");
     let mut names = family.names;
     names.push(number.to_string());
     Some(Identity {
         kind,
-        whole: format!("{head} {}", family.whole),
-        words: format!("{head} {}: {shown}", family.words),
+        whole: format!("{} {}", head(args.join(", ")), family.whole),
+        words: format!("{} {}: {shown}", head(format!("{}, {}", left?, right?)), family.words),
         names,
-        args: vec![left, right],
+        args,
         ..Identity::default()
     })
 }
@@ -424,14 +427,39 @@ pub(super) fn identity(views: &Views<'_>, catalog: &CatalogSnapshot, given: Give
     }
 }
 
-/// A type with its schema, unless it is the system's.
+/// The types of the system that SQL spells by words of its own, which name no schema.
+const SPELLED: [&str; 16] = [
+    "bit",
+    "bit varying",
+    "boolean",
+    "character",
+    "character varying",
+    "bigint",
+    "double precision",
+    "integer",
+    "interval",
+    "numeric",
+    "real",
+    "smallint",
+    "time with time zone",
+    "time without time zone",
+    "timestamp with time zone",
+    "timestamp without time zone",
+];
+
+/// A type with its schema, unless SQL spells it by a word of its own.
 fn whole_type(catalog: &CatalogSnapshot, object: Oid) -> Option<String> {
     match catalog.type_or_row_by_oid(object) {
         Some(ty) => {
             let array = if ty.oid == object { "" } else { "[]" };
             Some(format!("{}.{}{array}", quote_ident(&ty.schema), quote_ident(&ty.name)))
         }
-        None => type_name(catalog, object.0),
+        None => {
+            let name = type_name(catalog, object.0)?;
+            let element = name.trim_end_matches("[]");
+            let spelled = SPELLED.contains(&element) || name.starts_with("pg_catalog.");
+            Some(if spelled { name } else { format!("pg_catalog.{name}") })
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ColumnDef, ConstraintDef, ConstraintKind, ObjectKind, Oid, PolicyDef, Relation, RenamedTexts,
+    ColumnDef, ConstraintDef, ConstraintKind, Need, ObjectKind, Oid, PolicyDef, Relation, RenamedTexts,
     StatisticsDef, TableChange, TableDef,
 };
 
@@ -88,6 +88,20 @@ impl Schema<'_> {
         let renamed = |text: &Option<Arc<str>>| {
             text.as_ref().map(|text| verso_parser::rename_column(text, &column.text, &to.text).into())
         };
+        let refused = |policy: &PolicyDef| {
+            let what = format!(
+                "renaming column \"{}\", which policy \"{}\" names beside a query,",
+                column.text, policy.name
+            );
+            SqlError::unsupported(what)
+        };
+        // Those of other tables name it within a query.
+        let own = table.columns.iter().find(|own| *own.name == *column.text);
+        let need = own.map(|own| Need::Column(table.oid, own.id));
+        let mut others = self.frame.catalog.all_policies().filter(|policy| policy.table != table.oid);
+        if let Some(policy) = others.find(|policy| need.is_some_and(|need| policy.needs.contains(&need))) {
+            return Err(refused(policy));
+        }
         let mut all = Vec::new();
         for policy in self.frame.catalog.policies(table.oid) {
             let texts: PolicyTexts = (policy.oid, renamed(&policy.using), renamed(&policy.check));
@@ -97,11 +111,7 @@ impl Schema<'_> {
             // Whose column a name within a query is, its text alone does not say.
             let asks = |text: &Arc<str>| text.to_ascii_lowercase().contains("select");
             if policy.using.iter().chain(&policy.check).any(asks) {
-                let what = format!(
-                    "renaming column \"{}\", which policy \"{}\" names beside a query,",
-                    column.text, policy.name
-                );
-                return Err(SqlError::unsupported(what));
+                return Err(refused(policy));
             }
             all.push(texts);
         }
