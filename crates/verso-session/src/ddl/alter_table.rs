@@ -175,6 +175,13 @@ impl Schema<'_> {
             Some(Relation::Table(table)) => self.keep_before_types(&name, table, &ordered)?,
             _ => Vec::new(),
         };
+        let names_columns = |action: &AlterAction| {
+            matches!(action, AlterAction::AddColumn { .. } | AlterAction::RenameColumn { .. })
+        };
+        let meant = match relation {
+            Some(relation) if ordered.iter().any(names_columns) => self.meant_by_policies(relation.oid()),
+            _ => Vec::new(),
+        };
         let mut actions = &*ordered;
         while let Some(action) = actions.first() {
             let keys = actions.iter().take_while(|action| is_key(action)).count();
@@ -191,6 +198,9 @@ impl Schema<'_> {
             actions = &actions[1..];
         }
         self.drop_kept(&name, kept, alter)?;
+        if !meant.is_empty() {
+            self.frame.inside(|frame| Schema { frame }.refuse_other_meanings(&meant))?;
+        }
         if ordered.iter().any(|action| matches!(action, AlterAction::ColumnType { .. })) {
             self.frame.inside(|frame| {
                 let table = frame.catalog.table(name.schema_text(), &name.name.text);

@@ -49,15 +49,63 @@ impl Schema<'_> {
 
     /// What both conditions of a policy need.
     fn policy_needs(&self, table: &Arc<TableDef>, policy: &Policy) -> Result<Vec<Need>, Failure> {
+        self.needs_of(table, &policy.using, &policy.check)
+    }
+
+    fn needs_of(
+        &self,
+        table: &Arc<TableDef>,
+        using: &Option<(Expr, String)>,
+        check: &Option<(Expr, String)>,
+    ) -> Result<Vec<Need>, Failure> {
         let catalog = self.frame.catalog.with_role(None);
         let binder = Binder::new(&catalog, &self.frame.services.settings.time_zone, &[]);
         let mut needs = Vec::new();
-        for (expr, _) in policy.using.iter().chain(&policy.check) {
+        for (expr, _) in using.iter().chain(check) {
             needs.extend(binder.policy_needs(expr, table)?);
         }
         needs.sort_unstable();
         needs.dedup();
         Ok(needs)
+    }
+
+    /// What policies mean whose queries read a relation: they name its columns, and those of the tables around them, in a text that
+    /// is bound anew by whoever it concerns.
+    pub(super) fn meant_by_policies(&self, relation: Oid) -> Vec<(Arc<PolicyDef>, Vec<Need>)> {
+        let reads = |need: &Need| matches!(need, Need::Relation(of) | Need::Column(of, _) if *of == relation);
+        let policies = self.frame.catalog.all_policies();
+        let others = policies.filter(|policy| policy.table != relation && policy.needs.iter().any(reads));
+        others.filter_map(|policy| Some((Arc::clone(policy), self.meant_by(policy)?.ok()?))).collect()
+    }
+
+    /// What a policy of the catalog means; none without its table.
+    fn meant_by(&self, policy: &PolicyDef) -> Option<Result<Vec<Need>, Failure>> {
+        let table = self.frame.catalog.table_by_oid(policy.table)?;
+        let part = |text: &Option<Arc<str>>| match text {
+            Some(text) => Ok(Some((verso_parser::parse_expression(text)?, String::new()))),
+            None => Ok::<_, SqlError>(None),
+        };
+        let parts = part(&policy.using).and_then(|using| Ok((using, part(&policy.check)?)));
+        Some(parts.map_err(Failure::from).and_then(|(using, check)| self.needs_of(&table, &using, &check)))
+    }
+
+    /// Refuses a change of columns by which a policy would mean something else, or nothing.
+    pub(super) fn refuse_other_meanings(&self, meant: &[(Arc<PolicyDef>, Vec<Need>)]) -> Result<(), Failure> {
+        for (known, needs) in meant {
+            let policies = self.frame.catalog.policies(known.table);
+            let Some(policy) = policies.iter().find(|policy| policy.oid == known.oid) else { continue };
+            if matches!(self.meant_by(policy), Some(Ok(now)) if now == *needs) {
+                continue;
+            }
+            let table = self.frame.catalog.table_by_oid(known.table);
+            let what = format!(
+                "changing columns so that a name in the query of policy \"{}\" on table \"{}\" means another one",
+                known.name,
+                table.map_or_else(String::new, |table| table.name.to_string()),
+            );
+            return Err(SqlError::unsupported(what).into());
+        }
+        Ok(())
     }
 
     /// CREATE POLICY.
