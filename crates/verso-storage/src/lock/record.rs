@@ -31,7 +31,7 @@ pub struct LockedRows {
     pub locked: Vec<u32>,
     /// Locked, but others have changed them since the snapshot: to be read anew ([`Heap::fetch_newest`]) or given up.
     pub changed: Vec<u32>,
-    /// Deleted since the snapshot; not locked.
+    /// Deleted by others since the snapshot; not locked. What the transaction has deleted itself is in no list.
     pub gone: Vec<u32>,
     /// Locked by others (SKIP LOCKED).
     pub skipped: Vec<u32>,
@@ -42,6 +42,8 @@ enum Seen {
     Ready,
     Changed,
     Gone,
+    /// Deleted by the transaction itself.
+    OwnGone,
     /// The writer has not ended and excludes the mode.
     Busy(TxnId),
     Dead(TxnId),
@@ -123,6 +125,7 @@ impl Heap {
                         Seen::Ready => ready.push((*index, *slot)),
                         Seen::Changed => changed.push((*index, *slot)),
                         Seen::Gone => gone.push(*index),
+                        Seen::OwnGone => {}
                         Seen::Busy(writer) => obstacle = Some((*index, *slot, writer, false)),
                         Seen::Dead(writer) => obstacle = Some((*index, *slot, writer, true)),
                     }
@@ -187,6 +190,9 @@ impl Heap {
     ) -> Result<Seen, StorageError> {
         let writer = TxnId(u64_at(page, layout.writer + usize::from(slot) * 8));
         let live = writer != TxnId::NONE && apply::is_live(page, layout, slot);
+        if writer != TxnId::NONE && writer == own && !live {
+            return Ok(Seen::OwnGone);
+        }
         if writer == TxnId::NONE || writer == own || view.visible_committed(writer) {
             return Ok(if live { Seen::Ready } else { Seen::Gone });
         }
