@@ -25,7 +25,7 @@ use super::held::{gone, strength};
 use super::trigger::{TriggerEvent, Triggers, changed_by_trigger, fires_before_rows};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate};
-use crate::plan::{Insert, OnConflict, RowRules};
+use crate::plan::{Insert, OnConflict, RowRules, TypedExpr};
 
 /// Times a row looks again for what was inserted at the same time.
 const TRIES_MAX: u32 = 20;
@@ -71,6 +71,8 @@ struct RowUpdate {
     keys: ForeignKeys,
     batch: Batch,
     selection: Vec<u32>,
+    /// Functions that it calls may change the row that it meets.
+    calls: bool,
     /// BEFORE ROW triggers see the row, which is locked before, so strongly.
     held: bool,
     strength: RecordLockMode,
@@ -102,6 +104,9 @@ impl ConflictClause {
                 filter: update.filter.as_ref().map(|filter| Predicate::compile(filter, executor)),
                 checks: RowChecks::new(table, &targets, rules, executor),
                 keys: ForeignKeys::of_update(table, &targets),
+                calls: (update.assignments.iter().map(|(_, value)| value))
+                    .chain(&update.filter)
+                    .any(TypedExpr::calls_volatile),
                 held: fires_before_rows(table, TriggerEvent::Update),
                 strength: strength(table, TriggerEvent::Update, &targets[..update.named]),
                 targets,
@@ -228,6 +233,10 @@ impl ConflictClause {
             };
             cx.tables()?.under_outer_view(&mut compute)?;
             let Some(mut after) = after else { return Ok(Attempt::Done(None)) };
+            if update.calls && cursor.whole_row(&self.table, 0).is_none_or(|now| now != before.row(0, types))
+            {
+                return Err(changed_by_trigger(TriggerEvent::Update));
+            }
             if let Some(triggers) = triggers.as_mut().filter(|one| one.changes_rows(TriggerEvent::Update)) {
                 let (old, new) = (before.row(0, types), after.row(0, types));
                 let event = TriggerEvent::Update;
