@@ -24,6 +24,9 @@ use super::scope::Scope;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::Statement;
 
+/// What the number of its table is called among the columns of a row that is no table's, such as OLD and NEW.
+pub(super) const ROW_TABLE: &str = "\0table of the row";
+
 /// Something that rows have beside their columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowNumber {

@@ -9,7 +9,7 @@ use verso_types::{SqlType, Value};
 use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::{Scope, is_hidden};
-use super::table_number::RowNumber;
+use super::table_number::ROW_TABLE;
 use super::walk::{columns_of, replace_columns};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, Name, QualifiedName};
@@ -39,7 +39,7 @@ impl Binder<'_> {
         let own = table.columns.len();
         // Behind the columns of each of the rows the number of its table.
         let mut numbered = columns(table);
-        numbered.push((RowNumber::Table.column().into(), SqlType::Oid));
+        numbered.push((ROW_TABLE.into(), SqlType::Oid));
         let scope = Scope::of(Some(names.0.into()), None, numbered).with_second(names.1);
         let mut cx = Context::new(&scope, Clause::TriggerWhen);
         let bound = self.expr(expr, &mut cx)?;

@@ -5,7 +5,7 @@ use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::opaque::tid::Tid;
 use verso_types::{SqlType, SystemType, Value};
 
-use super::super::table_number::RowNumber;
+use super::super::table_number::{ROW_TABLE, RowNumber};
 use super::super::walk::columns_of;
 use super::{BOOTSTRAP, Meaning, Scope, ScopeTable, Variable, value_type};
 use crate::errors::{SqlError, sqlstate};
@@ -121,9 +121,7 @@ impl Scope {
     /// A column that records have beside those of their table, where the rows of this one have it, or of a relation of the system
     /// catalogs; NULL where its row is none, beside an outer join.
     fn table_number(&self, item: &ScopeTable, name: &Name) -> Option<TypedExpr> {
-        let is_it = |at: &usize| {
-            RowNumber::of_column(&self.columns[*at].0).is_some_and(|number| number.name() == name.text)
-        };
+        let is_it = |at: &usize| *self.columns[*at].0 == *ROW_TABLE && name.text == RowNumber::Table.name();
         if let Some(at) = item.columns.clone().find(is_it) {
             return Some(TypedExpr::column(at, self.columns[at].1.clone()));
         }
