@@ -14,6 +14,7 @@ use super::once::{once, once_if_volatile};
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
 use super::scope::{Meaning, Scope, value_type};
 use super::subscript::array_over;
+use super::table_number::missing;
 use super::trace::{Source, Trace, source_of};
 use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
@@ -339,6 +340,10 @@ impl Binder<'_> {
                 if matches!(error.sqlstate, sqlstate::UNDEFINED_COLUMN | sqlstate::UNDEFINED_TABLE) =>
             {
                 let around = outer.map(|outer| outer.find(parts)).transpose()?.flatten();
+                // What rows of this query's own table have beside their columns goes before a column around it of that name.
+                if around.is_some() && missing(&error).is_some_and(|number| !self.numbered.has(number)) {
+                    return Err(error);
+                }
                 if around.is_none()
                     && let Some(found) = self.of_record(parts)?
                 {
