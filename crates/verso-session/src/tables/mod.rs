@@ -758,6 +758,7 @@ impl TransactionControl for EngineTables<'_> {
     }
 
     fn begin_row(&self) -> Result<bool> {
+        self.services.keep_read_only(&mut self.txn.borrow_mut());
         let begun = self.txn.borrow_mut().begin_row()?.is_some();
         if begun {
             self.services.embedded.set(self.services.embedded.get() + 1);
