@@ -536,6 +536,34 @@ mod tests {
     }
 
     #[test]
+    fn a_type_that_nothing_names_comes_and_goes_without_a_look_at_the_rest() {
+        let (_directory, catalog) = new_catalog();
+        let mood = |name: &str| crate::request::NewEnum {
+            schema: "public".into(),
+            name: name.into(),
+            labels: vec!["a".into(), "b".into()],
+        };
+        let known = |name: &str| catalog.committed().unwrap().type_named(None, name).cloned();
+        statement(&catalog, |txn| catalog.create_enum(txn, &mood("free")));
+        statement(&catalog, |txn| catalog.create_enum(txn, &mood("used")));
+        let free = known("free").unwrap();
+        statement(&catalog, |txn| catalog.move_type(txn, &free, None, &"other".into()));
+        let free = known("other").unwrap();
+        statement(&catalog, |txn| catalog.drop_types(txn, &[Arc::clone(&free)], false));
+        assert!(known("other").is_none());
+        let used = known("used").unwrap();
+        let table = NewTable::new("t", vec![NewColumn::new("a", used.ty.clone())]);
+        statement(&catalog, |txn| catalog.create_table(txn, &table, false));
+        assert!(known("used").is_some());
+        assert_eq!(catalog.read_whole.load(Ordering::Relaxed), 0);
+        // The columns of a type have its name in them.
+        statement(&catalog, |txn| catalog.move_type(txn, &used, None, &"renamed".into()));
+        let seen = catalog.committed().unwrap();
+        assert_eq!(seen.table(None, "t").unwrap().columns[0].ty, known("renamed").unwrap().ty);
+        assert_eq!(catalog.read_whole.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
     fn a_schema_with_another_name_is_read_with_all_that_is_in_it() {
         let (_directory, catalog) = new_catalog();
         statement(&catalog, |txn| catalog.create_schema(txn, &"one".into(), None, false));

@@ -38,7 +38,7 @@ pub struct SystemRelation {
 
 /// Columns by which the session finds rows of a relation without making others.
 const KEYS: &[(&str, &[&str])] = &[
-    ("pg_class", &["oid", "relname"]),
+    ("pg_class", &["oid", "relname", "relnamespace"]),
     ("pg_attribute", &["attrelid"]),
     ("pg_attrdef", &["adrelid"]),
     ("pg_index", &["indexrelid", "indrelid"]),
@@ -58,8 +58,9 @@ const KEYS: &[(&str, &[&str])] = &[
     ("pg_operator", &["oid", "oprname"]),
     ("pg_opclass", &["oid"]),
     ("pg_description", &["objoid"]),
-    ("pg_stat_all_tables", &["relid"]),
-    ("pg_stat_all_indexes", &["relid", "indexrelid"]),
+    ("pg_stat_all_tables", &["relid", "relname"]),
+    ("pg_stat_all_indexes", &["relid", "indexrelid", "relname"]),
+    ("pg_statistic_ext", &["stxrelid"]),
 ];
 
 /// A column of a system relation.

@@ -139,7 +139,8 @@ pub fn holders_of_rows(snapshot: &CatalogSnapshot, relation: Oid) -> Vec<Arc<Tab
         relations_in(column.declared(), &mut found);
         found.drain(..).any(|one| one == relation)
     };
-    let stored = snapshot.tables().filter(|table| table.partitioned.is_none());
+    let naming = snapshot.naming(relation);
+    let stored = naming.tables().filter(|table| table.partitioned.is_none());
     stored.filter(|table| table.columns.iter().any(&mut is_it)).cloned().collect()
 }
 
@@ -159,9 +160,10 @@ pub(crate) fn is_held(snapshot: &CatalogSnapshot, relation: Oid) -> bool {
         Relation::View(view) => view.columns.iter().any(|column| is_it(column.declared())),
         Relation::Sequence(_) | Relation::Index(_) => false,
     };
-    snapshot.relations().any(|one| in_relation(one, &mut is_it))
-        || snapshot.types().any(|one| is_it(&one.ty))
-        || snapshot.all_functions().any(|function| {
+    let naming = snapshot.naming(relation);
+    naming.relations().any(|one| in_relation(one, &mut is_it))
+        || naming.types().any(|one| is_it(&one.ty))
+        || naming.functions().any(|function| {
             function.args.iter().any(|arg| is_it(&arg.ty))
                 || match &function.returns {
                     FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => is_it(ty),

@@ -40,6 +40,9 @@ impl Sizes {
     }
 }
 
+/// In how many schemas relations are, about.
+const SCHEMAS: f64 = 16.0;
+
 impl CatalogSnapshot {
     /// About how many rows a relation of the system catalogs has, where it has many.
     pub fn system_rows(&self, relation: &SystemRelation) -> Option<f64> {
@@ -61,6 +64,7 @@ impl CatalogSnapshot {
         let owners = 300.0 + self.relations_count() as f64;
         relation.is_key(column).then(|| match relation.columns[column].name {
             "oid" | "relname" | "typname" | "indexrelid" => rows,
+            "relnamespace" => SCHEMAS.min(rows),
             _ => rows.min(owners),
         })
     }

@@ -11,11 +11,13 @@
 //! N3. In a schema a name means one relation at most; a function name may have several argument lists: [`builder`].
 //! N4. A version shares with the one that it was made from all that did not change: definitions, and the maps that find
 //!     them but for a few chunks (`shared_map`).
+//! N5. Beside each definition stands which objects it names, so that nobody looks through all of them: [`naming`].
 
 mod builder;
 #[cfg(any(test, debug_assertions))]
 mod compare;
 mod named;
+mod naming;
 mod relation;
 mod types;
 
@@ -38,6 +40,8 @@ use crate::size::Sizes;
 use crate::statistics::{Kept, TableStatistics};
 pub(crate) use builder::SameNames;
 pub use builder::SnapshotBuilder;
+pub use naming::Naming;
+use naming::References;
 pub use relation::Relation;
 pub use types::is_of_users;
 
@@ -55,6 +59,8 @@ struct Schema {
     types: SharedMap<Arc<str>, Arc<TypeDef>>,
     /// The names of its tables' constraints, and what they are on.
     constraints: SharedMap<(Arc<str>, Oid), ()>,
+    /// The names and numbers of its statistics of several columns, and their tables, which may be in another schema.
+    statistics: SharedMap<(Arc<str>, Oid), Oid>,
 }
 
 /// Every definition that one version of the catalog has, seen along a search path.
@@ -74,6 +80,8 @@ pub(crate) struct Contents {
     functions_by_oid: SharedMap<Oid, Arc<FunctionDef>>,
     /// Users' types, also by the number of their arrays.
     types_by_oid: SharedMap<Oid, Arc<TypeDef>>,
+    /// Which of these name which objects.
+    references: References,
     /// Those that users have made, by number.
     collations: SharedMap<u32, Arc<CollationDef>>,
     collation_data: CollationData,

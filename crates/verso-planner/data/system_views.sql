@@ -80,7 +80,8 @@ SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema
        CASE WHEN t.typname IS NOT NULL THEN pg_catalog.current_database() END AS user_defined_type_catalog, nt.nspname AS user_defined_type_schema,
        t.typname AS user_defined_type_name, CASE WHEN t.typname IS NOT NULL THEN 'YES' ELSE 'NO' END AS is_typed
 FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_class c ON n.oid = c.relnamespace
-  LEFT JOIN (pg_catalog.pg_type t JOIN pg_catalog.pg_namespace nt ON t.typnamespace = nt.oid) ON c.reloftype = t.oid AND c.reloftype <> 0
+  LEFT JOIN pg_catalog.pg_type t ON t.oid = nullif(c.reloftype, 0)
+  LEFT JOIN pg_catalog.pg_namespace nt ON nt.oid = t.typnamespace
 WHERE c.relkind IN ('r', 'v', 'f', 'p')
   AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)
   AND (pg_catalog.pg_has_role(c.relowner, 'USAGE')
@@ -125,19 +126,21 @@ SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema
        CASE WHEN a.attgenerated <> '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END AS generation_expression,
        CASE WHEN pg_catalog.pg_column_is_updatable(c.oid::pg_catalog.regclass, a.attnum, false) THEN 'YES' ELSE 'NO' END
          AS is_updatable
-FROM pg_catalog.pg_attribute a
-  LEFT JOIN pg_catalog.pg_attrdef d ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-  JOIN pg_catalog.pg_class c ON a.attrelid = c.oid
-  JOIN pg_catalog.pg_namespace n ON c.relnamespace = n.oid
+FROM pg_catalog.pg_namespace n
+  JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
   JOIN pg_catalog.pg_type t ON a.atttypid = t.oid
-  JOIN pg_catalog.pg_namespace nt ON t.typnamespace = nt.oid
+  LEFT JOIN pg_catalog.pg_namespace nt ON t.typnamespace = nt.oid
   CROSS JOIN LATERAL (SELECT CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE a.atttypid END AS id,
-                             CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END AS mod) b
+                             CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END AS mod,
+                             CASE WHEN a.attidentity <> '' THEN
+                               (SELECT dep.objid FROM pg_catalog.pg_depend dep
+                                WHERE dep.classid = 1259 AND dep.refclassid = 1259 AND dep.refobjid = c.oid
+                                  AND dep.refobjsubid = a.attnum AND dep.deptype = 'i') END AS sequence) b
   JOIN pg_catalog.pg_type bt ON bt.oid = b.id
-  JOIN pg_catalog.pg_namespace bn ON bn.oid = bt.typnamespace
-  LEFT JOIN pg_catalog.pg_depend dep
-    ON dep.classid = 1259 AND dep.refclassid = 1259 AND dep.refobjid = c.oid AND dep.refobjsubid = a.attnum AND dep.deptype = 'i'
-  LEFT JOIN pg_catalog.pg_sequence s ON s.seqrelid = dep.objid
+  LEFT JOIN pg_catalog.pg_namespace bn ON bn.oid = bt.typnamespace
+  LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+  LEFT JOIN pg_catalog.pg_sequence s ON s.seqrelid = b.sequence
   LEFT JOIN pg_catalog.pg_collation co ON co.oid = nullif(nullif(a.attcollation, 100), 0)
   LEFT JOIN pg_catalog.pg_namespace nco ON nco.oid = co.collnamespace
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')

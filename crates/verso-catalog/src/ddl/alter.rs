@@ -574,7 +574,7 @@ impl Catalog {
         let of_column = |sequence: &&Arc<SequenceDef>| {
             sequence.owned_by.is_some_and(|owner| owner.table == table.oid && owner.column == column.id)
         };
-        for sequence in snapshot.sequences().filter(of_column) {
+        for sequence in snapshot.naming(table.oid).sequences().filter(of_column) {
             self.remove_sequence(txn, sequence)?;
         }
         self.remove_default(txn, table, column)?;
@@ -941,11 +941,12 @@ pub(super) fn refuse_shown(
             detail: Some(format!("{detail} depends on column \"{name}\"")),
         })
     };
-    if let Some(view) = snapshot.all_views().find(|view| view.query.uses(of, id)) {
+    let naming = snapshot.naming(of);
+    if let Some(view) = naming.views().find(|view| view.query.uses(of, id)) {
         let view = super::needing::view_name(snapshot, &view);
         return refuse("view or rule", format!("rule _RETURN on {view}"));
     }
-    let mut functions = snapshot.all_functions();
+    let mut functions = naming.functions();
     match functions.find(|function| function.needs.contains(&Need::Column(of, id))) {
         Some(function) => refuse("function or procedure", super::needing::function_name(snapshot, function)),
         None => Ok(()),

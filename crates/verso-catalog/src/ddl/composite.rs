@@ -181,7 +181,7 @@ fn is_number(lost: Lost, number: i16) -> bool {
 
 /// The first column of a table whose values are made of a type, with its table's name.
 fn column_of(snapshot: &CatalogSnapshot, ty: Oid) -> Option<String> {
-    let mut tables: Vec<_> = snapshot.tables().filter(|table| !table.is_system()).collect();
+    let mut tables: Vec<_> = snapshot.naming(ty).tables().filter(|table| !table.is_system()).collect();
     tables.sort_by_key(|table| table.oid);
     tables.into_iter().find_map(|table| {
         let column = table.shown().iter().find(|column| is_made_of(column.declared(), ty))?;

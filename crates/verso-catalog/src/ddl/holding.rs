@@ -18,7 +18,7 @@ use crate::error::CatalogError;
 use crate::extended::StatisticsDef;
 use crate::kept::{fields_of, objects_of};
 use crate::row_type::relation_of;
-use crate::snapshot::{CatalogSnapshot, Relation};
+use crate::snapshot::{CatalogSnapshot, Naming, Relation};
 use crate::system::row::{AttributeRow, DomainRow};
 use crate::system::types::domain_row;
 use crate::trigger::TriggerDef;
@@ -77,10 +77,15 @@ pub(super) fn names_lost(snapshot: &CatalogSnapshot, text: &str, lost: Lost) -> 
 
 /// What has texts that name what is to go.
 pub(super) fn holders(snapshot: &CatalogSnapshot, lost: Lost) -> Vec<Holder> {
+    holders_among(snapshot, &snapshot.naming(lost.place().0), lost)
+}
+
+/// The same of these definitions.
+pub(super) fn holders_among(snapshot: &CatalogSnapshot, naming: &Naming<'_>, lost: Lost) -> Vec<Holder> {
     let names =
         |text: &Option<Arc<str>>| text.as_deref().is_some_and(|text| names_lost(snapshot, text, lost));
     let mut found = Vec::new();
-    for table in snapshot.tables().filter(|table| !table.is_system()) {
+    for table in naming.tables().filter(|table| !table.is_system()) {
         for column in table.columns.iter().filter(|column| names(&column.default)) {
             if column.is_hidden() {
                 if table.is_divided_by(column.id) {
@@ -118,13 +123,13 @@ pub(super) fn holders(snapshot: &CatalogSnapshot, lost: Lost) -> Vec<Holder> {
             found.push(Holder::Statistics(Arc::clone(table), Arc::clone(one)));
         }
     }
-    for relation in snapshot.relations() {
+    for relation in naming.relations() {
         let Relation::View(view) = relation else { continue };
         for column in view.columns.iter().filter(|column| names(&column.default)) {
             found.push(Holder::Default(Arc::new(view.as_table()), column.id));
         }
     }
-    for ty in snapshot.types() {
+    for ty in naming.types() {
         let SqlType::Domain(domain) = &ty.ty else { continue };
         let named = domain.checks.iter().any(|check| names_lost(snapshot, &check.expression, lost));
         if named || names(&domain.default) {

@@ -89,6 +89,7 @@ use crate::snapshot::{CatalogSnapshot, PG_CATALOG, PUBLIC};
 use crate::system::field::Letter;
 use crate::system::row::{AttributeRow, ClassRow, DefaultRow, DependRow, SequenceRow, SystemRow};
 use crate::system::{DEPENDS_NORMAL, LOGGED};
+use crate::view_text::identifier;
 
 /// The bounds as storage knows them.
 pub(crate) fn sequence_spec(bounds: &SequenceBounds) -> SequenceSpec {
@@ -203,7 +204,7 @@ impl Catalog {
 fn owned_sequences(snapshot: &CatalogSnapshot, table: &TableDef) -> Vec<Arc<SequenceDef>> {
     let owned =
         |sequence: &&Arc<SequenceDef>| sequence.owned_by.is_some_and(|owner| owner.table == table.oid);
-    snapshot.sequences().filter(owned).cloned().collect()
+    snapshot.naming(table.oid).sequences().filter(owned).cloned().collect()
 }
 
 /// The default of a `serial` column: the sequence with its schema, so that it means the same along every search path.
@@ -214,9 +215,12 @@ pub fn next_value(schema: &str, sequence: &str) -> Arc<str> {
 
 /// The sequence that a default of this text takes the next number of: one that follows the sequence's name.
 fn sequence_of(snapshot: &CatalogSnapshot, default: &str) -> Option<Oid> {
-    let is_it = |sequence: &&Arc<SequenceDef>| *next_value(&sequence.schema, &sequence.name) == *default;
-    let sequence = default.starts_with("nextval('").then(|| snapshot.sequences().find(is_it))?;
-    sequence.map(|sequence| sequence.oid)
+    let path = default.strip_prefix("nextval('")?.strip_suffix("')")?.replace("''", "'");
+    let path: Vec<char> = path.chars().collect();
+    let (dot, schema) = identifier(&path, 0);
+    let (_, name) = identifier(&path, dot + 1);
+    let sequence = snapshot.sequence(Some(&schema), &name)?;
+    (*next_value(&sequence.schema, &sequence.name) == *default).then_some(sequence.oid)
 }
 
 /// An identifier as SQL text, quoted where it must be.

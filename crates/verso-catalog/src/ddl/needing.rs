@@ -9,7 +9,7 @@ use std::sync::Arc;
 use verso_storage::{TableLockMode, Txn, WaitPolicy};
 use verso_types::{Collation, SqlType};
 
-use super::holding::{Holder, holders, names_lost};
+use super::holding::{Holder, holders_among, names_lost};
 use super::refuse_if_needed;
 use super::table::references_from_outside;
 use super::types::{TypeUses, uses};
@@ -21,7 +21,7 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::needs::Need;
 use crate::operator::{CastDef, OperatorDef};
 use crate::row_type::relation_of;
-use crate::snapshot::{CatalogSnapshot, Relation};
+use crate::snapshot::{CatalogSnapshot, Naming, Relation};
 use crate::system::row::ProcRow;
 
 /// Something that is to go.
@@ -53,7 +53,7 @@ impl Lost {
     }
 
     /// Its number, and that of the column.
-    fn place(self) -> (Oid, u16) {
+    pub(super) fn place(self) -> (Oid, u16) {
         match self {
             Lost::Column(oid, column) => (oid, column),
             Lost::Relation(oid)
@@ -100,13 +100,30 @@ impl Needing {
 
     /// The same where these types go, too, by a later change.
     pub(super) fn beside(snapshot: &CatalogSnapshot, lost: &[Lost], types: &[Oid]) -> Needing {
+        let needing = Needing::among(snapshot, lost, types, |oid| snapshot.naming(oid));
+        #[cfg(debug_assertions)]
+        {
+            let whole = Needing::among(snapshot, lost, types, |_| snapshot.everything());
+            assert_eq!((needing.all(snapshot), &needing.held), (whole.all(snapshot), &whole.held));
+        }
+        needing
+    }
+
+    /// The same; `naming` finds the definitions that name an object.
+    fn among<'s>(
+        snapshot: &'s CatalogSnapshot,
+        lost: &[Lost],
+        types: &[Oid],
+        naming: impl Fn(Oid) -> Naming<'s>,
+    ) -> Needing {
         let mut needing = Needing { asked: lost.to_vec(), ..Needing::default() };
         let mut all: Vec<Lost> = lost.to_vec();
         let mut next = 0;
         while let Some(one) = all.get(next).copied() {
             next += 1;
+            let naming = naming(one.place().0);
             if let Lost::Relation(oid) | Lost::Type(oid) = one {
-                for function in snapshot.all_functions().filter(|function| uses_rows(function, oid)) {
+                for function in naming.functions().filter(|function| uses_rows(function, oid)) {
                     let goes = Lost::Function(function.oid);
                     if !all.contains(&goes) {
                         all.push(goes);
@@ -114,14 +131,14 @@ impl Needing {
                     }
                 }
             }
-            for aggregate in snapshot.all_functions().filter(|function| calls(function, one)) {
+            for aggregate in naming.functions().filter(|function| calls(function, one)) {
                 let goes = Lost::Function(aggregate.oid);
                 if !all.contains(&goes) {
                     all.push(goes);
                     needing.aggregates.push((Arc::clone(aggregate), one));
                 }
             }
-            for function in snapshot.all_functions().filter(|function| needs(snapshot, function, one)) {
+            for function in naming.functions().filter(|function| needs(snapshot, function, one)) {
                 let goes = Lost::Function(function.oid);
                 if !all.contains(&goes) {
                     all.push(goes);
@@ -135,7 +152,7 @@ impl Needing {
                     needing.policies.push((Arc::clone(policy), one));
                 }
             }
-            for holder in holders(snapshot, one) {
+            for holder in holders_among(snapshot, &naming, one) {
                 if !needing.holders.iter().any(|(known, _)| known.is(&holder)) {
                     // A table without its key is none.
                     if let Holder::Key(table) = &holder
@@ -162,7 +179,7 @@ impl Needing {
                     needing.casts.push((cast.clone(), one));
                 }
             }
-            for view in snapshot.all_views() {
+            for view in naming.views() {
                 let needs = match one {
                     Lost::Relation(oid) => {
                         view.query.names(oid)
@@ -538,7 +555,7 @@ pub(super) fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
             }
         },
         Lost::Function(oid) => {
-            let found = snapshot.all_functions().find(|function| function.oid == oid);
+            let found = snapshot.function_by_oid(oid);
             found.map_or_else(|| format!("function {oid}"), |one| function_name(snapshot, one))
         }
     }

@@ -42,8 +42,10 @@ impl Catalog {
         relations.iter().try_for_each(|oid| self.removes(txn, *oid))?;
         let owned =
             |sequence: &&Arc<SequenceDef>| sequence.owned_by.is_some_and(|owner| gone.contains(&owner.table));
-        let sequences: Vec<Arc<SequenceDef>> =
-            snapshot.iter().flat_map(|snapshot| snapshot.sequences()).filter(owned).cloned().collect();
+        let mut sequences: Vec<Arc<SequenceDef>> = Vec::new();
+        for naming in snapshot.iter().flat_map(|snapshot| gone.iter().map(move |oid| snapshot.naming(*oid))) {
+            sequences.extend(naming.sequences().filter(owned).cloned());
+        }
         sequences.iter().try_for_each(|sequence| self.remove_sequence(txn, sequence))?;
         if !indexes.is_empty() {
             self.delete_rows(txn, &relations, |row: &IndexRow| relations.contains(&row.indexrelid))?;

@@ -349,7 +349,7 @@ impl Catalog {
             let calls = |relation: &Relation| {
                 relation.triggers().iter().any(|trigger| trigger.function == function.oid)
             };
-            if snapshot.relations().filter(is_outside).any(calls) {
+            if snapshot.naming(function.oid).relations().filter(is_outside).any(calls) {
                 along.extend(self.release_triggers(txn, snapshot, function, true)?);
             }
         }
@@ -421,7 +421,8 @@ struct Contents {
 impl Contents {
     fn of(snapshot: &CatalogSnapshot, schema: &SchemaDef) -> Contents {
         let inside = |name: &Arc<str>| *name == schema.name;
-        let types: Vec<&Arc<TypeDef>> = snapshot.types().filter(|one| inside(&one.schema)).collect();
+        let types: Vec<&Arc<TypeDef>> = snapshot.types_in(&schema.name).collect();
+        let relations = || snapshot.relations_in(&schema.name);
         let is_its_type = |oid: Oid| types.iter().any(|ty| ty.oid == oid || ty.array == oid);
         let calls_its = |callee: &Callee| match callee {
             Callee::User(oid) => snapshot.function_by_oid(*oid).is_some_and(|one| inside(&one.schema)),
@@ -443,16 +444,14 @@ impl Contents {
             operators: snapshot.operators().iter().filter(operator_goes).cloned().collect(),
             casts: snapshot.casts().iter().filter(cast_goes).cloned().collect(),
             extensions: snapshot.extensions().iter().filter(|one| inside(&one.schema)).cloned().collect(),
-            tables: snapshot.tables().filter(|table| inside(&table.schema)).cloned().collect(),
-            views: snapshot.views().filter(|view| inside(&view.schema)).cloned().collect(),
-            sequences: snapshot.sequences().filter(|sequence| inside(&sequence.schema)).cloned().collect(),
-            functions: snapshot.all_functions().filter(|one| inside(&one.schema)).cloned().collect(),
-            types: snapshot.types().filter(|one| inside(&one.schema)).cloned().collect(),
+            tables: relations().filter_map(Relation::as_table).cloned().collect(),
+            views: relations().filter_map(Relation::as_view).cloned().collect(),
+            sequences: relations().filter_map(Relation::as_sequence).cloned().collect(),
+            functions: snapshot.functions_in(&schema.name).cloned().collect(),
+            types: types.iter().copied().cloned().collect(),
             statistics: snapshot
-                .tables()
-                .filter(|table| !inside(&table.schema))
-                .flat_map(|table| &table.extended)
-                .filter(|one| inside(&one.schema))
+                .statistics_in(&schema.name)
+                .filter(|one| snapshot.table_by_oid(one.table).is_some_and(|table| !inside(&table.schema)))
                 .cloned()
                 .collect(),
             collations: snapshot

@@ -218,7 +218,7 @@ impl Catalog {
         let is_its = |sequence: &&Arc<SequenceDef>| {
             sequence.owned_by.is_some_and(|owner| owner.table == table) && sequence.unlogged == logged
         };
-        for sequence in snapshot.sequences().filter(is_its) {
+        for sequence in snapshot.naming(table).sequences().filter(is_its) {
             self.engine.lock_table(
                 txn,
                 sequence.object,
@@ -245,7 +245,7 @@ impl Catalog {
             sequence.owned_by.is_some_and(|owner| owner.table == table.oid && owner.column == column.id)
                 && sequence.bounds.ty != column.ty
         };
-        for sequence in snapshot.sequences().filter(is_its) {
+        for sequence in snapshot.naming(table.oid).sequences().filter(is_its) {
             self.engine.lock_table(
                 txn,
                 sequence.object,

@@ -58,7 +58,8 @@ pub fn needing_together(snapshot: &CatalogSnapshot, objects: &[Object]) -> (Vec<
         match object {
             Object::Function(function) => {
                 let function = *function;
-                let outside = snapshot.relations().filter(|relation| stays(relation.oid()));
+                let naming = snapshot.naming(function);
+                let outside = naming.relations().filter(|relation| stays(relation.oid()));
                 let calls = outside.flat_map(move |relation| {
                     let word = if relation.as_view().is_some() { "view" } else { "table" };
                     let its = relation.triggers().iter();

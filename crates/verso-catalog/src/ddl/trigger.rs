@@ -199,7 +199,7 @@ impl Catalog {
         cascade: bool,
     ) -> Result<Vec<String>, CatalogError> {
         let mut named = Vec::new();
-        for relation in snapshot.relations() {
+        for relation in snapshot.naming(function.oid).relations() {
             let calls = |trigger: &&Arc<TriggerDef>| trigger.function == function.oid;
             // Parts go with those of the whole table.
             let calls = |trigger: &&Arc<TriggerDef>| calls(trigger) && trigger.part_of == Oid(0);

@@ -20,7 +20,7 @@ use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, FunctionReturn, Oid, SchemaDef, TableDef, TypeDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewEnum, NewRange};
-use crate::snapshot::CatalogSnapshot;
+use crate::snapshot::{CatalogSnapshot, Naming};
 use crate::system::field::Name;
 use crate::system::row::{AttributeRow, DomainRow, EnumRow, ProcRow, RangeRow, TypeRow};
 use crate::system::types::{enum_rows, label_row, range_rows};
@@ -292,7 +292,7 @@ impl Catalog {
 }
 
 /// What needs a type.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct TypeUses {
     /// Tables and the numbers of their columns.
     pub columns: Vec<(Oid, u16)>,
@@ -314,9 +314,17 @@ pub struct TypeUses {
 impl TypeUses {
     /// Columns, tables and functions of a type or its array.
     pub fn of(snapshot: &CatalogSnapshot, ty: &TypeDef) -> TypeUses {
+        let uses = TypeUses::among(snapshot, &snapshot.naming(ty.oid), ty);
+        #[cfg(debug_assertions)]
+        assert_eq!(uses, TypeUses::among(snapshot, &snapshot.everything(), ty));
+        uses
+    }
+
+    /// The same; these are the definitions that name the type.
+    fn among(snapshot: &CatalogSnapshot, naming: &Naming<'_>, ty: &TypeDef) -> TypeUses {
         let is_it = |used: &SqlType| uses(used, ty.oid);
         let (mut columns, mut whole) = (Vec::new(), Vec::new());
-        for table in snapshot.tables() {
+        for table in naming.tables() {
             let using = || table.columns.iter().filter(|column| is_it(column.declared()));
             let divided = table.divided_by();
             if using().any(|column| table.materialized.is_some() || divided.contains(&column.id)) {
@@ -330,10 +338,10 @@ impl TypeUses {
         let tables = columns.iter().map(|(table, _)| *table);
         let partitions: Vec<Oid> = tables.filter(goes).collect();
         whole.retain(|table| !partitions.contains(table));
-        let typed = snapshot.tables().filter(|table| table.of_type() == Some(ty.oid));
+        let typed = naming.tables().filter(|table| table.of_type() == Some(ty.oid));
         let tables = typed.map(|table| table.oid).collect();
-        let (constructors, functions): (Vec<_>, Vec<_>) = snapshot
-            .all_functions()
+        let (constructors, functions): (Vec<_>, Vec<_>) = naming
+            .functions()
             .filter(|function| {
                 let result = match &function.returns {
                     FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => is_it(ty),
@@ -348,9 +356,9 @@ impl TypeUses {
             SqlType::Range(RangeType::Own(own)) => !is_it(&one.ty) && is_it(&own.subtype),
             _ => false,
         };
-        let domains = snapshot.types().filter(over).map(|one| one.oid).collect();
+        let domains = naming.types().filter(over).map(|one| one.oid).collect();
         let mut fields = Vec::new();
-        for one in snapshot.types() {
+        for one in naming.types() {
             let SqlType::Row(row) = &one.ty else { continue };
             let its = row.as_declared().filter(|(_, ty)| is_it(ty));
             fields.extend(its.map(|(name, _)| (one.oid, Arc::clone(name))));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use verso_types::CollationData;
 
+use super::naming::{named_by_function, named_by_relation, named_by_type};
 use super::relation::Relation;
 use super::{CatalogSnapshot, Contents, Schema};
 use crate::authority::Authority;
@@ -65,6 +66,7 @@ impl SnapshotBuilder {
             functions: SharedMap::default(),
             types: SharedMap::default(),
             constraints: SharedMap::default(),
+            statistics: SharedMap::default(),
         };
         self.contents.schemas.insert(Arc::clone(&definition.name), schema);
         self
@@ -211,7 +213,7 @@ impl SnapshotBuilder {
         let ty = ty.into();
         self.contents.types_by_oid.insert(ty.oid, Arc::clone(&ty));
         self.contents.types_by_oid.insert(ty.array, Arc::clone(&ty));
-        self.contents.bytes += ENTRY_BYTES;
+        self.contents.bytes += ENTRY_BYTES + self.contents.references.add(ty.oid, &named_by_type(&ty));
         self.schema_mut(&ty.schema).types.insert(Arc::clone(&ty.name), ty);
         self
     }
@@ -222,7 +224,8 @@ impl SnapshotBuilder {
     /// If the schema was not added before.
     pub fn add_function(&mut self, function: impl Into<Arc<FunctionDef>>) -> &mut Self {
         let function = function.into();
-        self.contents.bytes += function_bytes(&function);
+        let references = self.contents.references.add(function.oid, &named_by_function(&function));
+        self.contents.bytes += function_bytes(&function) + references;
         self.contents.functions_by_oid.insert(function.oid, Arc::clone(&function));
         let schema = self.schema_mut(&function.schema);
         match schema.functions.get_mut(&*function.name) {
@@ -240,16 +243,23 @@ impl SnapshotBuilder {
     pub(super) fn remove(&mut self, oid: Oid) {
         let contents = &mut self.contents;
         if let Some(relation) = contents.relations_by_oid.remove(&oid) {
-            contents.bytes -= relation_bytes(&relation);
+            let references = contents.references.remove(oid, &named_by_relation(&relation));
+            contents.bytes -= relation_bytes(&relation) + references;
             if let Some(schema) = contents.schemas.get_mut(&**relation.schema()) {
                 schema.relations.remove(&**relation.name());
                 for constraint in relation.as_table().iter().flat_map(|table| &table.constraints) {
                     schema.constraints.remove(&(Arc::clone(&constraint.name), constraint.oid));
                 }
             }
+            for one in relation.as_table().iter().flat_map(|table| &table.extended) {
+                if let Some(schema) = contents.schemas.get_mut(&*one.schema) {
+                    schema.statistics.remove(&(Arc::clone(&one.name), one.oid));
+                }
+            }
         }
         if let Some(function) = contents.functions_by_oid.remove(&oid) {
-            contents.bytes -= function_bytes(&function);
+            let references = contents.references.remove(oid, &named_by_function(&function));
+            contents.bytes -= function_bytes(&function) + references;
             if let Some(schema) = contents.schemas.get_mut(&*function.schema)
                 && let Some(named) = schema.functions.get_mut(&*function.name)
             {
@@ -262,7 +272,7 @@ impl SnapshotBuilder {
         if let Some(ty) = contents.types_by_oid.remove(&oid)
             && ty.oid == oid
         {
-            contents.bytes -= ENTRY_BYTES;
+            contents.bytes -= ENTRY_BYTES + contents.references.remove(oid, &named_by_type(&ty));
             contents.types_by_oid.remove(&ty.array);
             if let Some(schema) = contents.schemas.get_mut(&*ty.schema) {
                 schema.types.remove(&*ty.name);
@@ -293,9 +303,14 @@ impl SnapshotBuilder {
     fn add_relation(&mut self, relation: Relation) -> &mut Self {
         let (schema, name) = relation.key();
         let name = Arc::clone(name);
-        self.contents.bytes += relation_bytes(&relation);
+        let references = self.contents.references.add(relation.oid(), &named_by_relation(&relation));
+        self.contents.bytes += relation_bytes(&relation) + references;
         self.contents.relations_by_oid.insert(relation.oid(), relation.clone());
         let schema = Arc::clone(schema);
+        for one in relation.as_table().iter().flat_map(|table| &table.extended) {
+            let named = (Arc::clone(&one.name), one.oid);
+            self.schema_mut(&one.schema).statistics.insert(named, one.table);
+        }
         let schema = self.schema_mut(&schema);
         for constraint in relation.as_table().iter().flat_map(|table| &table.constraints) {
             schema.constraints.insert((Arc::clone(&constraint.name), constraint.oid), ());

@@ -94,8 +94,10 @@ impl CatalogSnapshot {
     /// The statistics of that name.
     pub fn statistics_object(&self, schema: Option<&str>, name: &str) -> Option<&Arc<StatisticsDef>> {
         let within = |schema: &str| {
-            let mut all = self.tables().flat_map(|table| &table.extended);
-            all.find(|one| *one.schema == *schema && *one.name == *name)
+            let all = &self.contents.schemas.get(schema)?.statistics;
+            let ((found, oid), table) = all.from(|(known, _)| **known < *name).next()?;
+            let table = self.contents.relations_by_oid.get(table).filter(|_| **found == *name)?.as_table()?;
+            table.extended.iter().find(|one| one.oid == *oid)
         };
         match schema {
             Some(schema) => within(schema),
@@ -234,6 +236,30 @@ impl CatalogSnapshot {
     /// Every table and sequence, by schema and name.
     pub fn relations(&self) -> impl Iterator<Item = &Relation> {
         self.contents.schemas.values().flat_map(|schema| schema.relations.values())
+    }
+
+    /// What is in a schema, by name.
+    pub fn relations_in(&self, schema: &str) -> impl Iterator<Item = &Relation> {
+        self.contents.schemas.get(schema).into_iter().flat_map(|schema| schema.relations.values())
+    }
+
+    /// The functions of a schema, by name.
+    pub(crate) fn functions_in(&self, schema: &str) -> impl Iterator<Item = &Arc<FunctionDef>> {
+        self.contents.schemas.get(schema).into_iter().flat_map(|schema| schema.functions.values().flatten())
+    }
+
+    /// The types of a schema, by name.
+    pub(crate) fn types_in(&self, schema: &str) -> impl Iterator<Item = &Arc<TypeDef>> {
+        self.contents.schemas.get(schema).into_iter().flat_map(|schema| schema.types.values())
+    }
+
+    /// The statistics of several columns of a schema, by name.
+    pub(crate) fn statistics_in(&self, schema: &str) -> impl Iterator<Item = &Arc<StatisticsDef>> {
+        let all = self.contents.schemas.get(schema).into_iter().flat_map(|schema| schema.statistics.iter());
+        all.filter_map(move |((_, oid), table)| {
+            let table = self.contents.relations_by_oid.get(table)?.as_table()?;
+            table.extended.iter().find(|one| one.oid == *oid)
+        })
     }
 
     /// The schemas in which a name with or without schema is looked up, in order (N2).

@@ -57,6 +57,11 @@ impl Relation {
         if let Relation::View(view) = self { Some(view) } else { None }
     }
 
+    /// The sequence that it is.
+    pub fn as_sequence(&self) -> Option<&Arc<SequenceDef>> {
+        if let Relation::Sequence(sequence) = self { Some(sequence) } else { None }
+    }
+
     /// Its triggers, by name.
     pub fn triggers(&self) -> &[Arc<TriggerDef>] {
         match self {

@@ -133,8 +133,12 @@ impl CatalogRows {
         // Types and collations are in the definitions of what uses them.
         let same_collation =
             |old: &Arc<CollationDef>| snapshot.collation_by_oid(old.oid().0).as_ref() == Some(old);
-        let same_type =
-            |oid: &Oid| before.user_type(*oid).is_none_or(|old| snapshot.user_type(*oid) == Some(old));
+        let same_type = |oid: &Oid| {
+            let old = before.user_type(*oid);
+            old.is_none_or(|old| {
+                snapshot.user_type(*oid) == Some(old) || !snapshot.is_named(&[old.oid, old.array])
+            })
+        };
         if !known.iter().all(same_collation) || !changed.iter().all(same_type) {
             return Ok(None);
         }

@@ -6,7 +6,8 @@
 //!
 //! G1. What a definition is made of beside its own rows is followed from the one that has changed to those that it is in: from an
 //!     index to its table, from a partition to all tables that it is divided with, from a sequence to the tables whose defaults are its next numbers, from a relation to the functions
-//!     over its rows. Of types, collations and schemas that is not followed: where they change, all is read.
+//!     over its rows. Of types, collations and schemas that is not followed: where they change, all is read, unless it
+//!     is a type that no definition names.
 //! G2. What is read is what the view sees, whatever was touched: too much costs time only.
 
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -259,6 +259,10 @@ fn tables_of_users(catalog: &CatalogSnapshot) -> impl Iterator<Item = &Arc<Table
     catalog.tables().filter(|table| !table.is_system())
 }
 
+fn tables_named<'c>(catalog: &'c CatalogSnapshot, name: &'c str) -> impl Iterator<Item = &'c Arc<TableDef>> {
+    catalog.relations_named(name).filter_map(Relation::as_table).filter(|table| !table.is_system())
+}
+
 /// A column of the row of `pg_stat_all_tables` of one table: 0 for a count that there is not, NULL for a time.
 pub(super) fn of_table(
     views: &Views<'_>,
@@ -281,7 +285,10 @@ pub(super) fn tables(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &K
             let table = catalog.table_by_oid(table).filter(|table| !table.is_system());
             statistics_of(views, catalog, table.iter())
         }
-        None => statistics_of(views, catalog, tables_of_users(catalog)),
+        None => match keys.text("relname") {
+            Some(name) => statistics_of(views, catalog, tables_named(catalog, name)),
+            None => statistics_of(views, catalog, tables_of_users(catalog)),
+        },
     }
 }
 
@@ -340,7 +347,10 @@ pub(super) fn indexes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Ve
     let tables: Vec<Arc<TableDef>> = match keys.oid("relid").or_else(|| keys.oid("indexrelid").map(of_index))
     {
         Some(table) => catalog.table_by_oid(table).filter(|table| !table.is_system()).into_iter().collect(),
-        None => tables_of_users(catalog).cloned().collect(),
+        None => match keys.text("relname") {
+            Some(name) => tables_named(catalog, name).cloned().collect(),
+            None => tables_of_users(catalog).cloned().collect(),
+        },
     };
     for table in &tables {
         for index in table.all_indexes() {

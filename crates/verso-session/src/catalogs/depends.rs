@@ -88,8 +88,17 @@ pub(super) fn depends(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             for relation in concerned(catalog, keys).iter().filter(|relation| !relation.oid().is_system()) {
                 rows.relation(relation);
             }
-            catalog.all_functions().for_each(|function| rows.function(function));
-            catalog.types().for_each(|ty| rows.user_type(ty));
+            match keys.oid("refobjid").filter(|oid| catalog.relation_by_oid(*oid).is_some()) {
+                Some(relation) => {
+                    let naming = catalog.naming(relation);
+                    naming.functions().for_each(|function| rows.function(function));
+                    naming.types().for_each(|ty| rows.user_type(ty));
+                }
+                None => {
+                    catalog.all_functions().for_each(|function| rows.function(function));
+                    catalog.types().for_each(|ty| rows.user_type(ty));
+                }
+            }
             catalog.all_policies().for_each(|policy| rows.policy(policy));
             rows.others();
         }
@@ -141,7 +150,11 @@ fn concerned(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Relation> {
         }
         Relation::Index(index) => index.part_of == Some(relation.oid()),
     };
-    concerned.extend(catalog.relations().filter(needs).cloned());
+    match &relation {
+        // Texts of earlier releases name sequences by their names.
+        Relation::Sequence(_) => concerned.extend(catalog.relations().filter(needs).cloned()),
+        _ => concerned.extend(catalog.naming(relation.oid()).relations().filter(needs).cloned()),
+    }
     concerned.sort_by_key(Relation::oid);
     concerned.dedup_by_key(|relation| relation.oid());
     concerned

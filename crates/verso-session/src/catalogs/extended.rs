@@ -23,11 +23,16 @@ use crate::views::Views;
 
 /// All that tables of users have, by number.
 fn objects(catalog: &CatalogSnapshot) -> Vec<(Arc<TableDef>, Arc<StatisticsDef>)> {
+    objects_of(catalog.tables().cloned())
+}
+
+/// All that these tables have.
+fn objects_of(tables: impl Iterator<Item = Arc<TableDef>>) -> Vec<(Arc<TableDef>, Arc<StatisticsDef>)> {
     let of = |table: Arc<TableDef>| {
         let all = table.extended.clone();
         all.into_iter().map(move |one| (Arc::clone(&table), one))
     };
-    let mut all: Vec<_> = catalog.tables().cloned().flat_map(of).collect();
+    let mut all: Vec<_> = tables.flat_map(of).collect();
     all.sort_by_key(|(_, one)| one.oid);
     all
 }
@@ -153,7 +158,11 @@ pub(super) fn definitions(
             },
         ]
     };
-    let mut rows: Vec<Vec<Value>> = objects(catalog).into_iter().map(row).collect();
+    let found = match keys.oid("stxrelid") {
+        Some(table) => objects_of(catalog.table_by_oid(table).into_iter()),
+        None => objects(catalog),
+    };
+    let mut rows: Vec<Vec<Value>> = found.into_iter().map(row).collect();
     rows.retain(|row| keys.fit(row));
     rows
 }

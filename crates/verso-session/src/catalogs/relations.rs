@@ -56,14 +56,30 @@ pub(super) fn of_users(
     match (keys.oid(oid_column), name) {
         (Some(wanted), _) => catalog.relation_by_oid(wanted).filter(fits).cloned().into_iter().collect(),
         (None, Some(name)) => catalog.relations_named(name).filter(fits).cloned().collect(),
-        (None, None) => catalog.relations().filter(fits).cloned().collect(),
+        (None, None) => match keys.oid("relnamespace") {
+            Some(schema) => {
+                let schema = catalog.schemas().find(|known| known.oid == schema);
+                let of_it = schema.map(|schema| catalog.relations_in(&schema.name).filter(fits).cloned());
+                of_it.into_iter().flatten().collect()
+            }
+            None => catalog.relations().filter(fits).cloned().collect(),
+        },
     }
+}
+
+/// The number of the schema of one of the system's relations.
+fn namespace_of(relation: &SystemRelation) -> u32 {
+    if relation.schema == PG_CATALOG { 11 } else { INFORMATION_SCHEMA_OID }
 }
 
 /// The system's relations that fit in the same way.
 fn of_system(keys: &Keys<'_>, oid_column: &str, name_column: Option<&str>) -> Vec<&'static SystemRelation> {
     let name = name_column.and_then(|column| keys.text(column));
-    let fits = |relation: &&SystemRelation| name.is_none_or(|name| relation.name == name);
+    let schema = keys.oid("relnamespace").map(|schema| schema.0);
+    let fits = |relation: &&SystemRelation| {
+        name.is_none_or(|name| relation.name == name)
+            && schema.is_none_or(|schema| schema == namespace_of(relation))
+    };
     match keys.oid(oid_column) {
         Some(wanted) => SystemRelation::by_oid(wanted).filter(fits).into_iter().collect(),
         None => SystemRelation::all().iter().filter(fits).collect(),
@@ -149,7 +165,7 @@ impl Class {
 pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> SystemRowIter {
     let known = Arc::clone(catalog);
     let system = of_system(keys, "oid", Some("relname")).into_iter().map(move |relation| {
-        let schema = if relation.schema == PG_CATALOG { 11 } else { INFORMATION_SCHEMA_OID };
+        let schema = namespace_of(relation);
         let class = Class {
             oid: oid(relation.oid),
             name: Value::text(relation.name),

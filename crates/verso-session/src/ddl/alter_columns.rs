@@ -190,7 +190,7 @@ impl Schema<'_> {
             let own = |sequence: &&Arc<SequenceDef>| {
                 sequence.owned_by.is_some_and(|owner| owner.table == table.oid && owner.column == known.id)
             };
-            let sequence = self.frame.catalog.sequences().find(own);
+            let sequence = self.frame.catalog.naming(table.oid).sequences().find(own).cloned();
             let sequence =
                 sequence.ok_or_else(|| SqlError::internal("an identity column without a sequence"))?;
             let change = change_of_sequence(options);

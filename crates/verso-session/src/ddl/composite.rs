@@ -138,7 +138,8 @@ impl Schema<'_> {
     fn holders_of(&self, ty: &TypeDef) -> Result<Vec<Arc<TableDef>>, SqlError> {
         let catalog = self.frame.catalog;
         let ranges = |one: &&Arc<TypeDef>| matches!(one.ty, SqlType::Range(_)) && is_made_of(&one.ty, ty.oid);
-        if let Some(range) = catalog.types().find(ranges) {
+        let naming = catalog.naming(ty.oid);
+        if let Some(range) = naming.types().find(ranges) {
             let text =
                 format!("cannot alter type \"{}\" because type {} is a range of it", ty.name, range.name);
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
@@ -147,7 +148,7 @@ impl Schema<'_> {
             table.partitioned.is_none()
                 && table.columns.iter().any(|column| is_made_of(column.declared(), ty.oid))
         };
-        Ok(catalog.tables().filter(holds).cloned().collect())
+        Ok(naming.tables().filter(holds).cloned().collect())
     }
 
     fn change_field(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{DomainChange, NewDomain, Object, TableDef};
+use verso_catalog::{DomainChange, NewDomain, Object, Oid, TableDef};
 use verso_exec::plan::{ExprKind, Plan, TypedExpr};
 use verso_storage::TableLockMode;
 use verso_types::{DomainType, SqlType};
@@ -163,7 +163,8 @@ impl Schema<'_> {
         broken: impl Fn(usize, &TableDef) -> (TypedExpr, SqlError),
     ) -> Result<(), Failure> {
         let mut columns = Vec::new();
-        for table in self.frame.catalog.tables() {
+        let naming = self.frame.catalog.naming(Oid(domain.oid));
+        for table in naming.tables() {
             for (at, column) in table.columns.iter().enumerate() {
                 let (of, is_array) = match column.declared() {
                     SqlType::Array(element) => (&**element, true),

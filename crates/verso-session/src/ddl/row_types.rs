@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ConstraintKind, NOWHERE, Oid, TableDef, ViewDef, holders_of_rows, is_made_of, kept, relations_in,
+    ConstraintKind, NOWHERE, Naming, Oid, TableDef, ViewDef, holders_of_rows, is_made_of, kept, relations_in,
 };
 
 use super::Schema;
@@ -49,7 +49,10 @@ impl Schema<'_> {
         let knows = |view: &ViewDef| {
             view.query.relations.iter().any(|known| known.relation == of && known.place == NOWHERE)
         };
-        for view in self.frame.catalog.all_views().filter(|view| !knows(view)) {
+        // Those that name the type, and those over tables that have values of it.
+        let numbers = std::iter::once(of).chain(holders.iter().map(|holder| holder.oid));
+        let naming: Vec<Naming<'_>> = numbers.map(|oid| self.frame.catalog.naming(oid)).collect();
+        for view in naming.iter().flat_map(|naming| naming.views()).filter(|view| !knows(view)) {
             let over_rows = view.query.types.iter().any(|(_, ty)| ty.0 == of.0)
                 || holders.iter().any(|holder| view.query.names(holder.oid));
             let is_it = |(ty, name): &(Oid, Arc<str>)| *ty == of && **name == *field;
@@ -65,7 +68,7 @@ impl Schema<'_> {
         let uses = |text: &Option<Arc<str>>| text.as_deref().is_some_and(plain);
         let catalog = self.frame.catalog;
         let holds = |table: &&Arc<TableDef>| table.columns.iter().any(|one| is_made_of(one.declared(), of));
-        for holder in catalog.tables().filter(holds) {
+        for holder in catalog.naming(of).tables().filter(holds) {
             let check = holder.constraints.iter().find(|constraint| match &constraint.kind {
                 ConstraintKind::Check { expression, .. } => plain(expression),
                 _ => false,

@@ -35,7 +35,7 @@ impl Schema<'_> {
         });
         let Some(key) = key else { return Ok(false) };
         let mut needing: Vec<Arc<ViewDef>> = Vec::new();
-        for view in catalog.all_views().filter(|view| view.query.names(table.oid)) {
+        for view in catalog.naming(table.oid).views().filter(|view| view.query.names(table.oid)) {
             if binder.keys_of(&view)?.contains(&key) {
                 needing.push(view);
             }

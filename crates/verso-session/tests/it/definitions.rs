@@ -1,7 +1,8 @@
 //! Generated definitions from several sessions, in transactions that end in every way, with savepoints: each version of the
 //! catalog that a session sees says what the system tables say.
 //!
-//! Debug builds read the system tables as a whole whenever a version is made from another one, and compare the two; so here is
+//! Debug builds read the system tables as a whole whenever a version is made from another one, and compare the two; they also
+//! look among all definitions for what needs something that goes, and compare that with what the references lead to. So here is
 //! only to see that statements of all kinds meet, and that the database says the same when it is opened again. `SEED` and
 //! `VERSO_DEFINITIONS` set the first seed and how many statements run.
 

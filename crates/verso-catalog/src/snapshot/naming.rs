@@ -1,0 +1,360 @@
+//! Who names what: from the number of an object to the definitions that name it, so that who looks for what needs something
+//! that goes need not look at everything.
+//!
+//! ```text
+//! (named, definition): (16420, 16510) (16420, 16533) (16421, 16510) …
+//! ```
+//!
+//! R1. The definition of a relation, function or type has an entry for every object of users that is in it by its number: in
+//!     types, in texts, in what the names of its query mean, in what it says of itself. It may have more than somebody asks
+//!     for: who asks then looks at the definition.
+//! R2. The entries of a definition follow from it alone, so that they come and go with it.
+//! R3. Policies, operators and casts, schemas and roles have none.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use verso_types::{RangeType, SqlType};
+
+use super::CatalogSnapshot;
+use super::relation::Relation;
+use crate::aggregate::AggregateDef;
+use crate::definition::{
+    ColumnDef, ConstraintKind, FunctionDef, FunctionReturn, Oid, SequenceDef, TableDef, TypeDef, ViewDef,
+};
+use crate::kept::objects_of;
+use crate::needs::Need;
+use crate::row_type::relation_of;
+use crate::shared_map::SharedMap;
+use crate::stored::StoredQuery;
+use crate::trigger::TriggerDef;
+
+/// Roughly what an entry takes.
+const ENTRY_BYTES: usize = 16;
+
+/// The entries, by what is named.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct References(SharedMap<(Oid, Oid), ()>);
+
+impl References {
+    /// Adds those of a definition with that number; yields roughly what they take.
+    pub(super) fn add(&mut self, own: Oid, named: &BTreeSet<Oid>) -> usize {
+        named.iter().for_each(|oid| self.0.insert((*oid, own), ()));
+        named.len() * ENTRY_BYTES
+    }
+
+    /// Takes them out again.
+    pub(super) fn remove(&mut self, own: Oid, named: &BTreeSet<Oid>) -> usize {
+        named.iter().for_each(|oid| drop(self.0.remove(&(*oid, own))));
+        named.len() * ENTRY_BYTES
+    }
+
+    /// The definitions that name an object.
+    fn of(&self, named: Oid) -> impl Iterator<Item = Oid> {
+        let from = self.0.from(move |(known, _)| *known < named);
+        from.take_while(move |((known, _), ())| *known == named).map(|((_, own), ())| *own)
+    }
+}
+
+/// What a definition names, gathered.
+#[derive(Default)]
+struct Named(BTreeSet<Oid>);
+
+impl Named {
+    /// Of an array of rows, the relation.
+    fn number(&mut self, oid: Oid) {
+        let oid = relation_of(oid);
+        if !oid.is_system() {
+            self.0.insert(oid);
+        }
+    }
+
+    fn numbers(&mut self, oids: impl IntoIterator<Item = Oid>) {
+        oids.into_iter().for_each(|oid| self.number(oid));
+    }
+
+    fn text(&mut self, text: &str) {
+        self.numbers(objects_of(text));
+    }
+
+    fn texts<'t>(&mut self, texts: impl IntoIterator<Item = &'t Arc<str>>) {
+        texts.into_iter().for_each(|text| self.text(text));
+    }
+
+    fn query(&mut self, query: &StoredQuery) {
+        self.text(&query.text);
+        self.numbers(query.relations.iter().map(|relation| relation.relation));
+        self.numbers(query.functions.iter().chain(&query.types).map(|(_, oid)| *oid));
+    }
+
+    /// Everything that a type is made of.
+    fn ty(&mut self, ty: &SqlType) {
+        let mut left = vec![ty];
+        while let Some(ty) = left.pop() {
+            match ty {
+                SqlType::Array(element) => left.push(element),
+                SqlType::Enum(of) => self.number(Oid(of.oid)),
+                SqlType::Domain(domain) => {
+                    self.number(Oid(domain.oid));
+                    left.push(&domain.base);
+                }
+                SqlType::Collated(collated) => {
+                    self.number(Oid(collated.collation.oid));
+                    left.push(&collated.base);
+                }
+                SqlType::Range(RangeType::Own(own)) | SqlType::Multirange(RangeType::Own(own)) => {
+                    self.numbers([Oid(own.range.oid), Oid(own.multirange.oid)]);
+                    left.push(&own.subtype);
+                }
+                SqlType::Row(row) => {
+                    self.numbers(row.of.iter().map(|of| Oid(of.oid)));
+                    left.extend(row.as_declared().map(|(_, ty)| ty));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn columns(&mut self, columns: &[ColumnDef]) {
+        for column in columns {
+            self.ty(column.declared());
+            self.texts(&column.default);
+        }
+    }
+
+    fn triggers(&mut self, triggers: &[Arc<TriggerDef>]) {
+        for trigger in triggers {
+            self.numbers([trigger.function, trigger.other_table]);
+            self.texts(&trigger.condition);
+        }
+    }
+
+    fn table(&mut self, table: &TableDef) {
+        self.columns(&table.columns);
+        self.triggers(&table.triggers);
+        for constraint in &table.constraints {
+            match &constraint.kind {
+                ConstraintKind::Check { expression } => self.text(expression),
+                ConstraintKind::Foreign(key) => self.number(key.referenced),
+                _ => {}
+            }
+        }
+        self.texts(table.extended.iter().flat_map(|one| &one.expressions));
+        self.numbers(table.of_type());
+        self.numbers(table.partition_of.as_ref().map(|of| of.parent));
+        if let Some(view) = &table.materialized {
+            self.query(&view.query);
+        }
+    }
+
+    fn view(&mut self, view: &ViewDef) {
+        self.columns(&view.columns);
+        self.triggers(&view.triggers);
+        self.query(&view.query);
+    }
+}
+
+/// What the definition of a relation names.
+pub(super) fn named_by_relation(relation: &Relation) -> BTreeSet<Oid> {
+    let mut named = Named::default();
+    match relation {
+        Relation::Table(table) => named.table(table),
+        Relation::View(view) => named.view(view),
+        Relation::Sequence(sequence) => named.numbers(sequence.owned_by.map(|owner| owner.table)),
+        // What else it names stands in its table.
+        Relation::Index(index) => named.numbers(index.part_of),
+    }
+    named.0
+}
+
+/// What the definition of a function names.
+pub(super) fn named_by_function(function: &FunctionDef) -> BTreeSet<Oid> {
+    let mut named = Named::default();
+    for arg in &function.args {
+        named.ty(&arg.ty);
+        named.numbers(arg.rows_of);
+        named.texts(&arg.default);
+    }
+    match &function.returns {
+        FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => named.ty(ty),
+        FunctionReturn::Table(columns) => columns.iter().for_each(|(_, ty)| named.ty(ty)),
+        FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure => {}
+    }
+    named.numbers(function.rows_of);
+    named.numbers(function.needs.iter().map(|need| match need {
+        Need::Relation(oid) | Need::Column(oid, _) | Need::Function(oid) | Need::Type(oid) => *oid,
+    }));
+    if let Some(stored) = &function.stored {
+        named.query(&stored.query);
+    }
+    if function.is_aggregate()
+        && let Some(aggregate) = AggregateDef::parse(&function.body)
+    {
+        named.numbers(aggregate.functions());
+    }
+    named.0
+}
+
+/// What the definition of a type names.
+pub(super) fn named_by_type(ty: &TypeDef) -> BTreeSet<Oid> {
+    let mut named = Named::default();
+    named.ty(&ty.ty);
+    if let SqlType::Domain(domain) = &ty.ty {
+        named.texts(&domain.default);
+        named.texts(domain.checks.iter().map(|check| &check.expression));
+    }
+    named.0
+}
+
+/// Definitions that name an object, or may (R1); of each kind by schema and name.
+#[derive(Clone, Debug, Default)]
+pub struct Naming<'s> {
+    relations: Vec<&'s Relation>,
+    functions: Vec<&'s Arc<FunctionDef>>,
+    types: Vec<&'s Arc<TypeDef>>,
+}
+
+impl<'s> Naming<'s> {
+    /// The relations.
+    pub fn relations(&self) -> impl Iterator<Item = &'s Relation> {
+        self.relations.iter().copied()
+    }
+
+    /// The tables among them.
+    pub fn tables(&self) -> impl Iterator<Item = &'s Arc<TableDef>> {
+        self.relations().filter_map(Relation::as_table)
+    }
+
+    /// The sequences among them.
+    pub fn sequences(&self) -> impl Iterator<Item = &'s Arc<SequenceDef>> {
+        self.relations().filter_map(Relation::as_sequence)
+    }
+
+    /// The views, and behind them the materialized ones.
+    pub fn views(&self) -> impl Iterator<Item = Arc<ViewDef>> {
+        let materialized = self.tables().filter_map(|table| table.as_view()).map(Arc::new);
+        self.relations().filter_map(Relation::as_view).cloned().chain(materialized)
+    }
+
+    /// The functions.
+    pub fn functions(&self) -> impl Iterator<Item = &'s Arc<FunctionDef>> {
+        self.functions.iter().copied()
+    }
+
+    /// The types that users have made.
+    pub fn types(&self) -> impl Iterator<Item = &'s Arc<TypeDef>> {
+        self.types.iter().copied()
+    }
+}
+
+impl CatalogSnapshot {
+    /// The definitions that name an object of users, by its number or, a type, by that of its array: all that do, and perhaps
+    /// others (R1).
+    pub fn naming(&self, oid: Oid) -> Naming<'_> {
+        let contents = &*self.contents;
+        let ty = contents.types_by_oid.get(&oid);
+        let mut numbers = BTreeSet::from([relation_of(oid)]);
+        numbers.extend(ty.iter().flat_map(|ty| [ty.oid, ty.array]));
+        let all: BTreeSet<Oid> = numbers.into_iter().flat_map(|oid| contents.references.of(oid)).collect();
+        let mut naming = Naming::default();
+        for own in all {
+            naming.relations.extend(contents.relations_by_oid.get(&own));
+            naming.functions.extend(contents.functions_by_oid.get(&own));
+            naming.types.extend(contents.types_by_oid.get(&own));
+        }
+        naming.relations.sort_by(|a, b| a.key().cmp(&b.key()));
+        naming.functions.sort_by(|a, b| (&a.schema, &a.name, a.oid).cmp(&(&b.schema, &b.name, b.oid)));
+        naming.types.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
+        naming
+    }
+
+    /// Whether a definition names one of these numbers, but for those that have one of them themselves.
+    pub(crate) fn is_named(&self, numbers: &[Oid]) -> bool {
+        let named = |oid: &Oid| self.contents.references.of(*oid).any(|own| !numbers.contains(&own));
+        numbers.iter().any(named)
+    }
+
+    /// All definitions, for comparison with what [`CatalogSnapshot::naming`] finds.
+    #[cfg(debug_assertions)]
+    pub(crate) fn everything(&self) -> Naming<'_> {
+        Naming {
+            relations: self.relations().collect(),
+            functions: self.all_functions().collect(),
+            types: self.types().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::FunctionArg;
+    use crate::kept::numbered;
+    use crate::snapshot::PUBLIC;
+    use verso_storage::page::ObjectId;
+    use verso_types::{EnumLabel, EnumType};
+
+    const MOOD: Oid = Oid(16_401);
+    const MOODS: Oid = Oid(16_400);
+
+    fn mood() -> TypeDef {
+        let labels = vec![EnumLabel { oid: 16_402, place: 1, name: "a".into() }];
+        let (schema, name): (Arc<str>, Arc<str>) = (PUBLIC.into(), "mood".into());
+        let (own, its) = (Arc::clone(&schema), Arc::clone(&name));
+        let ty = EnumType { oid: MOOD.0, array: MOODS.0, schema: own, name: its, labels };
+        let ty = SqlType::Enum(Arc::new(ty));
+        TypeDef { oid: MOOD, array: MOODS, schema, name, ty, fields: Vec::new() }
+    }
+
+    fn table(oid: u32, name: &str, ty: SqlType, default: Option<String>) -> TableDef {
+        let default = default.map(Arc::from);
+        let column = ColumnDef { default, ..ColumnDef::new("a", 1, ty) };
+        TableDef::new(Oid(oid), PUBLIC, name, ObjectId(oid), vec![column])
+    }
+
+    #[test]
+    fn definitions_are_found_by_what_they_name_and_only_while_they_do() {
+        let mut builder = CatalogSnapshot::builder(1);
+        let array = SqlType::Array(Box::new(mood().ty));
+        builder.add_type(mood());
+        builder.add_table(table(16_501, "of_arrays", array, None));
+        // A text may name the type by the number of its array.
+        let text = format!("NULL::{}_mood", numbered(MOODS));
+        builder.add_table(table(16_500, "in_text", SqlType::Text, Some(text)));
+        builder.add_table(table(16_502, "neither", SqlType::Int4, None));
+        builder.add_function(FunctionDef {
+            args: vec![FunctionArg::new("x", SqlType::Int4)],
+            needs: vec![Need::Column(Oid(16_502), 1)],
+            ..FunctionDef::new(Oid(16_600), PUBLIC, "f")
+        });
+        let first = builder.build();
+        let tables = |snapshot: &CatalogSnapshot, oid: Oid| -> Vec<u32> {
+            snapshot.naming(oid).tables().map(|table| table.oid.0).collect()
+        };
+        assert_eq!(tables(&first, MOOD), [16_500, 16_501]);
+        assert_eq!(tables(&first, MOODS), [16_500, 16_501]);
+        assert!(tables(&first, Oid(16_502)).is_empty());
+        assert_eq!(first.naming(Oid(16_502)).functions().count(), 1);
+        assert!(first.is_named(&[MOOD]) && !first.is_named(&[Oid(16_600)]));
+        let gone = BTreeSet::from([Oid(16_501), Oid(16_600)]);
+        let second = first.without(2, &gone).build();
+        assert_eq!(tables(&second, MOOD), [16_500]);
+        assert_eq!(second.naming(Oid(16_502)).functions().count(), 0);
+        // The version before stays as it was.
+        assert_eq!(tables(&first, MOOD), [16_500, 16_501]);
+    }
+
+    #[test]
+    fn the_references_of_a_version_are_those_of_its_definitions_whatever_came_before() {
+        let make = |tables: &[u32]| {
+            let mut builder = CatalogSnapshot::builder(1);
+            builder.add_type(mood());
+            for oid in tables {
+                builder.add_table(table(*oid, &format!("t{oid}"), mood().ty, None));
+            }
+            builder.build()
+        };
+        let grown = make(&[16_503, 16_501, 16_502]).without(2, &BTreeSet::from([Oid(16_502)])).build();
+        assert!(grown.says_the_same(&make(&[16_501, 16_503])));
+    }
+}
