@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parquet::basic::Compression;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
 use parquet::errors::ParquetError;
@@ -203,6 +204,19 @@ impl OpenFile {
             return Ok(false);
         }
         let (reader, at, columns) = (&self.reader, self.next_group, &self.columns);
+        let packing = guarded(&self.name, || {
+            let group = reader.metadata().row_group(at);
+            let of = |column: &FileColumn| unknown_packing(group.column(column.leaf).compression());
+            Ok(columns.iter().find_map(|column| Some((column.name.clone(), of(column)?))))
+        })?;
+        if let Some((column, packing)) = packing {
+            let text = format!(
+                "Parquet file \"{}\": column \"{column}\" is compressed with {packing}, which is not supported",
+                self.name
+            );
+            let hint = "Columns may be compressed with Snappy or Zstandard, or not at all.";
+            return Err(TypeError::new("0A000", text).with_hint(hint).into());
+        }
         (self.readers, self.left) = guarded(&self.name, || {
             let group = reader.get_row_group(at)?;
             let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
@@ -395,12 +409,40 @@ fn bytes(value: &[u8], stored: Stored, ty: &SqlType, into: &mut Column) -> Resul
             into.push_value(&value, ty)
         }
         (_, Stored::Decimal(scale)) => into.push_value(&decimal(value, scale, ty)?, ty),
+        (_, Stored::Half) => {
+            let bits = value.try_into().map(u16::from_le_bytes);
+            let bits = bits.map_err(|_| TypeError::new("22P04", "a FLOAT16 of Parquet has 2 bytes"))?;
+            into.push_value(&Value::Float4(from_half(bits)), ty)
+        }
         (_, Stored::Uuid) => {
             let number = value.try_into().map(u128::from_be_bytes);
             let number = number.map_err(|_| TypeError::new("22P04", "a uuid of Parquet has 16 bytes"))?;
             into.push_value(&Value::Uuid(number), ty)
         }
         _ => into.push_value(&Value::bytes(value), ty),
+    }
+}
+
+/// A number of 16 bits as IEEE 754 has them: a sign, five bits of an exponent, ten of a fraction.
+fn from_half(bits: u16) -> f32 {
+    let (exponent, fraction) = (bits >> 10 & 0x1f, f32::from(bits & 0x3ff));
+    let size = match exponent {
+        0 => fraction * 2f32.powi(-24),
+        0x1f if fraction == 0.0 => f32::INFINITY,
+        0x1f => f32::NAN,
+        _ => (1.0 + fraction / 1024.0) * 2f32.powi(i32::from(exponent) - 15),
+    };
+    if bits & 0x8000 == 0 { size } else { -size }
+}
+
+/// What the pages of a column are packed with, where nothing here unpacks it.
+fn unknown_packing(compression: Compression) -> Option<&'static str> {
+    match compression {
+        Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_) => None,
+        Compression::GZIP(_) => Some("gzip"),
+        Compression::LZO => Some("LZO"),
+        Compression::BROTLI(_) => Some("Brotli"),
+        Compression::LZ4 | Compression::LZ4_RAW => Some("LZ4"),
     }
 }
 

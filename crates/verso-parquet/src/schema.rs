@@ -17,6 +17,8 @@ pub(crate) enum Stored {
     /// Without a sign, of 64 bits.
     Unsigned,
     Float,
+    /// Of 16 bits.
+    Half,
     Double,
     /// Days since 1970.
     Date,
@@ -106,6 +108,7 @@ fn of_primitive(field: &Type) -> (SqlType, Stored) {
                 return (SqlType::Text, Stored::Text);
             }
             (LogicalType::Json, Physical::BYTE_ARRAY) => return (SqlType::Json, Stored::Text),
+            (LogicalType::Float16, Physical::FIXED_LEN_BYTE_ARRAY) => return (SqlType::Float4, Stored::Half),
             (LogicalType::Uuid, Physical::FIXED_LEN_BYTE_ARRAY) => return (SqlType::Uuid, Stored::Uuid),
             _ => {}
         }

@@ -29,6 +29,7 @@ const SCHEMA: &str = "message m {
     required binary name (STRING);
     optional group list (LIST) { repeated group list { optional int32 element; } }
     optional double last;
+    required fixed_len_byte_array(2) half (FLOAT16);
 }";
 
 fn file() -> Vec<u8> {
@@ -63,6 +64,7 @@ fn file() -> Vec<u8> {
     list.typed::<Int32Type>().write_batch(&[1, 2], Some(&[3, 3, 0]), Some(&[0, 1, 0])).unwrap();
     list.close().unwrap();
     column!(DoubleType, [2.5], Some(&[1, 0]));
+    column!(FixedLenByteArrayType, [fixed(&[0x00, 0xc1]), fixed(&[0x01, 0x00])], None);
     group.close().unwrap();
     writer.into_inner().unwrap()
 }
@@ -82,12 +84,12 @@ fn types_of_files_are_types_of_sql() {
         shown.join(", "),
         "millis time without time zone, nanos timestamp without time zone, old timestamp without time zone, \
          small numeric(5,2), wide numeric(30,4), fixed numeric(6,1), unsigned bigint, longest numeric, \
-         tiny smallint, name text, list jsonb, last double precision"
+         tiny smallint, name text, list jsonb, last double precision, half real"
     );
     assert_eq!(table.rows, 2.0);
     // the list is there and cannot be read; other columns are read by their own places
     assert!(table.open(&[10], &style).err().unwrap().to_string().contains("\"list\""));
-    let wanted: Vec<usize> = (0..12).filter(|at| *at != 10).collect();
+    let wanted: Vec<usize> = (0..13).filter(|at| *at != 10).collect();
     let types: Vec<SqlType> = wanted.iter().map(|at| table.columns[*at].ty.clone()).collect();
     let mut rows = table.open(&wanted, &style).unwrap();
     let mut batch = Batch::of_types(&types);
@@ -102,10 +104,31 @@ fn types_of_files_are_types_of_sql() {
     };
     assert_eq!(
         row(0),
-        "|1969-12-31 23:59:59.999999|1970-01-02 00:00:01|-123.45||1.5|4294967295|18446744073709551615||a|2.5"
+        "|1969-12-31 23:59:59.999999|1970-01-02 00:00:01|-123.45||1.5|4294967295|18446744073709551615||a|2.5|-2.5"
     );
-    assert_eq!(row(1), "01:00:00.001|1970-01-01 00:00:01.5||0.07|-0.0200|-1.0||1|-128|b|");
+    assert_eq!(row(1), "01:00:00.001|1970-01-01 00:00:01.5||0.07|-0.0200|-1.0||1|-128|b||5.9604645e-08");
     assert!(!rows.next(&mut batch).unwrap());
+}
+
+#[test]
+fn a_column_in_an_unknown_packing_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.parquet");
+    let mut data = file();
+    // The footer says of a column what it is packed with: of the first one nothing that can be unpacked here any more.
+    let snappy = data.windows(4).rposition(|bytes| bytes == [0x15, 0x02, 0x16, 0x04]).unwrap();
+    data[snappy + 1] = 0x04;
+    std::fs::write(&path, data).unwrap();
+    let style = TimeStyle::UTC;
+    let vfs = Env::real().vfs;
+    let request = FileRequest { vfs, files: vec![path], options: &[], columns: None, style: &style };
+    let table = Parquet.describe(&request).unwrap();
+    let wanted: Vec<usize> = (0..13).filter(|at| *at != 10).collect();
+    let types: Vec<SqlType> = wanted.iter().map(|at| table.columns[*at].ty.clone()).collect();
+    let mut batch = Batch::of_types(&types);
+    let error = table.open(&wanted, &style).unwrap().next(&mut batch).unwrap_err();
+    assert!(format!("{error:?}").contains("0A000"), "{error:?}");
+    assert!(error.to_string().contains("is compressed with gzip, which is not supported"), "{error}");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! D1. Each database holds its own roles. A role of one database means something in another only if it is a superuser, or
-//!     has the same name and the same password there (docs/decisions/0020).
+//!     has the same name and the same password there, or none in both and has logged in (docs/decisions/0020).
 //! D2. A database that is opened by itself, by a program or as one file of a server, is the only one of its cluster.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};

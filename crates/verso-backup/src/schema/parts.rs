@@ -227,6 +227,9 @@ pub(super) fn comments(catalog: &CatalogSnapshot, only: Option<&Chosen<'_>>, dia
     all.into_iter().map(comment).collect()
 }
 
+/// The number of the extension that every database has.
+const PLPGSQL: Oid = Oid(13_494);
+
 /// What a comment is on; none for what is not restored.
 fn commented(
     catalog: &CatalogSnapshot,
@@ -340,6 +343,9 @@ fn commented(
         return Some(format!("TABLESPACE {known}"));
     }
     if is("pg_extension") {
+        if object == PLPGSQL {
+            return Some("EXTENSION plpgsql".to_string());
+        }
         let extension = catalog.extensions().iter().find(|one| one.oid == object)?;
         return Some(format!("EXTENSION {}", name(&extension.name)));
     }

@@ -161,6 +161,8 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     pg_tablespace_size(Oid) -> Int8;
     pg_tablespace_size(Name) -> Int8;
     pg_tablespace_location(Oid) -> Text;
+    pg_database_collation_actual_version(Oid) -> Text;
+    pg_get_replica_identity_index(Regclass) -> Regclass;
     pg_relation_filenode(Regclass) -> Oid;
     pg_filenode_relation(Oid, Oid) -> Regclass;
     pg_size_pretty(Int8) -> Text;
@@ -282,6 +284,21 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     has_tablespace_privilege(Name, Oid, Text) -> Bool;
     has_tablespace_privilege(Oid, Text, Text) -> Bool;
     has_tablespace_privilege(Oid, Oid, Text) -> Bool;
+    has_server_privilege(Text, Text) -> Bool;
+    has_server_privilege(Oid, Text) -> Bool;
+    has_server_privilege(Name, Text, Text) -> Bool;
+    has_server_privilege(Name, Oid, Text) -> Bool;
+    has_server_privilege(Oid, Text, Text) -> Bool;
+    has_server_privilege(Oid, Oid, Text) -> Bool;
+    has_foreign_data_wrapper_privilege(Text, Text) -> Bool;
+    has_foreign_data_wrapper_privilege(Oid, Text) -> Bool;
+    has_foreign_data_wrapper_privilege(Name, Text, Text) -> Bool;
+    has_foreign_data_wrapper_privilege(Name, Oid, Text) -> Bool;
+    has_foreign_data_wrapper_privilege(Oid, Text, Text) -> Bool;
+    has_foreign_data_wrapper_privilege(Oid, Oid, Text) -> Bool;
+    has_largeobject_privilege(Oid, Text) -> Bool;
+    has_largeobject_privilege(Name, Oid, Text) -> Bool;
+    has_largeobject_privilege(Oid, Oid, Text) -> Bool;
     has_parameter_privilege(Text, Text) -> Bool;
     has_parameter_privilege(Name, Text, Text) -> Bool;
     has_parameter_privilege(Oid, Text, Text) -> Bool;
@@ -300,6 +317,8 @@ static MOMENTARY: &[BuiltinFunction] = catalog_functions![volatile
     pg_stat_have_stats(Text, Oid, Int8) -> Bool;
     pg_xact_status(Xid8) -> Text;
     pg_reload_conf() -> Bool;
+    pg_import_system_collations(Regnamespace) -> Int4;
+    pg_current_logfile() -> Text;
     mxid_age(Xid) -> Int4;
     pg_stat_reset() -> Void;
     pg_stat_reset_shared() -> Void;
@@ -519,7 +538,53 @@ macro_rules! resets {
     };
 }
 
+/// What dumps of PostgreSQL say about statistics, in pairs of a name and a value.
+macro_rules! of_pairs {
+    ($name:literal) => {
+        BuiltinFunction {
+            name: $name,
+            operator: None,
+            args: &[ArgType::Any],
+            variadic: true,
+            result: ResultType::Fixed(SqlType::Bool),
+            strict: false,
+            volatility: Volatility::Volatile,
+            body: Body::Scalar(|cx, args| cx.services.catalogs.call($name, args)),
+            kernel: None,
+        }
+    };
+}
+
+/// What `pg_get_loaded_modules` yields.
+static MODULES: [(&str, SqlType); 3] =
+    [("module_name", SqlType::Text), ("version", SqlType::Text), ("file_name", SqlType::Text)];
+
 static OTHERS: &[BuiltinFunction] = &[
+    rows!("pg_get_loaded_modules" -> MODULES),
+    of_pairs!("pg_restore_relation_stats"),
+    of_pairs!("pg_restore_attribute_stats"),
+    BuiltinFunction {
+        name: "pg_current_logfile",
+        operator: None,
+        args: &[ArgType::Exact(SqlType::Text)],
+        variadic: false,
+        result: ResultType::Fixed(SqlType::Text),
+        strict: false,
+        volatility: Volatility::Volatile,
+        body: Body::Scalar(|cx, args| cx.services.catalogs.call("pg_current_logfile", args)),
+        kernel: None,
+    },
+    BuiltinFunction {
+        name: "pg_tablespace_databases",
+        operator: None,
+        args: &[ArgType::Exact(SqlType::Oid)],
+        variadic: false,
+        result: ResultType::Fixed(SqlType::Oid),
+        strict: true,
+        volatility: Volatility::Stable,
+        body: Body::Set(|cx, args| listed(cx, "pg_tablespace_databases", args)),
+        kernel: None,
+    },
     rows!("pg_ls_waldir" -> LOG_FILES),
     rows!("pg_control_checkpoint" -> CONTROL_CHECKPOINT),
     rows!("pg_control_system" -> CONTROL_SYSTEM),

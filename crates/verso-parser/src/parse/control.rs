@@ -14,7 +14,7 @@ use crate::syntax::{Analyze, Flashback, LogicalBackup, Statement};
 use verso_types::sqlstate;
 
 /// First words of statements that PostgreSQL or the experiments have and Verso has not, yet.
-const KNOWN: &[&str] = &["copy", "import", "load", "prepare", "refresh", "security", "unload", "connect"];
+const KNOWN: &[&str] = &["copy", "import", "prepare", "refresh", "security", "unload", "connect"];
 
 /// Parses a statement that begins with `word`.
 pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, SyntaxError> {
@@ -75,13 +75,16 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, Synta
         "unlock" => Err(cursor.unsupported("UNLOCK TABLE")),
         "reindex" => super::table::reindex(cursor),
         "cluster" => super::table::cluster(cursor),
+        "load" => super::extension::load(cursor),
         "refresh" => super::view::refresh(cursor),
         "analyze" | "analyse" => super::table::analyze(cursor),
         _ if KNOWN.contains(&word) => {
+            let longer: [&[&str]; 2] = [&["import", "foreign", "schema"], &["security", "label"]];
             let second = cursor.word_at(1).filter(|_| word == "refresh");
-            let what = match second {
-                Some(second) => format!("{} {}", word.to_uppercase(), second.to_uppercase()),
-                None => word.to_uppercase(),
+            let what = match (longer.into_iter().find(|words| cursor.is(words)), second) {
+                (Some(words), _) => words.join(" ").to_uppercase(),
+                (None, Some(second)) => format!("{} {}", word.to_uppercase(), second.to_uppercase()),
+                (None, None) => word.to_uppercase(),
             };
             Err(cursor.unsupported(&what))
         }

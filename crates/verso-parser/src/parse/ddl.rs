@@ -74,7 +74,7 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "cast" => super::operator_definition::create_cast(cursor),
         "conversion" | "event" | "foreign" | "global" | "group" | "language" | "local" | "publication"
         | "recursive" | "role" | "server" | "subscription" | "tablespace" | "temp" | "temporary" | "text"
-        | "unique" | "user" | "view" | "constraint" | "access" | "transform" => {
+        | "unique" | "user" | "view" | "constraint" | "access" | "transform" | "assertion" => {
             Err(SyntaxError::unsupported(format!("CREATE {}", kind_in_words(cursor, &word))).at(start))
         }
         _ => Err(cursor.unexpected()),

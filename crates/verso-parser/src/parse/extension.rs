@@ -1,4 +1,4 @@
-//! CREATE EXTENSION, ALTER EXTENSION, DROP EXTENSION.
+//! CREATE EXTENSION, ALTER EXTENSION, DROP EXTENSION, LOAD.
 
 use super::cursor::Cursor;
 use super::ddl::{cascade, if_not_exists};
@@ -49,6 +49,12 @@ pub(super) fn alter_extension(cursor: &mut Cursor<'_>) -> Result<Statement, Synt
         return Err(cursor.unsupported("ALTER EXTENSION ADD and DROP"));
     }
     Err(cursor.unexpected())
+}
+
+/// LOAD.
+pub(super) fn load(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.expect(&["load"])?;
+    Ok(statement(ExtensionStatement::Load { library: string_literal(cursor)?.0 }))
 }
 
 /// Behind DROP.

@@ -419,6 +419,25 @@ pub enum AlterAction {
     ResetOptions(Vec<String>),
 }
 
+impl AlterAction {
+    /// Whether materialized views are altered so, too: how their rows are kept, and what is known of them.
+    pub fn suits_materialized_views(&self) -> bool {
+        match self {
+            AlterAction::Statistics { .. }
+            | AlterAction::Storage { .. }
+            | AlterAction::Compression { .. }
+            | AlterAction::ClusterOn(_)
+            | AlterAction::Options(_)
+            | AlterAction::ResetOptions(_) => true,
+            // Only tables have reservable columns.
+            AlterAction::ColumnOptions { options, .. } => {
+                options.iter().all(|(name, _)| name != "reservable")
+            }
+            _ => false,
+        }
+    }
+}
+
 /// What says which row of a table was changed, for programs that read changes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReplicaIdentity {

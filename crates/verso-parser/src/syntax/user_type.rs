@@ -152,6 +152,11 @@ pub enum ExtensionStatement {
         /// Its new schema.
         to: Name,
     },
+    /// LOAD of a library of C.
+    Load {
+        /// Its name.
+        library: String,
+    },
     /// DROP EXTENSION.
     Drop {
         /// The extensions.

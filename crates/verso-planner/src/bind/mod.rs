@@ -160,6 +160,7 @@ pub(crate) use start::before_changes;
 pub(crate) use steady::is_immutable;
 pub use user_aggregate::{NewAggregate, NewMoving, Part, check_aggregate, part_of_definition};
 pub use view::function_body;
+pub use view_function::is_form;
 pub use walk::{columns_of, map_columns};
 pub(crate) use walk::{replace_columns, same};
 

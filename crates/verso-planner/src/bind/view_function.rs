@@ -6,7 +6,7 @@ use verso_parser::syntax::QualifiedName;
 use super::Binder;
 
 /// A function, the view, and which of its columns the function has; all of them where none is named.
-const FUNCTIONS: [(&str, &str, &[&str]); 8] = [
+const FUNCTIONS: [(&str, &str, &[&str]); 9] = [
     ("pg_available_extensions", "pg_available_extensions", &["name", "default_version", "comment"]),
     (
         "pg_available_extension_versions",
@@ -18,8 +18,17 @@ const FUNCTIONS: [(&str, &str, &[&str]); 8] = [
     ("pg_prepared_statement", "pg_prepared_statements", &[]),
     ("pg_prepared_xact", "pg_prepared_xacts", &["transaction", "gid", "prepared"]),
     ("pg_show_all_settings", "pg_settings", &[]),
+    ("pg_timezone_abbrevs_abbrevs", "pg_timezone_abbrevs", &[]),
     ("pg_timezone_names", "pg_timezone_names", &[]),
 ];
+
+/// Whether binding puts something in the place of calls of that name, so that no registry of functions has it.
+#[must_use]
+pub fn is_form(name: &str) -> bool {
+    super::is_json_aggregate(name)
+        || matches!(name, "pg_collation_for" | "system_user")
+        || FUNCTIONS.iter().any(|(function, ..)| *function == name)
+}
 
 /// The rows of the function of that name, called without arguments; none where it is no such function.
 pub(super) fn scan(binder: &Binder<'_>, name: &QualifiedName) -> Option<Plan> {

@@ -238,7 +238,9 @@ fn roles_own_other_databases_only_by_name_and_password() {
     let server = start(folder.path());
     let mut first = connect(&server, "verso").unwrap();
     first
-        .batch_execute("CREATE ROLE open CREATEDB; CREATE ROLE app CREATEDB PASSWORD 'x'; CREATE ROLE poor")
+        .batch_execute(
+            "CREATE ROLE open LOGIN CREATEDB; CREATE ROLE app CREATEDB PASSWORD 'x'; CREATE ROLE poor",
+        )
         .unwrap();
     first.batch_execute("CREATE DATABASE one OWNER app; CREATE DATABASE two OWNER open").unwrap_err();
     for name in ["one OWNER app", "two OWNER open"] {
@@ -251,6 +253,14 @@ fn roles_own_other_databases_only_by_name_and_password() {
     first.batch_execute("SET ROLE app").unwrap();
     assert_eq!(refused(&mut first, "DROP DATABASE two"), "42501");
     first.batch_execute("DROP DATABASE one").unwrap();
+    // Whom the server lets log in by a name without a password has no password anywhere.
+    let mut open = connect_as(&server, "open", "verso").unwrap();
+    open.batch_execute("CREATE DATABASE three").unwrap();
+    open.batch_execute("DROP DATABASE two").unwrap();
+    open.batch_execute("DROP DATABASE three").unwrap();
+    first.batch_execute("RESET ROLE").unwrap();
+    first.batch_execute("CREATE DATABASE four").unwrap();
+    assert_eq!(refused(&mut open, "DROP DATABASE four"), "42501");
     server.shutdown(ShutdownMode::Fast).unwrap();
 }
 

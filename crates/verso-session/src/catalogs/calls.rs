@@ -109,12 +109,8 @@ impl Call<'_> {
                     "pg_get_function_arguments" => definitions::arguments(self.views, catalog, own),
                     _ => definitions::identity_arguments(self.views, catalog, own),
                 };
-                self.signature(own, |row| {
-                    let Value::Array(types) = &row[19] else { return String::new() };
-                    let name =
-                        |oid: &Value| names::type_name(self.catalog, u32::try_from(oid.as_i64()?).ok()?);
-                    types.iter().filter_map(name).collect::<Vec<_>>().join(", ")
-                })
+                let defaults = function == "pg_get_function_arguments";
+                self.signature(own, |row| super::signatures::arguments(self.catalog, row, defaults))
             }
             "pg_get_function_result"
                 if definitions::function(catalog, args.oid(0)).is_some_and(|own| own.is_procedure()) =>
@@ -159,14 +155,15 @@ impl Call<'_> {
             "pg_stat_get_autoanalyze_count" => {
                 super::activity::of_table(self.views, catalog, args.oid(0), 25)
             }
-            "pg_get_function_arg_default" => {
-                let own = definitions::function(catalog, args.oid(0));
-                text(
-                    own.and_then(|own| {
-                        definitions::argument_default(self.views, catalog, own, args.number(1))
-                    }),
-                )
-            }
+            "pg_get_function_arg_default" => match definitions::function(catalog, args.oid(0)) {
+                Some(own) => text(definitions::argument_default(self.views, catalog, own, args.number(1))),
+                None => {
+                    let row = fixed::by_oid("pg_proc", args.oid(0).0.into());
+                    let default =
+                        row.and_then(|row| super::signatures::argument_default(&row, args.number(1)));
+                    default.map_or(Value::Null, Value::text)
+                }
+            },
             "pg_get_function_sqlbody" => {
                 let own = definitions::function(catalog, args.oid(0));
                 let own = own.filter(|own| own.standard_body);
@@ -224,10 +221,26 @@ impl Call<'_> {
             }
             "pg_get_serial_sequence" => self.serial_sequence()?,
             "obj_description" | "shobj_description" | "col_description" => self.description(function),
+            "pg_relation_size" if args.0.len() > 1 => match args.text(1) {
+                "main" => self.size(function),
+                // Which pages are free and which are clean is in the same pages as all else.
+                "fsm" | "vm" | "init" => match self.size(function) {
+                    Value::Null => Value::Null,
+                    _ => Value::Int8(0),
+                },
+                _ => {
+                    let error = TypeError::new("22023", "invalid fork name");
+                    let hint = "Valid fork names are \"main\", \"fsm\", \"vm\", and \"init\".";
+                    return Err(error.with_hint(hint).into());
+                }
+            },
             "pg_relation_size" | "pg_table_size" | "pg_indexes_size" | "pg_total_relation_size" => {
                 self.size(function)
             }
             "pg_database_size" | "pg_tablespace_size" => {
+                if function == "pg_tablespace_size" {
+                    self.known_tablespace()?;
+                }
                 if function == "pg_database_size"
                     && let Some(other) = self.other_database()?
                 {
@@ -443,10 +456,8 @@ impl Call<'_> {
         if let Some(function) = definitions::function(self.catalog, self.args.oid(0)) {
             return Value::text(&own(self.catalog, function));
         }
-        let wanted = Value::Int8(self.args.oid(0).0.into());
-        let rows = fixed::table("pg_proc");
-        let row = rows.iter().flat_map(|rows| rows.iter()).find(|row| row[0] == wanted);
-        row.map_or(Value::Null, |row| Value::text(&built_in(row)))
+        let row = fixed::by_oid("pg_proc", self.args.oid(0).0.into());
+        row.map_or(Value::Null, |row| Value::text(&built_in(&row)))
     }
 
     /// The table that a text names.
@@ -497,8 +508,25 @@ impl Call<'_> {
                 true => Ok(Some(Arc::clone(name))),
                 false => Err(ExecError::raised("3D000", format!("database \"{name}\" does not exist"))),
             },
-            _ => Ok(others().find(|entry| entry.number == self.args.oid(0).0).map(|entry| entry.name)),
+            _ => {
+                let number = super::server::database_number(self.views, self.args.0)?;
+                Ok(others().find(|entry| entry.number == number).map(|entry| entry.name))
+            }
         }
+    }
+
+    /// Whether there is the tablespace that is asked about.
+    fn known_tablespace(&self) -> Result<()> {
+        let missing = match self.args.0.first() {
+            Some(Value::Text(name)) if !matches!(&**name, "pg_default" | "pg_global") => {
+                format!("tablespace \"{name}\" does not exist")
+            }
+            Some(Value::Int8(number)) if !matches!(number, 1663 | 1664) => {
+                format!("tablespace with OID {number} does not exist")
+            }
+            _ => return Ok(()),
+        };
+        Err(ExecError::raised("42704", missing))
     }
 
     /// The comment on something that users have made.

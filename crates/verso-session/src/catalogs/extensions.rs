@@ -25,7 +25,7 @@ pub(crate) struct BuiltIn {
 /// The procedural language, which every database has.
 pub(crate) const PLPGSQL: &str = "plpgsql";
 /// Its number in a new cluster of PostgreSQL 18.
-const PLPGSQL_OID: Oid = Oid(13_494);
+pub(crate) const PLPGSQL_OID: Oid = Oid(13_494);
 
 /// All that are built in, by name.
 pub(crate) const BUILT_IN: [BuiltIn; 5] = [

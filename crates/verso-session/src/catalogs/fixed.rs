@@ -456,13 +456,14 @@ fn type_of(oid: &Value) -> Option<SqlType> {
     SqlType::from_pg_oid(u32::try_from(oid.as_i64()?).ok()?, -1)
 }
 
-/// Does the registry have a function of this name and as many arguments?
+/// Does the registry have a function of this name and as many arguments, or does binding put something in its place?
 fn has_function(row: &[Value]) -> bool {
     let (Some(name), Some(count)) = (row[1].as_str(), row[16].as_i64()) else { return false };
     let fits = |args: usize, variadic: bool| variadic || i64::try_from(args) == Ok(count);
     candidates(name).iter().any(|function| fits(function.args.len(), function.variadic))
         || aggregate_candidates(name).iter().any(|function| fits(function.args.len(), false))
         || !window_candidates(name).is_empty()
+        || verso_planner::bind::is_form(name)
 }
 
 /// Does the registry have an operator of this symbol and as many operands, over types that Verso knows?

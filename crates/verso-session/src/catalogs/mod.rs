@@ -24,6 +24,7 @@
 //! | [`extended`] | statistics of several columns and of expressions: `pg_statistic_ext` and its views |
 //! | [`extensions`] | extensions: those that are built in, and those that a database has asked for |
 //! | [`partitions`] | partitions |
+//! | [`signatures`] | arguments of built-in functions as text |
 //! | [`definitions`] | definitions as text: `pg_get_constraintdef`, `pg_get_indexdef`, `pg_get_functiondef` |
 //! | [`server`] | functions about the server, its log and its sessions |
 //! | [`aggregates`] | users' rows of `pg_aggregate`, `pg_operator`, `pg_cast` |
@@ -58,6 +59,7 @@ mod rights;
 mod server;
 mod settings;
 mod shared_depends;
+mod signatures;
 mod statistics;
 mod triggers;
 mod types;

@@ -15,7 +15,7 @@ use crate::cluster::Usage;
 use crate::views::Views;
 
 /// The number of `pg_default`.
-const DEFAULT_TABLESPACE: u32 = 1663;
+pub(super) const DEFAULT_TABLESPACE: u32 = 1663;
 /// UTF8, as PostgreSQL numbers encodings.
 pub(super) const UTF8: i32 = 6;
 

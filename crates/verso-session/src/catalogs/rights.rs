@@ -394,20 +394,43 @@ fn role_of(catalog: &CatalogSnapshot, value: &Value) -> Result<Oid> {
     }
 }
 
-/// The rights that a text asks for, each with whether it is to be grantable: one of them is enough.
-fn asked(text: &str) -> Result<Vec<(Rights, bool)>> {
+/// The words of the rights that there are on things of a kind.
+fn words_of(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "table" => &["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "MAINTAIN"],
+        "column" | "any_column" => &["SELECT", "INSERT", "UPDATE", "REFERENCES"],
+        "sequence" => &["USAGE", "SELECT", "UPDATE"],
+        "database" => &["CREATE", "TEMPORARY", "TEMP", "CONNECT"],
+        "schema" => &["CREATE", "USAGE"],
+        "function" => &["EXECUTE"],
+        "tablespace" => &["CREATE"],
+        "largeobject" => &["SELECT", "UPDATE"],
+        "parameter" => &["SET", "ALTER SYSTEM"],
+        _ => &["USAGE"],
+    }
+}
+
+/// The words of a text that asks for rights, each with whether the right is to be grantable.
+fn asked_words(kind: &str, text: &str) -> Result<Vec<(String, bool)>> {
     let one = |part: &str| {
-        let part = part.trim().to_ascii_uppercase();
-        let (name, option) = match part.strip_suffix("WITH GRANT OPTION") {
+        let part = part.trim();
+        let upper = part.to_ascii_uppercase();
+        let (name, option) = match upper.strip_suffix("WITH GRANT OPTION") {
             Some(name) => (name.trim_end().to_string(), true),
-            None => (part, false),
+            None => (upper, false),
         };
-        let right = Rights::named(&name);
-        let unknown =
-            || ExecError::raised("22023", format!("unrecognized privilege type: \"{}\"", text.trim()));
-        Ok((right.ok_or_else(unknown)?, option))
+        match words_of(kind).contains(&name.as_str()) {
+            true => Ok((name, option)),
+            false => Err(ExecError::raised("22023", format!("unrecognized privilege type: \"{part}\""))),
+        }
     };
     text.split(',').map(one).collect()
+}
+
+/// The rights that a text asks for, each with whether it is to be grantable: one of them is enough.
+fn asked(kind: &str, text: &str) -> Result<Vec<(Rights, bool)>> {
+    let words = asked_words(kind, text)?.into_iter();
+    Ok(words.filter_map(|(name, option)| Some((Rights::named(&name)?, option))).collect())
 }
 
 /// `has_KIND_privilege([role,] object, [column,] rights)`.
@@ -418,6 +441,9 @@ pub(super) fn has_right(
     values: &[Value],
 ) -> Result<Value> {
     let own = if kind == "column" { 3 } else { 2 };
+    if let ("parameter", Some(Value::Text(wanted))) = (kind, values.last()) {
+        asked_words(kind, wanted)?;
+    }
     let (role, rest) = match values.len() > own {
         true => (role_of(catalog, &values[0])?, &values[1..]),
         false => (views.services.current_role(), values),
@@ -426,11 +452,19 @@ pub(super) fn has_right(
         return Ok(Value::Null);
     };
     if kind == "parameter" {
-        return parameter_right(catalog, role, wanted);
+        // Of settings nothing is granted: superusers may set all of them.
+        return Ok(Value::Bool(role.0 != 0 && catalog.is_superuser(role)));
     }
-    let wanted = asked(wanted)?;
-    if kind == "tablespace" {
-        return tablespace_right(catalog, role, object, &wanted);
+    match kind {
+        "tablespace" => return tablespace_right(catalog, role, object, wanted),
+        "server" | "foreign_data_wrapper" | "largeobject" => {
+            return absent_right(catalog, role, kind, object, wanted);
+        }
+        // What a sequence is asked about is read before its name.
+        "sequence" => {
+            asked(kind, wanted)?;
+        }
+        _ => {}
     }
     let member = &views.services.instance.member;
     let number = match object {
@@ -462,6 +496,10 @@ pub(super) fn has_right(
         other => other.as_i64().unwrap_or_default(),
     };
     let oid = Oid(u32::try_from(number).unwrap_or_default());
+    if let ("column", Some(name)) = (kind, rest.get(1).filter(|name| name.as_str().is_some())) {
+        column_of(catalog, oid, name)?;
+    }
+    let wanted = asked(kind, wanted)?;
     let is_relation = || catalog.relation_by_oid(oid).is_some() || SystemRelation::by_oid(oid).is_some();
     let (object, exists) = match kind {
         "table" | "any_column" | "column" | "sequence" => (Object::Relation(oid), is_relation()),
@@ -475,13 +513,15 @@ pub(super) fn has_right(
         "language" => (Object::Language(oid), true),
         // Rights on another database are known there only, but for those who may everything.
         _ if oid.0 != member.number() => {
-            let known = member.cluster().others(member).iter().any(|entry| entry.number == oid.0);
-            return Ok(if known && catalog.is_superuser(role) { Value::Bool(true) } else { Value::Null });
+            return Ok(if catalog.is_superuser(role) { Value::Bool(true) } else { Value::Null });
         }
         _ => (Object::Database, true),
     };
     if !exists {
-        return Ok(Value::Null);
+        // Superusers are not asked what there is, but of relations.
+        let is_relation = matches!(object, Object::Relation(_));
+        let may = !is_relation && role.0 != 0 && catalog.is_superuser(role);
+        return Ok(if may { Value::Bool(true) } else { Value::Null });
     }
     if kind == "sequence" && !matches!(catalog.relation_by_oid(oid), Some(Relation::Sequence(_))) {
         let name = catalog.relation_by_oid(oid).map_or_else(String::new, |one| one.name().to_string());
@@ -508,26 +548,25 @@ pub(super) fn has_right(
     Ok(Value::Bool(wanted.iter().any(may)))
 }
 
-/// Of settings nothing is granted: superusers may set all of them.
-fn parameter_right(catalog: &CatalogSnapshot, role: Oid, wanted: &str) -> Result<Value> {
-    for part in wanted.split(',') {
-        let part = part.trim().to_ascii_uppercase();
-        let name = part.strip_suffix("WITH GRANT OPTION").map_or(part.as_str(), str::trim_end);
-        if !matches!(name, "SET" | "ALTER SYSTEM") {
-            let text = format!("unrecognized privilege type: \"{}\"", wanted.trim());
-            return Err(ExecError::raised("22023", text));
-        }
+/// Of these kinds there is nothing: no name means one, and no number is one's. A superuser may do everything with it.
+fn absent_right(
+    catalog: &CatalogSnapshot,
+    role: Oid,
+    kind: &str,
+    object: &Value,
+    wanted: &str,
+) -> Result<Value> {
+    if let Value::Text(name) = object {
+        let kind = if kind == "server" { "server" } else { "foreign-data wrapper" };
+        return Err(ExecError::raised("42704", format!("{kind} \"{name}\" does not exist")));
     }
-    Ok(Value::Bool(role.0 != 0 && catalog.is_superuser(role)))
+    asked_words(kind, wanted)?;
+    let may = kind != "largeobject" && role.0 != 0 && catalog.is_superuser(role);
+    Ok(if may { Value::Bool(true) } else { Value::Null })
 }
 
 /// There are two tablespaces, in which only superusers may create something by name.
-fn tablespace_right(
-    catalog: &CatalogSnapshot,
-    role: Oid,
-    object: &Value,
-    wanted: &[(Rights, bool)],
-) -> Result<Value> {
+fn tablespace_right(catalog: &CatalogSnapshot, role: Oid, object: &Value, wanted: &str) -> Result<Value> {
     let known = match object {
         Value::Text(name) if !matches!(&**name, "pg_default" | "pg_global") => {
             return Err(ExecError::raised("42704", format!("tablespace \"{name}\" does not exist")));
@@ -535,11 +574,9 @@ fn tablespace_right(
         Value::Text(_) => true,
         other => matches!(other.as_i64(), Some(1663 | 1664)),
     };
-    if !known {
-        return Ok(Value::Null);
-    }
+    asked_words("tablespace", wanted)?;
     let may = role.0 != 0 && catalog.is_superuser(role);
-    Ok(Value::Bool(may && !wanted.is_empty()))
+    Ok(if known || may { Value::Bool(may) } else { Value::Null })
 }
 
 /// The number of a column by its name, or as it is given.

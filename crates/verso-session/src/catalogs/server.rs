@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, Oid};
+use verso_catalog::{CatalogSnapshot, Oid, ReplicaIdentity, SystemRelation};
 use verso_exec::ExecError;
 use verso_storage::wal::{SegmentInfo, SegmentState};
 use verso_types::opaque::lsn::PgLsn;
@@ -10,6 +10,7 @@ use verso_types::{SqlType, TypeError, Value};
 
 use super::activity;
 use super::objects::UTF8;
+use crate::client::Notice;
 use crate::registry::backend_id;
 use crate::resets;
 use crate::views::Views;
@@ -93,6 +94,40 @@ pub(super) fn call(
             Some(number) if number == i64::from(UTF8) => Value::Int4(UTF8_LENGTH_MAX),
             _ => Value::Null,
         },
+        "pg_tablespace_databases" => databases_in(views, args),
+        "pg_database_collation_actual_version" => {
+            database_number(views, args)?;
+            // As `datcollversion` has it: the order by bytes has one version.
+            Value::text("1")
+        }
+        "pg_import_system_collations" => {
+            for_superusers(views, catalog, function)?;
+            let schema = args.first().and_then(Value::as_i64).unwrap_or_default();
+            if !catalog.schemas().any(|known| i64::from(known.oid.0) == schema) {
+                let text = format!("schema with OID {schema} does not exist");
+                return Err(ExecError::raised("3F000", text));
+            }
+            // All that there are come with the program.
+            Value::Int4(0)
+        }
+        // The program is one piece.
+        "pg_get_loaded_modules" => Value::Array(verso_types::Array::default()),
+        "pg_current_logfile" => {
+            let format = args.first().and_then(Value::as_str).unwrap_or("stderr");
+            if !["stderr", "csvlog", "jsonlog"].contains(&format) {
+                let text = format!("log format \"{format}\" is not supported");
+                let error = TypeError::new("22023", text);
+                let hint = "The supported log formats are \"stderr\", \"csvlog\", and \"jsonlog\".";
+                return Err(error.with_hint(hint).into());
+            }
+            // The server writes to its standard error output, which is no file of its own.
+            Value::Null
+        }
+        "pg_get_replica_identity_index" => {
+            let table = args.first().and_then(Value::as_i64).and_then(|table| u32::try_from(table).ok());
+            replica_index(catalog, Oid(table.unwrap_or_default()))?
+        }
+        "pg_restore_relation_stats" | "pg_restore_attribute_stats" => not_restored(views, catalog, args)?,
         "pg_basetype" => {
             let number = args.first().and_then(Value::as_i64).and_then(|number| u32::try_from(number).ok());
             match number.and_then(|number| catalog.user_type(Oid(number))).map(|known| &known.ty) {
@@ -112,6 +147,69 @@ pub(super) fn call(
         }
         _ => return Ok(None),
     }))
+}
+
+/// The databases that are in a tablespace.
+fn databases_in(views: &Views<'_>, args: &[Value]) -> Value {
+    let member = &views.services.instance.member;
+    if args.first().and_then(Value::as_i64) != Some(super::objects::DEFAULT_TABLESPACE.into()) {
+        return Value::Array(verso_types::Array::default());
+    }
+    let others = member.cluster().others(member).into_iter().map(|entry| entry.number);
+    Value::Array(std::iter::once(member.number()).chain(others).map(super::number).collect())
+}
+
+/// The number of a database, if there is one.
+pub(super) fn database_number(views: &Views<'_>, args: &[Value]) -> Result<u32, ExecError> {
+    let member = &views.services.instance.member;
+    let number = args.first().and_then(Value::as_i64).unwrap_or_default();
+    let others = || member.cluster().others(member).into_iter().map(|entry| entry.number);
+    let found = std::iter::once(member.number()).chain(others()).find(|known| i64::from(*known) == number);
+    found.ok_or_else(|| ExecError::raised("42704", format!("database with OID {number} does not exist")))
+}
+
+/// The index whose columns say which row of a table was changed.
+fn replica_index(catalog: &CatalogSnapshot, table: Oid) -> Result<Value, ExecError> {
+    let Some(table) = catalog.table_by_oid(table) else {
+        let is_other = catalog.relation_by_oid(table).is_some() || SystemRelation::by_oid(table).is_some();
+        let missing = || ExecError::raised("XX000", format!("could not open relation with OID {table}"));
+        return if is_other { Ok(Value::Null) } else { Err(missing()) };
+    };
+    let found = match table.replica_identity() {
+        ReplicaIdentity::Default => table.all_indexes().find(|index| index.primary),
+        ReplicaIdentity::Index => table.all_indexes().find(|index| index.replica_identity),
+        ReplicaIdentity::Full | ReplicaIdentity::Nothing => None,
+    };
+    Ok(found.map_or(Value::Null, |index| super::oid(index.oid)))
+}
+
+/// What dumps of PostgreSQL say about the statistics of a table: the table is found, and the client told that ANALYZE collects
+/// them. The answer is the one that PostgreSQL gives where not everything was taken over.
+fn not_restored(views: &Views<'_>, catalog: &CatalogSnapshot, args: &[Value]) -> Result<Value, ExecError> {
+    if !args.len().is_multiple_of(2) {
+        let error = TypeError::new("22023", "variadic arguments must be name/value pairs");
+        let hint = "Provide an even number of variadic arguments that can be divided into pairs.";
+        return Err(error.with_hint(hint).into());
+    }
+    let given = |name: &str| {
+        let mut pairs = args.chunks_exact(2);
+        pairs.find(|pair| pair[0].as_str() == Some(name)).and_then(|pair| pair[1].as_str())
+    };
+    let needed = |name: &str| {
+        let missing = || ExecError::raised("22023", format!("argument \"{name}\" must not be null"));
+        given(name).ok_or_else(missing)
+    };
+    let (schema, name) = (needed("schemaname")?, needed("relname")?);
+    if catalog.schema(schema).is_none() {
+        return Err(ExecError::raised("3F000", format!("schema \"{schema}\" does not exist")));
+    }
+    if catalog.relation(Some(schema), name).is_none() {
+        return Err(ExecError::raised("42P01", format!("relation \"{name}\" does not exist")));
+    }
+    let told = Notice::warning("01000", &format!("statistics of \"{schema}.{name}\" are not restored"));
+    let hint = Some("ANALYZE collects statistics.".to_string());
+    views.services.notices.tell(Notice { hint, ..told });
+    Ok(Value::Bool(false))
 }
 
 /// Sets the counters back that are not of one database.

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use verso_catalog::authority;
-use verso_env::{OpenMode, VfsFile};
+use verso_env::{OpenMode, VfsFile, scheme_of};
 use verso_exec::error::ExecError;
 use verso_exec::exec::Scan as _;
 use verso_exec::files::FileSink;
@@ -334,8 +334,14 @@ impl Transfer<'_> {
     }
 
     fn open(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn VfsFile>, SqlError> {
-        self.frame.services.env.vfs.open(Path::new(path), mode).map_err(|error| {
+        let (vfs, place) = (&self.frame.services.env.vfs, Path::new(path));
+        // A folder is opened like a file, but not read like one.
+        if mode.read_only && scheme_of(place).is_none() && vfs.list_dir(place).is_ok() {
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, format!("\"{path}\" is a directory")));
+        }
+        vfs.open(place, mode).map_err(|error| {
             let code = match error.kind() {
+                std::io::ErrorKind::IsADirectory => sqlstate::WRONG_OBJECT_TYPE,
                 std::io::ErrorKind::NotFound => "58P01",
                 std::io::ErrorKind::PermissionDenied => sqlstate::INSUFFICIENT_PRIVILEGE,
                 _ => sqlstate::IO_ERROR,

@@ -160,6 +160,15 @@ impl Schema<'_> {
                 self.lock_to_alter(table, alter)?;
             }
         }
+        // Dumps of PostgreSQL alter materialized views as tables.
+        let as_view;
+        let is_view = relation.is_some_and(|relation| relation.kind() == ObjectKind::MaterializedView);
+        let alter = if is_view && alter.actions.iter().all(AlterAction::suits_materialized_views) {
+            as_view = AlterTable { materialized: true, ..alter.clone() };
+            &as_view
+        } else {
+            alter
+        };
         if let (Some(relation), [action], false) = (relation, alter.actions.as_slice(), alter.materialized)
             && self.changed_beside(relation, &name, action)?
         {

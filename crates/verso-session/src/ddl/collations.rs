@@ -174,12 +174,15 @@ impl Schema<'_> {
     /// Says which data the collation is of from now on; indexes keep their own version and are built anew apart from that.
     fn refresh_collation(&self, name: &QualifiedName) -> Result<(), Failure> {
         let found = self.collation(name)?;
+        match found.oid().is_system() {
+            true => self.own_role_object(OWNER_ROLE, "collation", &found.collation.name)?,
+            false => self.own_collation(&found)?,
+        }
         let catalog = &self.frame.services.instance.catalog;
         let now = catalog.collation_data().version();
         let notices = &self.frame.services.notices;
         match found.version.as_deref() {
             Some(version) if version != now && !found.oid().is_system() => {
-                self.own_collation(&found)?;
                 catalog.alter_collation(
                     &mut self.frame.txn.borrow_mut(),
                     &found,

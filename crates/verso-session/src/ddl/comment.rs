@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogError, CommentOn, Object, ObjectKind, Oid, Relation, TypeDef};
+use verso_catalog::{CatalogError, CommentOn, OWNER_ROLE, Object, ObjectKind, Oid, Relation, TypeDef};
 use verso_types::SqlType;
 
 use super::Schema;
 use super::drop::kind_of;
+use crate::catalogs::extensions::{PLPGSQL, PLPGSQL_OID};
 use crate::catalogs::tablespace;
 use crate::client::CommandTag;
 use crate::client::tag;
@@ -115,6 +116,11 @@ impl Schema<'_> {
                 let collation = self.collation(name)?;
                 self.own_collation(&collation)?;
                 Ok(CommentOn::Collation(collation.oid()))
+            }
+            // It comes with the database, and is its first role's; every dump says what it is.
+            Commented::Extension(name) if name.text == PLPGSQL => {
+                self.own_role_object(OWNER_ROLE, "extension", PLPGSQL)?;
+                Ok(CommentOn::Extension(PLPGSQL_OID))
             }
             Commented::Extension(name) => {
                 let extension = self.extension(name)?;

@@ -23,7 +23,10 @@ impl Schema<'_> {
             }
             ExtensionStatement::Update { name, version } => {
                 let known = match name.text.as_str() {
-                    PLPGSQL => built_in(PLPGSQL).map_or("", |one| one.version).into(),
+                    PLPGSQL => {
+                        self.own_role_object(OWNER_ROLE, "extension", PLPGSQL)?;
+                        built_in(PLPGSQL).map_or("", |one| one.version).into()
+                    }
                     _ => self.owned_extension(name)?.version,
                 };
                 if let Some(version) = version.as_deref().filter(|version| **version != *known) {
@@ -37,11 +40,25 @@ impl Schema<'_> {
                 Ok(tag("ALTER EXTENSION"))
             }
             ExtensionStatement::Move { name, to } => {
+                if name.text == PLPGSQL {
+                    self.own_role_object(OWNER_ROLE, "extension", PLPGSQL)?;
+                    let text = format!("extension \"{PLPGSQL}\" does not support SET SCHEMA");
+                    return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
+                }
                 let extension = self.owned_extension(name)?;
                 self.may_create_in(&to.text)?;
                 catalog.move_extension(&mut txn.borrow_mut(), &extension, &to.text)?;
                 Ok(tag("ALTER EXTENSION"))
             }
+            // The language is a part of the program, which loads no libraries.
+            ExtensionStatement::Load { library } => match library.strip_prefix("$libdir/").unwrap_or(library)
+            {
+                PLPGSQL => Ok(tag("LOAD")),
+                _ => {
+                    let text = format!("could not access file \"{library}\": No such file or directory");
+                    Err(SqlError::new("58P01", text).into())
+                }
+            },
             ExtensionStatement::Drop { names, if_exists } => {
                 for name in names {
                     if name.text == PLPGSQL {

@@ -90,9 +90,13 @@ impl Schema<'_> {
         let shown = &name.name.text;
         let table = match self.frame.catalog.relation(Some(&home), shown) {
             Some(Relation::Table(table)) if table.materialized.is_some() => Arc::clone(table),
-            Some(_) => {
+            Some(Relation::Table(_)) => {
                 let text = format!("\"{shown}\" is not a materialized view");
                 return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
+            }
+            Some(_) => {
+                let text = format!("\"{shown}\" is not a table or materialized view");
+                return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
             }
             None => return Err(CatalogError::missing(ObjectKind::Relation, name.to_string()).into()),
         };

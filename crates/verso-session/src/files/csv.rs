@@ -8,6 +8,7 @@ use verso_exec::error::{ExecError, Result};
 use verso_exec::files::{FileFormat, FileRequest, FileRows, FileTable, TableReader};
 use verso_exec::plan::OutputColumn;
 use verso_parser::syntax::{CopyFormat, CopyOptions, Header};
+use verso_planner::errors::SqlError;
 use verso_types::{Batch, SqlType, TimeStyle, Value};
 
 use super::pieces::{Pieces, total_bytes};
@@ -160,6 +161,15 @@ fn width_of(rows: &[Vec<Option<String>>], pads: bool) -> usize {
     }
 }
 
+/// How many columns rows have whose lengths have nothing in common, but of which the first one and most others have a delimiter. They
+/// are refused when they are read, which says more than one column of whole lines would.
+fn ragged_width(rows: &[Vec<Option<String>>]) -> Option<usize> {
+    let mut lengths = rows.iter().filter(|row| !is_blank(row)).map(Vec::len);
+    let first = lengths.next().filter(|first| *first > 1)?;
+    let others: Vec<usize> = lengths.collect();
+    (2 * others.iter().filter(|length| **length > 1).count() > others.len()).then_some(first)
+}
+
 impl Sample {
     fn of(request: &FileRequest<'_>, wanted: &Wanted) -> Result<Sample> {
         let rows_max = match wanted.sample_rows {
@@ -181,16 +191,26 @@ impl Sample {
         }
         let delimiters: &[&str] = if wanted.delimiter.is_some() { &DELIMITERS[..1] } else { &DELIMITERS };
         let mut best: Option<(usize, Layout)> = None;
+        let mut ragged = None;
         for delimiter in delimiters {
             let layout = wanted.layout(Some(*delimiter))?;
-            let found = rows(&data, whole, &layout, DELIMITER_ROWS);
-            let fit = found.map_or(0, |(rows, _)| width_of(&rows, wanted.pads));
+            let found =
+                rows(&data, whole, &layout, DELIMITER_ROWS).map_or_else(|_| Vec::new(), |(rows, _)| rows);
+            let fit = width_of(&found, wanted.pads);
+            if let (None, 0, Some(width)) = (&ragged, fit, ragged_width(&found)) {
+                ragged = Some((width, layout.clone()));
+            }
             if best.as_ref().is_none_or(|(most, _)| fit > *most) {
                 best = Some((fit, layout));
             }
         }
+        if best.as_ref().is_none_or(|(most, _)| *most <= 1) {
+            best = ragged.or(best);
+        }
         let Some((width, layout)) = best else { return Err(ExecError::raised("XX000", "no delimiter")) };
-        let (mut rows, bytes) = rows(&data, whole, &layout, rows_max)?;
+        let (mut rows, bytes) = rows(&data, whole, &layout, rows_max).map_err(|(error, line)| {
+            raised(error.with_context(&format!("file {}, line {line}", path.display())))
+        })?;
         // A row of one column may be empty; of several none is.
         let skips_blank = width > 1;
         if skips_blank {
@@ -260,21 +280,27 @@ impl Sample {
     }
 }
 
-/// Rows of fields, and how many bytes they take; a last row that is cut is left out.
+/// Rows of fields, and how many bytes they take; a last row that is cut is left out. Errors come with their line.
 type Rows = (Vec<Vec<Option<String>>>, usize);
 
-fn rows(data: &[u8], whole: bool, layout: &Layout, rows_max: usize) -> Result<Rows> {
+fn rows(
+    data: &[u8],
+    whole: bool,
+    layout: &Layout,
+    rows_max: usize,
+) -> std::result::Result<Rows, (SqlError, u64)> {
     let mut records = Records::default();
     records.more().extend_from_slice(data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data));
     if whole {
         records.end();
     }
     let (mut fields, mut rows, mut bytes) = (Fields::default(), Vec::new(), 0);
-    while rows.len() < rows_max
-        && let Some(record) = records.next(layout).map_err(raised)?
-    {
+    while rows.len() < rows_max {
+        // A quote that is never closed is looked for where its row begins.
+        let line = records.line + 1;
+        let Some(record) = records.next(layout).map_err(|error| (error, line))? else { break };
         bytes += record.len() + 1;
-        fields.split(records.bytes(&record), layout).map_err(raised)?;
+        fields.split(records.bytes(&record), layout).map_err(|error| (error, line))?;
         let field = |at: usize| {
             let (field, text) = fields.get(at);
             (!field.null).then(|| String::from_utf8_lossy(text).into_owned())

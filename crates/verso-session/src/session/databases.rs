@@ -201,18 +201,20 @@ impl Session {
     }
 
     /// Refuses what only the owner of another database may: a superuser, or a role of the owner's name and password there
-    /// (D1). Without a password anybody could have made a role of that name here.
+    /// (D1). Of roles without a password the one counts that the session has logged in as: any other of that name may be one that
+    /// somebody has made here, while the server lets a client log in by a name's rules, which are the same for all databases.
     fn check_owns(&self, databases: &dyn Databases, database: &str) -> Result<(), SqlError> {
         let own = self.with_catalog(|session, catalog, _| {
             let role = session.services.current_role();
             let limited = !catalog.is_superuser(role);
-            Ok(limited.then(|| catalog.role_by_oid(role).cloned()))
+            Ok(limited.then(|| (catalog.role_by_oid(role).cloned(), role == session.services.identity.role)))
         })?;
-        let Some(own) = own else { return Ok(()) };
+        let Some((own, logged_in)) = own else { return Ok(()) };
         databases.with(database, &mut |other| {
             let same = |role: &&Role| {
                 own.as_ref().is_some_and(|own| {
-                    own.name == role.name && own.password.is_some() && own.password == role.password
+                    let known = own.password.is_some() || logged_in;
+                    own.name == role.name && own.password == role.password && known
                 })
             };
             let there = other.roles()?;

@@ -122,6 +122,18 @@ fn rows_of_another_length_do_not_hide_the_columns() {
         let pads = format!("SELECT * FROM read_csv('{path}', null_padding => true)");
         assert_eq!(run(&mut connection, &pads), padded, "{text}");
     }
+    // Rows that have nothing in common but their delimiter are not one column of texts.
+    write(folder.path(), "a.csv", "a,b\n1,2\n3\n4,5,6\n");
+    let error = connection.query(&all).map(drop).unwrap_err();
+    assert_eq!(error.sqlstate, "22P04");
+    assert!(error.context.as_deref().is_some_and(|context| context.contains("a.csv, line 3")), "{error:?}");
+    for text in ["a,b\n1,2\n3,\"x\n4,5\n", "a,b\n1,2\n3,\"x\n"] {
+        write(folder.path(), "a.csv", text);
+        let error = connection.query(&all).map(drop).unwrap_err();
+        assert_eq!(error.sqlstate, "22P04");
+        let context = error.context.as_deref().unwrap_or_default();
+        assert!(context.contains("a.csv, line 3"), "{error:?}");
+    }
     // texts with a comma here and there are one column
     write(folder.path(), "a.csv", "hello\nwell, yes\nno\n");
     assert_eq!(columns(&mut connection, &all), "hello:text");

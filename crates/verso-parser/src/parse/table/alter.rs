@@ -80,14 +80,21 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if materialized && !cursor.is(&["rename", "to"]) {
         let sets = matches!(cursor.peek_at(1), Token::LParen)
             || cursor.is(&["set", "tablespace"])
+            || cursor.is(&["set", "without", "cluster"])
             || cursor.is(&["set", "access", "method"]);
-        let allowed = cursor.is(&["rename"]) || cursor.is(&["set"]) && sets;
+        let allowed = cursor.is(&["rename"])
+            || cursor.is(&["cluster", "on"])
+            || cursor.is(&["alter"])
+            || cursor.is(&["reset"])
+            || cursor.is(&["set"]) && sets;
         if !allowed {
-            return Err(
-                cursor.unsupported("ALTER MATERIALIZED VIEW other than RENAME, SET SCHEMA and SET (…)")
-            );
+            return Err(not_of_view(cursor));
         }
         let actions = cursor.list(alter_action)?;
+        let renames = |action: &AlterAction| matches!(action, AlterAction::RenameColumn { .. });
+        if !actions.iter().all(|action| action.suits_materialized_views() || renames(action)) {
+            return Err(not_of_view(cursor));
+        }
         return Ok(Statement::AlterTable(AlterTable { name, if_exists, actions, materialized, only }));
     }
     if let Some(kind) = kind {
@@ -140,6 +147,12 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.accept_token(&Token::Mul);
     let actions = cursor.list(alter_action).map_err(|error| of_table(error, &name.name.text))?;
     Ok(Statement::AlterTable(AlterTable { name, if_exists, actions, materialized, only }))
+}
+
+/// What materialized views are not altered by.
+fn not_of_view(cursor: &Cursor<'_>) -> SyntaxError {
+    let what = "RENAME, SET SCHEMA, SET (…), CLUSTER ON and what ALTER COLUMN says of statistics and storage";
+    cursor.unsupported(&format!("ALTER MATERIALIZED VIEW other than {what}"))
 }
 
 /// `(name, …)`, behind RESET.

@@ -196,7 +196,7 @@ fn remainder_bound(partitioned: &Partitioned, modulus: i64, remainder: i64) -> R
             ),
             () => continue,
         };
-        return Err(invalid(every).with_detail(detail));
+        return Err(SqlError::new("42P17", every).with_detail(detail));
     }
     Ok(Bound::Hash { modulus, remainder })
 }
