@@ -27,6 +27,8 @@ pub struct PlFunction {
     pub sql: bool,
     /// It was declared STABLE or IMMUTABLE: its statements may change nothing.
     pub read_only: bool,
+    /// It is a function in SQL whose values are no rows: a row that its query yields for one is that value, as text.
+    pub one_column: bool,
     /// Names of the columns that its rows have; a single value that is no row has no name.
     pub columns: Arc<[Arc<str>]>,
     /// How many of the variables are arguments.

@@ -328,7 +328,9 @@ impl Frame {
             return Ok(());
         }
         // One column may be the whole row.
-        let is_column = self.row_types.len() == 1 && (!self.function.sql || self.row_types[..] == *types);
+        let is_column = self.row_types.len() == 1 && (!self.function.sql || self.row_types[..] == *types)
+            || self.function.one_column
+            || self.wants_records();
         if let ([SqlType::Row(row_type)], false) = (types, is_column) {
             let fields: Vec<SqlType> = row_type.as_declared().map(|(_, ty)| ty.clone()).collect();
             let to = domains.unwrap_or(&self.row_types).clone();

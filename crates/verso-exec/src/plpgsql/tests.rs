@@ -54,6 +54,7 @@ fn function(
         oid: 1,
         sql: false,
         read_only: false,
+        one_column: false,
         columns: Arc::default(),
         signature: "f()".into(),
         argument_count,

@@ -395,6 +395,7 @@ impl<'c> Body<'c> {
             oid: self.oid,
             sql: false,
             read_only: self.read_only,
+            one_column: false,
             columns: self.columns,
             signature,
             argument_count,

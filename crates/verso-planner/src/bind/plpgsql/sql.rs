@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionReturn, Volatility};
 use verso_exec::plan::{
-    ExprKind, PlBlock, PlFunction, PlInto, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets,
-    Statement as Planned, TypedExpr,
+    ExprKind, OutputColumn, PlBlock, PlFunction, PlInto, PlPlace, PlReturn, PlStatement, PlStatementKind,
+    PlTargets, Statement as Planned, TypedExpr,
 };
-use verso_types::{RowType, SqlType, TimeStyle};
+use verso_types::{CastKind, RowType, SqlType, TimeStyle};
 
 use super::Body;
 use super::statement::planned;
@@ -113,19 +113,21 @@ fn bind_noted(
         if let Some(kind) = body.sql_beside(function, parsed, wanted)? {
             own.push(kind);
         } else {
-            body.sql_statement(&parsed.statement, wanted, found, &mut own)?;
+            let wanted = Wanted { function, returns: wanted };
+            body.sql_statement(&parsed.statement, &wanted, found, &mut own)?;
         }
         let line = u32::try_from(n + 1).unwrap_or(u32::MAX);
         steps.extend(own.into_iter().map(|kind| PlStatement::new(line, kind)));
     }
     if statements.is_empty() && returns != PlReturn::Void && !of_nothing {
-        return Err(mismatch(&returns, NO_ROWS));
+        return Err(mismatch(function, NO_ROWS));
     }
     let block = PlBlock { body: steps, ..PlBlock::default() };
     Ok(PlFunction {
         oid: function.oid.0,
         sql: true,
         read_only: function.volatility != Volatility::Volatile,
+        one_column: is_one_column(function),
         columns: Arc::default(),
         signature: super::named(function, catalog),
         argument_count: types.len(),
@@ -145,16 +147,80 @@ fn of_function(statement: Box<Planned>, into: Option<PlInto>) -> PlStatementKind
 /// Of a last statement that yields no rows.
 const NO_ROWS: &str = "Function's final statement must be SELECT or INSERT/UPDATE/DELETE/MERGE RETURNING.";
 
+/// What a statement is to yield.
+struct Wanted<'w> {
+    function: &'w FunctionDef,
+    /// Nothing, unless it is the last one.
+    returns: &'w PlReturn,
+}
+
+/// Whether a function yields values that are no rows, or rows of one column that is named: a row of a query that stands
+/// alone in its list becomes such a value, and is not taken apart.
+fn is_one_column(function: &FunctionDef) -> bool {
+    match &function.returns {
+        FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => !ty.is_row(),
+        FunctionReturn::Table(columns) => columns.len() == 1,
+        FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure => false,
+    }
+}
+
+/// Whether the only column of a last statement is the row that the function returns.
+fn is_whole(function: &FunctionDef, given: &SqlType) -> bool {
+    if is_one_column(function) || function.is_procedure() {
+        return false;
+    }
+    let becomes = |ty: &SqlType| {
+        // As its only field a row is taken, too.
+        let is_field = matches!(ty, SqlType::Row(row) if row.as_declared().map(|(_, ty)| ty).eq([given]));
+        !is_field && verso_types::cast_kind(given, ty).is_some_and(|kind| kind <= CastKind::Assignment)
+    };
+    given.is_row()
+        && match &function.returns {
+            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => becomes(ty),
+            _ => true,
+        }
+}
+
 /// `42P13`.
-fn mismatch(returns: &PlReturn, detail: &str) -> SqlError {
-    let declared = match returns {
-        PlReturn::Scalar(ty) => ty.pg_name(),
-        PlReturn::Rows(types) if types.len() == 1 => types[0].pg_name(),
-        PlReturn::Rows(_) | PlReturn::Record | PlReturn::Records => "record".to_string(),
-        PlReturn::Void | PlReturn::Trigger => "void".to_string(),
+fn mismatch(function: &FunctionDef, detail: &str) -> SqlError {
+    let declared = match &function.returns {
+        FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => ty.pg_name(),
+        FunctionReturn::Table(columns) if columns.len() == 1 => columns[0].1.pg_name(),
+        FunctionReturn::Table(_) | FunctionReturn::Procedure => "record".to_string(),
+        FunctionReturn::Void | FunctionReturn::Trigger => "void".to_string(),
     };
     let text = format!("return type mismatch in function declared to return {declared}");
     SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).with_detail(detail.to_string())
+}
+
+/// Refuses columns that do not become those that a function returns.
+fn check_columns(function: &FunctionDef, given: &[OutputColumn], types: &[SqlType]) -> Result<(), SqlError> {
+    let one = is_one_column(function);
+    if one && given.len() != 1 {
+        return Err(mismatch(function, "Final statement must return exactly one column."));
+    }
+    for (n, given) in given.iter().enumerate() {
+        let Some(wanted) = types.get(n) else {
+            return Err(mismatch(function, "Final statement returns too many columns."));
+        };
+        let known = given.ty == SqlType::Unknown || given.ty.same_base(wanted);
+        let assignable =
+            verso_types::cast_kind(&given.ty, wanted).is_some_and(|kind| kind <= CastKind::Assignment);
+        if !known && !assignable {
+            let (given, wanted) = (given.ty.pg_name(), wanted.pg_name());
+            let detail = match one {
+                true => format!("Actual return type is {given}."),
+                false => {
+                    format!("Final statement returns {given} instead of {wanted} at column {}.", n + 1)
+                }
+            };
+            return Err(mismatch(function, &detail));
+        }
+    }
+    match given.len() < types.len() {
+        true => Err(mismatch(function, "Final statement returns too few columns.")),
+        false => Ok(()),
+    }
 }
 
 impl Body<'_> {
@@ -233,7 +299,7 @@ impl Body<'_> {
     fn sql_statement(
         &mut self,
         statement: &Statement,
-        returns: &PlReturn,
+        &Wanted { function, returns }: &Wanted<'_>,
         found: usize,
         steps: &mut Vec<PlStatementKind>,
     ) -> Result<(), SqlError> {
@@ -259,7 +325,7 @@ impl Body<'_> {
                 Box::new(self.binder.statement(statement)?)
             }
             _ if *returns != PlReturn::Void => {
-                return Err(mismatch(returns, NO_ROWS));
+                return Err(mismatch(function, NO_ROWS));
             }
             _ => {
                 return Err(SqlError::unsupported(
@@ -273,35 +339,13 @@ impl Body<'_> {
         }
         let given = bound.output();
         if given.is_empty() {
-            return Err(mismatch(returns, NO_ROWS));
+            return Err(mismatch(function, NO_ROWS));
         }
         // One column may be the whole row.
-        let whole = given.len() == 1 && given[0].ty.is_row() && (types.len() != 1 || types[0] != given[0].ty);
+        let whole = given.len() == 1 && is_whole(function, &given[0].ty);
         let open = matches!(returns, PlReturn::Record | PlReturn::Records);
-        if given.len() != types.len() && !whole && !open {
-            let detail = match types.len() {
-                1 => "Final statement must return exactly one column.",
-                more if more > given.len() => "Final statement returns too few columns.",
-                _ => "Final statement returns too many columns.",
-            };
-            return Err(mismatch(returns, detail));
-        }
-        for (n, (given, wanted)) in given.iter().zip(types).enumerate().filter(|_| !whole) {
-            let known = given.ty == SqlType::Unknown || given.ty.same_base(wanted);
-            let assignable = verso_types::cast_kind(&given.ty, wanted)
-                .is_some_and(|kind| kind <= verso_types::CastKind::Assignment);
-            if !known && !assignable {
-                let detail = match (types.len(), returns) {
-                    (1, _) => format!("Actual return type is {}.", given.ty.pg_name()),
-                    _ => format!(
-                        "Final statement returns {} instead of {} at column {}.",
-                        given.ty.pg_name(),
-                        wanted.pg_name(),
-                        n + 1
-                    ),
-                };
-                return Err(mismatch(returns, &detail));
-            }
+        if !whole && !open {
+            check_columns(function, &given, types)?;
         }
         if !self.result_slots.is_empty() {
             steps.push(of_function(bound, Some(self.arguments_as_into())));
