@@ -93,13 +93,13 @@ pub(super) fn call_rows(
     let null = args.iter().any(Value::is_null);
     Ok(match call {
         SetCall::Builtin { function, args: written } => match function.body {
+            _ if function.strict && null && function.yields_null_row() => {
+                FunctionRows::Values(Box::new(std::iter::once(Value::Null)))
+            }
             Body::Set(_) | Body::TypedSet(_) if function.strict && null => FunctionRows::None,
             Body::Set(set) => FunctionRows::Values(set(&eval, &args)?),
             Body::TypedSet(set) => {
                 FunctionRows::Values(set(&eval, &args, &crate::expr::types_of(written), types)?)
-            }
-            Body::Scalar(_) | Body::Typed(_) if function.strict && null => {
-                FunctionRows::Values(Box::new(std::iter::once(Value::Null)))
             }
             Body::Scalar(scalar) => FunctionRows::Values(Box::new(std::iter::once(scalar(&eval, &args)?))),
             Body::Typed(scalar) => {

@@ -78,6 +78,7 @@ pub use operator_names::operand_types;
 pub use parameters::{Parameters, parameters};
 pub use quoting::quote_ident;
 pub use ranges::own_constructor;
+pub(crate) use registry::is_of_one_row;
 pub use registry::{
     AggregateFunction, AggregateKind, ArgType, Body, BuiltinFunction, ResultType, ScalarFn, SetFn, TypedFn,
     TypedSetFn, Volatility, aggregate_candidates, all_functions, candidates, operator_candidates,

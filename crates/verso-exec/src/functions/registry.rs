@@ -173,6 +173,32 @@ impl BuiltinFunction {
     pub fn returns_set(&self) -> bool {
         matches!(self.body, Body::Set(_) | Body::TypedSet(_))
     }
+
+    /// Whether a call for rows without an argument that it needs yields a row of NULLs, and not none: of a function that is
+    /// no set-returning one and yields one row.
+    #[must_use]
+    pub(crate) fn yields_null_row(&self) -> bool {
+        match self.body {
+            Body::Set(_) | Body::TypedSet(_) => is_of_one_row(self.name),
+            Body::Scalar(_) | Body::Typed(_) => true,
+        }
+    }
+}
+
+/// Names of functions whose result is a row, and no set of rows (`proretset` is false), though they are called for their rows.
+const OF_ONE_ROW: [&str; 7] = [
+    "pg_get_object_address",
+    "pg_get_sequence_data",
+    "pg_identify_object",
+    "pg_identify_object_as_address",
+    "pg_input_error_info",
+    "pg_sequence_parameters",
+    "pg_xact_commit_timestamp_origin",
+];
+
+/// Whether the result of a built-in function of that name is one row.
+pub(crate) fn is_of_one_row(name: &str) -> bool {
+    OF_ONE_ROW.contains(&name)
 }
 
 impl std::fmt::Debug for BuiltinFunction {
