@@ -219,6 +219,16 @@ impl<'s> Context<'s> {
     /// Notes the columns of an expression as used at a place, unless an aggregate is around them.
     pub(super) fn uses(&mut self, expr: &TypedExpr, at: u32) {
         self.scope.used(expr);
+        self.names(expr, at);
+    }
+
+    /// The same of columns that are parts of a whole row.
+    pub(super) fn uses_in_row(&mut self, expr: &TypedExpr, at: u32) {
+        self.scope.used_in_row(expr);
+        self.names(expr, at);
+    }
+
+    fn names(&mut self, expr: &TypedExpr, at: u32) {
         if matches!(self.inside, Inside::Aggregate | Inside::Filter) {
             return;
         }

@@ -12,13 +12,13 @@ use super::comparable::{self, is_comparison, is_widened};
 use super::context::{Clause, Context};
 use super::once::{once, once_if_volatile};
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
-use super::scope::{Meaning, Scope, value_type};
+use super::scope::{Meaning, Scope, is_part_of_row, value_type};
 use super::subscript::array_over;
 use super::table_number::missing;
 use super::trace::{Source, Trace, source_of};
 use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Expr, ExprKind, Literal, Name};
+use verso_parser::syntax::{Expr, ExprKind, Literal, Name, Span};
 
 /// The types in which a value is compared with the elements of an array: those in which the operator compares the two
 /// types, where they have no type in common by themselves (`"char" = ANY (text[])`).
@@ -34,6 +34,17 @@ fn quantified(op: &str, types: &[SqlType]) -> Option<[SqlType; 2]> {
         },
         Resolution::None | Resolution::Ambiguous => None,
     }
+}
+
+/// The row and the function that `t.f` means where `t` has no such column.
+pub(crate) fn called_of_row(parts: &[Name]) -> Option<(Expr, &Name)> {
+    let (function, table) = parts.split_last()?;
+    let (first, last) = (table.first()?, table.last()?);
+    // The row of the table, though its columns may be called so, too.
+    let star = Name { text: "*".into(), at: last.at };
+    let names = table.iter().cloned().chain([star]).collect();
+    let at = Span { start: first.at.start, end: last.at.end };
+    Some((Expr { kind: ExprKind::Column(names), at, point: at.start }, function))
 }
 
 impl Binder<'_> {
@@ -339,15 +350,28 @@ impl Binder<'_> {
             (Err(error), outer)
                 if matches!(error.sqlstate, sqlstate::UNDEFINED_COLUMN | sqlstate::UNDEFINED_TABLE) =>
             {
-                let around = outer.map(|outer| outer.find(parts)).transpose()?.flatten();
+                let around = match outer.map(|outer| outer.find(parts)).transpose() {
+                    // A function of the row of an item further out.
+                    Err(error) if error.sqlstate == sqlstate::UNDEFINED_COLUMN => {
+                        return self.called_like_column(parts, error, cx);
+                    }
+                    around => around?.flatten(),
+                };
                 // What rows of this query's own table have beside their columns goes before a column around it of that name.
                 if around.is_some() && missing(&error).is_some_and(|number| !self.numbered.has(number)) {
                     return Err(error);
                 }
-                if around.is_none()
-                    && let Some(found) = self.of_record(parts)?
-                {
-                    return Ok(found);
+                if around.is_none() {
+                    match self.of_record(parts) {
+                        Err(error)
+                            if error.sqlstate == sqlstate::UNDEFINED_COLUMN
+                                && self.is_sql_variable(parts) =>
+                        {
+                            return self.called_like_column(parts, error, cx);
+                        }
+                        Ok(None) => {}
+                        found => return found?.ok_or(error),
+                    }
                 }
                 // `t.*` as a value is the whole row
                 if around.is_none()
@@ -364,18 +388,13 @@ impl Binder<'_> {
                 {
                     return Ok(row);
                 }
-                if around.is_none()
-                    && let [table, function] = parts
-                    && cx.scope.is_table(std::slice::from_ref(table))
-                {
-                    // The row of the table, though its columns may be called so, too.
-                    let star = Name { text: "*".into(), at: table.at };
-                    let row = Expr {
-                        kind: ExprKind::Column(vec![table.clone(), star]),
-                        at: table.at,
-                        point: table.at.start,
-                    };
-                    return self.of_row(&row, function, error, cx);
+                let is_item = match parts {
+                    [table, _] => cx.scope.is_table(std::slice::from_ref(table)),
+                    [schema, table, _] => cx.scope.item(Some(&schema.text), &table.text).is_some(),
+                    _ => false,
+                };
+                if around.is_none() && is_item {
+                    return self.called_like_column(parts, error, cx);
                 }
                 let refused = || outer.and_then(|outer| outer.refused(parts)).unwrap_or(error);
                 return around.ok_or_else(refused);
@@ -405,9 +424,26 @@ impl Binder<'_> {
                 {
                     self.notes().for_each(|notes| notes.qualifier(first.at.start, last.at.start));
                 }
-                cx.uses(&column, parts.first().map_or(0, |part| part.at.start));
+                let at = parts.first().map_or(0, |part| part.at.start);
+                match is_part_of_row(parts) {
+                    true => cx.uses_in_row(&column, at),
+                    false => cx.uses(&column, at),
+                }
                 Ok(column)
             }
+        }
+    }
+
+    /// `t.f`, where `t` has no such column: a function of its row.
+    fn called_like_column(
+        &self,
+        parts: &[Name],
+        missing: SqlError,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        match called_of_row(parts) {
+            Some((row, function)) => self.of_row(&row, function, missing, cx),
+            None => Err(missing),
         }
     }
 

@@ -137,6 +137,7 @@ pub(crate) use coerce::exactly;
 pub use collate::refuse_undetermined;
 pub(crate) use collate::unkeyed;
 pub(crate) use dml::EXCLUDED;
+pub(crate) use expr::called_of_row;
 pub(crate) use from::place_of;
 pub use generated::{ColumnInScope, columns_in_scope, filled_text};
 pub(crate) use json::is_json_aggregate;

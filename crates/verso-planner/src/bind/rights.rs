@@ -44,6 +44,8 @@ pub(super) struct Need {
     /// SELECT even where no column is named.
     reads: bool,
     selected: RefCell<BTreeSet<u16>>,
+    /// What is read as part of whole rows: a text that is kept does not depend on these columns.
+    in_rows: RefCell<BTreeSet<u16>>,
     /// What a view above it names, whose rows change: read where any of it is.
     named: RefCell<BTreeSet<u16>>,
     /// The right to change these columns: none where nothing is changed, empty for any of them.
@@ -66,9 +68,19 @@ impl Need {
         }
     }
 
+    /// A column is read as part of a whole row.
+    pub(super) fn selects_in_row(&self, column: usize) {
+        match self.columns.get(column) {
+            Some(columns) if !columns.is_empty() => self.in_rows.borrow_mut().extend(columns),
+            _ => self.selects(column),
+        }
+    }
+
     /// Whether anything of it is read.
     pub(super) fn is_read(&self) -> bool {
-        !self.selected.borrow().is_empty() || self.whole.get().has(Rights::SELECT)
+        !self.selected.borrow().is_empty()
+            || !self.in_rows.borrow().is_empty()
+            || self.whole.get().has(Rights::SELECT)
     }
 
     /// Columns are set.
@@ -79,7 +91,9 @@ impl Need {
 
     /// What has been read so far was only named by the text of a view whose rows change.
     pub(super) fn put_off(&self) {
-        self.named.borrow_mut().append(&mut self.selected.borrow_mut());
+        let mut named = self.named.borrow_mut();
+        named.append(&mut self.selected.borrow_mut());
+        named.append(&mut self.in_rows.borrow_mut());
     }
 
     /// What it is about.
@@ -94,6 +108,11 @@ impl Need {
         used
     }
 
+    /// The numbers of the columns that are read as parts of whole rows.
+    pub(super) fn used_in_rows(&self) -> BTreeSet<u16> {
+        self.in_rows.borrow().clone()
+    }
+
     /// Rights on the whole of it.
     pub(super) fn needs(&self, rights: Rights) {
         self.whole.set(self.whole.get().with(rights));
@@ -105,6 +124,7 @@ impl Need {
             catalog.may_columns(self.role, self.relation, rights, &columns)
         };
         let mut selected = self.selected.borrow().clone();
+        selected.extend(self.in_rows.borrow().iter());
         if self.reads || !selected.is_empty() || self.whole.get().has(Rights::SELECT) {
             selected.extend(self.named.borrow().iter());
         }
@@ -175,6 +195,7 @@ impl Binder<'_> {
                 whole: Cell::default(),
                 reads: false,
                 selected: RefCell::default(),
+                in_rows: RefCell::default(),
                 named: RefCell::default(),
                 changed: RefCell::default(),
             });
@@ -202,6 +223,7 @@ impl Binder<'_> {
             whole: Cell::default(),
             reads,
             selected: RefCell::default(),
+            in_rows: RefCell::default(),
             named: RefCell::default(),
             changed: RefCell::default(),
         }))
@@ -219,6 +241,7 @@ impl Binder<'_> {
             whole: Cell::default(),
             reads,
             selected: RefCell::default(),
+            in_rows: RefCell::default(),
             named: RefCell::default(),
             changed: RefCell::default(),
         }))
@@ -387,7 +410,13 @@ impl Binder<'_> {
         columns: &[(Arc<str>, SqlType)],
     ) -> Result<TypedExpr, SqlError> {
         let scope = Scope::of(Some(Arc::clone(&table.name)), None, columns.to_vec());
-        let scope = if table.partitioned.is_none() { with_own_number(scope) } else { scope };
+        let mut scope = if table.partitioned.is_none() { with_own_number(scope) } else { scope };
+        // Which columns the text names, and which it takes as parts of whole rows.
+        if self.noting.is_some()
+            && let Some(need) = self.need_table(table, 0..columns.len(), false)
+        {
+            scope.noted.push((0..columns.len(), need));
+        }
         let mut cx = Context::new(&scope, Clause::Where);
         let bound = self.expr(expr, &mut cx)?;
         let mut bound = self.boolean(bound, expr.at.start, "POLICY")?;

@@ -19,7 +19,7 @@ use super::Binder;
 use super::columns_of;
 use super::context::{Clause, Context};
 use super::resolve::shown;
-use super::scope::{Scope, came_later, is_hidden};
+use super::scope::{Scope, came_later, is_hidden, part_of_row};
 use super::subquery::subquery;
 use super::trace::Source;
 use crate::errors::{SqlError, sqlstate};
@@ -105,9 +105,13 @@ impl Binder<'_> {
                 }
             },
         };
+        let is_alone = parts.len() == 1;
         let field = |text: &str| {
-            let part = Name { text: text.to_string(), at: name.at };
-            Expr { kind: ExprKind::Column(vec![name.clone(), part]), ..expr.clone() }
+            let parts = match is_alone {
+                true => part_of_row(name, text),
+                false => [name.clone(), Name { text: text.to_string(), at: name.at }],
+            };
+            Expr { kind: ExprKind::Column(parts.into()), ..expr.clone() }
         };
         Some(names.into_iter().map(field).collect())
     }
@@ -186,7 +190,7 @@ impl Binder<'_> {
                 None => name,
             };
             let column = TypedExpr::column(index, ty.clone());
-            cx.uses(&column, at);
+            cx.uses_in_row(&column, at);
             values.push(column);
             fields.push((name, ty));
         }
@@ -196,7 +200,7 @@ impl Binder<'_> {
             _ => Vec::new(),
         };
         for (name, value) in merged {
-            cx.uses(&value, at);
+            cx.uses_in_row(&value, at);
             fields.push((name, value.ty.clone()));
             values.push(value);
         }
@@ -397,7 +401,15 @@ impl Binder<'_> {
         let name = QualifiedName { schema: None, name: function.clone() };
         match self.built_in_call(&Call::plain(name, vec![row.clone()]), cx) {
             Err(error) if error.sqlstate == sqlstate::UNDEFINED_FUNCTION => Err(missing),
-            found => found,
+            found => {
+                let bound = found?;
+                // The row of `t.f` has no star in the text.
+                let is_starred = matches!(&row.kind, ExprKind::Column(_)) && row.is_starred();
+                let (at, start) = (function.at.start, row.at.start);
+                self.noted.into_iter().for_each(|notes| notes.row_call(at, start, is_starred));
+                self.traced.into_iter().for_each(|trace| trace.row_call(at));
+                Ok(bound)
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use super::scope::Variable;
 use super::trace::Source;
 use super::trigger::no_field;
 use crate::errors::SqlError;
-use verso_parser::syntax::Name;
+use verso_parser::syntax::{Name, PlConflict};
 
 /// Names and values of fields.
 type Fields = Vec<(Arc<str>, TypedExpr)>;
@@ -40,6 +40,9 @@ impl Binder<'_> {
         let mut value = TypedExpr::new(K::Parameter(variable.slot), variable.ty.clone());
         let has_fields = matches!(&value.ty, SqlType::Row(row) if !row.fields.is_empty());
         if rest.len() == 1 && last.text == "*" && has_fields {
+            if let (Some(trace), Some(first)) = (self.traced, names.first()) {
+                trace.column(first.at.start, Source::Variable(variable.slot));
+            }
             return Ok(Some(value));
         }
         let mut fields = Vec::new();
@@ -56,6 +59,15 @@ impl Binder<'_> {
             trace.column(first.at.start, Source::Fields(variable.slot, fields));
         }
         Ok(Some(value))
+    }
+
+    /// Whether this names a part of an argument of a function in SQL: such a row may be in front of a function.
+    pub(super) fn is_sql_variable(&self, names: &[Name]) -> bool {
+        let is_record =
+            names.first().is_some_and(|first| self.records.iter().any(|record| *record.name == *first.text));
+        let variable = self.variable_of(names);
+        !is_record
+            && variable.is_some_and(|(known, rest)| rest.len() == 1 && known.conflict == PlConflict::Column)
     }
 
     /// The fields of a variable, for `r.*`.

@@ -16,6 +16,7 @@ use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Name, PlConflict};
 
 pub use correlation::{Correlation, Hidden};
+pub(super) use lookup::{is_part_of_row, part_of_row};
 
 /// The transaction that PostgreSQL's catalogs are filled by when a database is made.
 const BOOTSTRAP: i64 = 1;

@@ -46,6 +46,9 @@ pub(super) struct Notes {
     operands: RefCell<BTreeMap<u32, Vec<Span>>>,
     /// Names of the table in front of its columns, up to the column: another name of the table changes nothing then.
     qualifiers: RefCell<BTreeMap<u32, u32>>,
+    /// Functions that are called like fields of a row, by their names: where the row begins, and whether it is one of a FROM
+    /// item or a variable that is named without a star. They are kept as calls.
+    row_calls: RefCell<BTreeMap<u32, (u32, bool)>>,
     /// Literals of moments, and of users' objects.
     literals: Literals,
 }
@@ -71,6 +74,11 @@ impl Notes {
     /// A name means a field of the rows of that type.
     pub(super) fn field(&self, at: u32, of: Oid, field: u16) {
         self.fields.borrow_mut().insert(at, (of, field));
+    }
+
+    /// The name at a place is a function's that is called with the row in front of it, which begins there.
+    pub(super) fn row_call(&self, at: u32, row: u32, lacks_star: bool) {
+        self.row_calls.borrow_mut().insert(at, (row, lacks_star));
     }
 
     /// A name means a constraint of a table.
@@ -107,7 +115,18 @@ impl Notes {
         // What is put in at a place, closing parentheses first, and how much goes for it.
         let mut edits: BTreeMap<usize, Edit> = BTreeMap::new();
         let made = self.made.into_inner();
-        for (place, oid) in self.names.into_inner() {
+        let names = self.names.into_inner();
+        for (place, (row, lacks_star)) in self.row_calls.into_inner() {
+            let (Some(name_at), Some(row)) = (at(place), at(row)) else { continue };
+            let Some(dot) = dot_before(text, name_at) else { continue };
+            let (end, name) = verso_catalog::identifier(text, name_at);
+            let number = names.get(&place).map(|oid| kept::numbered(*oid)).unwrap_or_default();
+            let around = &mut edits.entry(row).or_default().before;
+            around.insert_str(0, &format!("{number}{}(", verso_parser::quoted(&name)));
+            let rest = if lacks_star { ".*)" } else { ")" };
+            edits.entry(dot).or_default().replace(end - dot, rest.into());
+        }
+        for (place, oid) in names {
             let fields = made.get(&place);
             let Some(place) = at(place) else { continue };
             let (end, name) = path_at(text, place);
@@ -158,8 +177,9 @@ impl Notes {
                 continue;
             }
             let place = place.min(text.len());
-            if edit.closed + edit.opened > 0 {
-                all.push((place..place, ")".repeat(edit.closed) + &"(".repeat(edit.opened)));
+            if edit.closed + edit.opened + edit.before.len() > 0 {
+                let added = ")".repeat(edit.closed) + &"(".repeat(edit.opened) + &edit.before;
+                all.push((place..place, added));
             }
             if let Some((old, named)) = edit.replaced {
                 all.push((place..place + old, named));
@@ -175,6 +195,8 @@ impl Notes {
 struct Edit {
     closed: usize,
     opened: usize,
+    /// What is put in before that which stands there.
+    before: String,
     /// So many characters, and what stands for them.
     replaced: Option<(usize, String)>,
 }
@@ -183,6 +205,12 @@ impl Edit {
     fn replace(&mut self, old: usize, text: String) {
         self.replaced = Some((old, text));
     }
+}
+
+/// Where the dot is in front of the name at a place.
+fn dot_before(text: &[char], name: usize) -> Option<usize> {
+    let at = text[..name].iter().rposition(|c| !c.is_whitespace())?;
+    (text[at] == '.').then_some(at)
 }
 
 /// How long an operator is that begins at a place, be it written `OPERATOR(s.+)`, and its symbol.

@@ -4,7 +4,7 @@
 //!     whatever binds another one (the query of a view that is named, a domain's condition) goes on without it.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use verso_exec::plan::{ExprKind, TypedExpr};
@@ -71,6 +71,7 @@ pub(crate) struct Trace {
     functions: RefCell<HashMap<u32, QualifiedName>>,
     lists: RefCell<HashMap<u32, usize>>,
     operators: RefCell<HashMap<u32, (QualifiedName, bool)>>,
+    row_calls: RefCell<HashSet<u32>>,
 }
 
 impl Trace {
@@ -134,6 +135,16 @@ impl Trace {
     /// The arguments of a call behind the first ones, so many, are the elements of an array: its parameter is VARIADIC.
     pub(super) fn list(&self, place: u32, first: usize) {
         self.lists.borrow_mut().insert(place, first);
+    }
+
+    /// The name behind a row is no field of it, but a function that is called with the row.
+    pub(super) fn row_call(&self, place: u32) {
+        self.row_calls.borrow_mut().insert(place);
+    }
+
+    /// Whether the name at a place is a function's that is called with the row in front of it.
+    pub(crate) fn is_row_call(&self, place: u32) -> bool {
+        self.row_calls.borrow().contains(&place)
     }
 
     /// An operator's symbol means one that users have made: its schema and symbol, and whether the symbol alone would mean

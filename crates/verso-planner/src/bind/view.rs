@@ -115,6 +115,16 @@ impl Noting {
         used
     }
 
+    /// The columns of the relations that are read as parts of whole rows: a row is what it is without one that has gone, so
+    /// that nothing depends on these.
+    fn in_rows(&self) -> BTreeMap<Oid, BTreeSet<u16>> {
+        let mut used: BTreeMap<Oid, BTreeSet<u16>> = BTreeMap::new();
+        for need in self.needs.borrow().iter() {
+            used.entry(need.relation()).or_default().extend(need.used_in_rows());
+        }
+        used
+    }
+
     /// The columns of relations that are used as fields of rows of their types.
     fn used_as_fields(&self, catalog: &CatalogSnapshot) -> Vec<StoredRelation> {
         for (need, row) in self.rows.borrow().iter() {
@@ -153,11 +163,14 @@ impl Noting {
         text: &str,
         read: &BTreeMap<Oid, BTreeSet<u16>>,
     ) -> StoredQuery {
-        let (named, fields) = (self.used(), self.used_as_fields(catalog));
+        let (named, in_rows, fields) = (self.used(), self.in_rows(), self.used_as_fields(catalog));
         let mut relations = self.relations.into_inner();
         for relation in &mut relations {
-            let used = [named.get(&relation.relation), read.get(&relation.relation)];
-            let is_used = |id: u16| used.iter().flatten().any(|used| used.contains(&id));
+            let oid = relation.relation;
+            let is_of = |columns: &BTreeMap<Oid, BTreeSet<u16>>, id: u16| {
+                columns.get(&oid).is_some_and(|columns| columns.contains(&id))
+            };
+            let is_used = |id: u16| is_of(&named, id) || is_of(read, id) && !is_of(&in_rows, id);
             relation.columns.iter_mut().for_each(|column| column.used = is_used(column.id));
         }
         for own in fields {
@@ -635,6 +648,9 @@ fn needed(
     own: Option<Oid>,
 ) -> Vec<Need> {
     let mut needs: BTreeSet<Need> = BTreeSet::new();
+    for (relation, columns) in noting.in_rows() {
+        used.entry(relation).or_default().retain(|id| !columns.contains(id));
+    }
     for (relation, columns) in noting.used() {
         used.entry(relation).or_default().extend(columns);
     }

@@ -3,7 +3,7 @@
 use verso_catalog::extension_with;
 use verso_exec::functions::{aggregate_candidates, quote_ident, window_candidates};
 use verso_parser::syntax::{Call, Expr, ExprKind, Frame as SyntaxFrame, FrameBound};
-use verso_parser::syntax::{Literal, OrderItem, Over as SyntaxOver, WindowSpec};
+use verso_parser::syntax::{Literal, Name, OrderItem, Over as SyntaxOver, QualifiedName, WindowSpec};
 use verso_types::{SqlType, SystemType};
 
 use super::lower::Lowering;
@@ -11,6 +11,13 @@ use super::node::{Aggregate, Bound, Frame, Node, Over, Sort, SortKey, SqlForm, W
 use crate::bind::{common_type, is_json_aggregate};
 
 impl Lowering<'_> {
+    /// A function that is called like a field of a row.
+    pub(super) fn row_call(&mut self, row: Expr, function: &Name, whole: &Expr) -> Option<Node> {
+        let name = QualifiedName { schema: None, name: function.clone() };
+        self.call(&Call::plain(name, vec![row]), whole)
+    }
+
+    /// A call.
     pub(super) fn call(&mut self, call: &Call, whole: &Expr) -> Option<Node> {
         let name = call.name.name.text.as_str();
         let plain = !call.star && !call.distinct && call.filter.is_none() && call.over.is_none();

@@ -11,7 +11,7 @@ use verso_types::{SqlType, format_text, parse_text};
 use super::node::{Connective, Node, Sublink, SublinkKind, Subscript, Written};
 use super::operands;
 use crate::bind::trace::{Source, Starred, StarredField, Trace};
-use crate::bind::{Binder, common_type, is_hidden};
+use crate::bind::{Binder, called_of_row, common_type, is_hidden};
 
 /// Lowers one text. What has no node yields none, for the whole text.
 pub(super) struct Lowering<'b> {
@@ -187,6 +187,15 @@ impl<'b> Lowering<'b> {
     pub(super) fn expr(&mut self, expr: &Expr) -> Option<Node> {
         stack::check().ok()?;
         Some(match &expr.kind {
+            ExprKind::Column(parts)
+                if parts.last().is_some_and(|name| self.trace.is_row_call(name.at.start))
+                    && let Some((row, function)) = called_of_row(parts) =>
+            {
+                self.row_call(row, function, expr)?
+            }
+            ExprKind::Field { arg, name } if self.trace.is_row_call(name.at.start) => {
+                self.row_call((**arg).clone(), name, expr)?
+            }
             ExprKind::Column(parts) => {
                 let source = self.trace.source(parts.first()?.at.start)?;
                 if let Source::Variable(slot) = source {

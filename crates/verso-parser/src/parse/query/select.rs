@@ -115,12 +115,17 @@ impl Cursor<'_> {
             return Ok(SelectItem::Wildcard { table: None, at: start });
         }
         if let Some(table) = self.wildcard_table()? {
-            return Ok(SelectItem::Wildcard { table: Some(table), at: self.since(start) });
+            let at = self.since(start);
+            // A name says nothing: the columns have theirs.
+            self.column_alias()?;
+            return Ok(SelectItem::Wildcard { table: Some(table), at });
         }
         let expr = self.expr()?;
         let expr = match expr.kind {
             ExprKind::Field { arg, name } if name.text == "*" => {
-                return Ok(SelectItem::Fields { expr: *arg, at: self.since(start) });
+                let at = self.since(start);
+                self.column_alias()?;
+                return Ok(SelectItem::Fields { expr: *arg, at });
             }
             // `(t.*)`: parentheses change nothing, and a name says nothing.
             ExprKind::Column(mut parts)

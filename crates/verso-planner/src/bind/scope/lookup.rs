@@ -5,18 +5,21 @@ use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::opaque::tid::Tid;
 use verso_types::{SqlType, SystemType, Value};
 
+use super::super::rights::Need;
 use super::super::table_number::{ROW_TABLE, RowNumber};
 use super::super::walk::columns_of;
 use super::{BOOTSTRAP, Meaning, Scope, ScopeTable, Variable, value_type};
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Name, PlConflict};
+use verso_parser::syntax::{Name, PlConflict, Span};
 
 impl Scope {
     /// Finds what a name with or without a qualifier means. `variables` are searched from the end, innermost first.
     pub fn find(&self, parts: &[Name], variables: &[Variable]) -> Result<Meaning, SqlError> {
         let found = self.find_named(parts, variables)?;
-        if let Meaning::Column(expr) = &found {
-            self.used(expr);
+        match &found {
+            Meaning::Column(expr) if is_part_of_row(parts) => self.used_in_row(expr),
+            Meaning::Column(expr) => self.used(expr),
+            Meaning::Variable(..) => {}
         }
         Ok(found)
     }
@@ -31,12 +34,21 @@ impl Scope {
 
     /// Notes that the columns of an expression are read.
     pub fn used(&self, expr: &TypedExpr) {
+        self.for_needs(expr, Need::selects);
+    }
+
+    /// The same of columns that are read as parts of a whole row.
+    pub fn used_in_row(&self, expr: &TypedExpr) {
+        self.for_needs(expr, Need::selects_in_row);
+    }
+
+    fn for_needs(&self, expr: &TypedExpr, note: fn(&Need, usize)) {
         if self.noted.is_empty() {
             return;
         }
         for column in columns_of(expr) {
             for (range, need) in self.noted.iter().filter(|(range, _)| range.contains(&column)) {
-                need.selects(column - range.start);
+                note(need, column - range.start);
             }
         }
     }
@@ -291,6 +303,19 @@ impl Scope {
             _ => error,
         }
     }
+}
+
+/// The name of a column as a part of the row that a name alone means: the text has only that of the row.
+pub(in crate::bind) fn part_of_row(row: &Name, column: &str) -> [Name; 2] {
+    let nowhere = Span { end: row.at.start, ..row.at };
+    [row.clone(), Name { text: column.to_string(), at: nowhere }]
+}
+
+/// Whether these names come from there.
+pub(in crate::bind) fn is_part_of_row(parts: &[Name]) -> bool {
+    let [row, column] = parts else { return false };
+    let is_written = row.at.start < row.at.end;
+    is_written && column.at.start == row.at.start && column.at.end == column.at.start
 }
 
 /// `42P01` for an item of FROM that is there, but not for whoever names it.
