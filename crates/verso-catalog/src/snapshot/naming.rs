@@ -45,7 +45,9 @@ impl References {
 
     /// Takes them out again.
     pub(super) fn remove(&mut self, own: Oid, named: &BTreeSet<Oid>) -> usize {
-        named.iter().for_each(|oid| drop(self.0.remove(&(*oid, own))));
+        for oid in named {
+            self.0.remove(&(*oid, own));
+        }
         named.len() * ENTRY_BYTES
     }
 
