@@ -206,7 +206,7 @@ fn not_restored(views: &Views<'_>, catalog: &CatalogSnapshot, args: &[Value]) ->
     if catalog.relation(Some(schema), name).is_none() {
         return Err(ExecError::raised("42P01", format!("relation \"{name}\" does not exist")));
     }
-    let told = Notice::warning("01000", &format!("statistics of \"{schema}.{name}\" are not restored"));
+    let told = Notice::warning("01000", format!("statistics of \"{schema}.{name}\" are not restored"));
     let hint = Some("ANALYZE collects statistics.".to_string());
     views.services.notices.tell(Notice { hint, ..told });
     Ok(Value::Bool(false))

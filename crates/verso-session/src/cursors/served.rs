@@ -106,12 +106,15 @@ fn open(frame: &Frame<'_>, cursor: &Cursor, text: &str, given: Given<'_>) -> Res
     })
 }
 
-/// The rows of a query, and the tables that it uses.
+/// Columns and rows of a query, and the tables that it uses.
+type Collected = (Arc<[OutputColumn]>, Spool, Arc<[Oid]>);
+
+/// Reads all rows of a query.
 fn collect(
     frame: &Frame<'_>,
     prepared: &Prepared,
     params: &[Value],
-) -> Result<(Arc<[OutputColumn]>, Spool, Arc<[Oid]>), Failure> {
+) -> Result<Collected, Failure> {
     let services = frame.services;
     let mut nowhere = Nowhere;
     let mut kept = Kept::new(&mut nowhere, services.memory.keep());
