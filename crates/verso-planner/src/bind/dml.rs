@@ -339,7 +339,7 @@ impl Binder<'_> {
                     if column.generated {
                         return Err(refuse_generated(column));
                     }
-                    place_type(&column.seen(), steps)
+                    self.place_type(&column.seen(), steps)
                 }
                 _ => column.ty.clone(),
             });
@@ -629,23 +629,25 @@ fn is_part(insert: &syntax::Insert, n: usize) -> bool {
     insert.places.get(n).is_some_and(|steps| !steps.is_empty())
 }
 
-/// The type of a place within a value; unknown where there is none, which the assignment tells.
-fn place_type(ty: &SqlType, steps: &[Step]) -> SqlType {
-    let Some((step, within)) = steps.split_first() else { return ty.clone() };
-    match (step, ty) {
-        (Step::Field(field), SqlType::Row(row)) => {
-            let found = row.fields.iter().find(|(name, _)| **name == *field.text);
-            found.map_or(SqlType::Text, |(_, ty)| place_type(ty, within))
-        }
-        (_, SqlType::Jsonb) => SqlType::Jsonb,
-        (Step::Index(_) | Step::Slice(..), SqlType::Array(element)) => {
-            let brackets = steps.iter().take_while(|step| !matches!(step, Step::Field(_))).count();
-            match steps[..brackets].iter().any(|step| matches!(step, Step::Slice(..))) {
-                true => ty.clone(),
-                false => place_type(element, &steps[brackets..]),
+impl Binder<'_> {
+    /// The type of a place within a value; text where there is none, which the assignment tells.
+    fn place_type(&self, ty: &SqlType, steps: &[Step]) -> SqlType {
+        let Some((step, within)) = steps.split_first() else { return ty.clone() };
+        match (step, ty) {
+            (Step::Field(field), SqlType::Row(row)) => {
+                let found = self.field_place(row, &self.field_named(&field.text));
+                found.map_or(SqlType::Text, |at| self.place_type(&row.fields[at].1, within))
             }
+            (_, SqlType::Jsonb) => SqlType::Jsonb,
+            (Step::Index(_) | Step::Slice(..), SqlType::Array(element)) => {
+                let brackets = steps.iter().take_while(|step| !matches!(step, Step::Field(_))).count();
+                match steps[..brackets].iter().any(|step| matches!(step, Step::Slice(..))) {
+                    true => ty.clone(),
+                    false => self.place_type(element, &steps[brackets..]),
+                }
+            }
+            _ => SqlType::Text,
         }
-        _ => SqlType::Text,
     }
 }
 

@@ -156,32 +156,48 @@ impl Lowering<'_> {
         row.iter().zip(types).map(|(expr, ty)| self.assigned(expr, ty)).collect()
     }
 
+    fn bracket(&mut self, step: &syntax::Step) -> Option<Subscript> {
+        let (slice, lower, upper) = match step {
+            syntax::Step::Field(_) => return None,
+            syntax::Step::Index(index) => (false, None, Some(index)),
+            syntax::Step::Slice(lower, upper) => (true, lower.as_ref(), upper.as_ref()),
+        };
+        let mut end = |end: Option<&Expr>| match end {
+            Some(end) => self.typed(end, &SqlType::Int4).map(Some),
+            None => Some(None),
+        };
+        Some(Subscript { slice, lower: end(lower)?, upper: end(upper)? })
+    }
+
     /// The type of a part of a column of that type, and the steps that lead to it.
     fn part(&mut self, ty: &SqlType, steps: &[syntax::Step]) -> Option<(SqlType, Vec<Step>)> {
         let (mut ty, mut lowered) = (ty.clone(), Vec::new());
-        for step in steps {
-            let step = match (step, ty.without_modifiers()) {
+        let mut steps = steps.iter().peekable();
+        while let Some(step) = steps.next() {
+            match (step, ty.without_modifiers()) {
                 (syntax::Step::Field(name), SqlType::Row(row)) => {
                     let place = self.binder.field_place(&row, &self.binder.field_named(&name.text))?;
                     ty = row.declared(place).clone();
-                    Step::Field(row.fields.get(place)?.0.to_string())
+                    lowered.push(Step::Field(row.fields.get(place)?.0.to_string()));
                 }
-                (syntax::Step::Index(index), SqlType::Array(element)) => {
-                    ty = *element;
-                    let upper = Some(self.typed(index, &SqlType::Int4)?);
-                    Step::Subscript(Subscript { slice: false, lower: None, upper })
-                }
-                (syntax::Step::Slice(lower, upper), SqlType::Array(_)) => {
-                    let mut end = |end: &Option<Expr>| match end {
-                        Some(end) => self.typed(end, &SqlType::Int4).map(Some),
-                        None => Some(None),
-                    };
-                    let (lower, upper) = (end(lower)?, end(upper)?);
-                    Step::Subscript(Subscript { slice: true, lower, upper })
+                (first, SqlType::Array(element)) => {
+                    // All brackets together say an element or, where one is of a slice, an array.
+                    let mut brackets = vec![first];
+                    while let Some(next) = steps.next_if(|next| !matches!(next, syntax::Step::Field(_))) {
+                        brackets.push(next);
+                    }
+                    let mut slice = false;
+                    for bracket in brackets {
+                        let bracket = self.bracket(bracket)?;
+                        slice |= bracket.slice;
+                        lowered.push(Step::Subscript(bracket));
+                    }
+                    if !slice {
+                        ty = *element;
+                    }
                 }
                 _ => return None,
-            };
-            lowered.push(step);
+            }
         }
         Some((ty, lowered))
     }

@@ -40,6 +40,8 @@ struct Rows {
     width: usize,
     /// The rows again, to read what they hand in.
     again: Again,
+    /// They are found for a change.
+    changes: bool,
 }
 
 /// How rows are read a second time.
@@ -65,7 +67,7 @@ impl Rewriter<'_> {
         if wanted == 0 {
             return false;
         }
-        let mut rows = Rows::of(input);
+        let mut rows = Rows::of(input, self.changes);
         // What is joined first must not be computed again for the second.
         if wanted > 1 {
             rows.read_again();
@@ -89,7 +91,7 @@ impl Rewriter<'_> {
         if query.is_volatile() || !self.once_is_cheaper(query, number) {
             return false;
         }
-        let mut rows = Rows::of(input);
+        let mut rows = Rows::of(input, self.changes);
         let behind = query.output().len();
         let found = self.for_all_of(&mut rows, unbounded(query.clone()), outer);
         let done = found.is_some();
@@ -118,7 +120,7 @@ impl Rewriter<'_> {
             return None;
         }
         let (width, behind) = (left.output().len(), right.output().len());
-        let mut rows = Rows::of(left);
+        let mut rows = Rows::of(left, self.changes);
         let found = self.for_all_of(&mut rows, right.clone(), outer);
         let input = self.finished(rows);
         let Some((right, domain)) = found else {
@@ -267,9 +269,9 @@ impl Rewriter<'_> {
 
 impl Rows {
     /// Those of a plan, which is taken out of its place.
-    fn of(place: &mut Plan) -> Rows {
+    fn of(place: &mut Plan, changes: bool) -> Rows {
         let plan = std::mem::replace(place, nothing());
-        Rows { width: plan.output().len(), plan, again: Again::No }
+        Rows { width: plan.output().len(), plan, again: Again::No, changes }
     }
 
     /// The rows once more; they are kept for it where computing them is more than a scan. `None` where they may not be.
@@ -280,7 +282,7 @@ impl Rows {
             Again::No => {}
         }
         // Something has been joined to them already, or a round of a recursion, or locks, would be asked twice.
-        let places = |columns: &[usize]| columns.contains(&RECORD_COLUMN);
+        let places = |columns: &[usize]| !self.changes && columns.contains(&RECORD_COLUMN);
         let refused = |part: &Plan| match part {
             Plan::WorkTable { .. }
             | Plan::External { .. }

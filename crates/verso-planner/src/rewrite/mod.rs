@@ -64,7 +64,10 @@ use verso_env::recursion::check;
 /// Rewrites a statement, the queries within its expressions included.
 pub(crate) fn statement(statement: &mut Statement, planning: Planning<'_>) -> Result<(), SqlError> {
     let mut rewriter = Rewriter::new(planning);
+    let finds = matches!(statement, Statement::Update(_) | Statement::Delete(_));
     let (plans, exprs) = statement.parts_mut();
+    let locks = |plan: &Plan| plan.any(&mut |part| matches!(part, Plan::LockRows { .. }));
+    rewriter.changes = finds && !plans.iter().any(|plan| locks(plan));
     plans.iter().try_for_each(|plan| rewriter.count(plan))?;
     exprs.iter().try_for_each(|expr| rewriter.count_in(expr))?;
     plans.into_iter().try_for_each(|plan| rewriter.root(plan))?;
@@ -109,6 +112,9 @@ struct Rewriter<'s> {
     shared: HashMap<*const Plan, (Arc<Plan>, Arc<Plan>)>,
     /// Within a plan that runs once for each row of another.
     repeated: bool,
+    /// The rows are found for a change, which runs anew where others have changed one meanwhile: a scan that says where they are may
+    /// be read a second time.
+    changes: bool,
     /// What is wanted of the next plan.
     wanted: Wanted,
 }
@@ -132,6 +138,7 @@ impl<'s> Rewriter<'s> {
             reads: HashMap::new(),
             shared: HashMap::new(),
             repeated: false,
+            changes: false,
             wanted: Wanted::default(),
         }
     }
