@@ -44,6 +44,7 @@ pub fn run_backup(arguments: &BackupArguments) -> ExitCode {
             open = open.auto_backout(false).sweep_interval(0);
         }
         let database = Database::open(database, open)?;
+        crate::tools::warn_of(&database);
         let asked = arguments.parallel.map(|workers| u32::try_from(workers).unwrap_or(u32::MAX));
         let allowed = crate::tools::workers(&mut database.connect()?, asked)?;
         let wanted = BackupOptions {

@@ -95,6 +95,10 @@ fn open(shell: &mut Shell<'_>, arguments: &ShellArguments) -> Result<Option<Path
         return Ok(None);
     }
     let created = shell.open(&path, true).map_err(|error| format!("{}: {error}", path.display()))?;
+    if arguments.demo && !created {
+        let text = format!("verso: {} is there already: --demo adds nothing to it\n", path.display());
+        shell.output().complain(&text);
+    }
     if arguments.demo && created {
         let end = shell.run_silently(demo::SCRIPT);
         if end != End::Finished {

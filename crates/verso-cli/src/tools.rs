@@ -16,7 +16,7 @@ use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
 use crate::shell::{End, Lines, Output, Shell};
 
 /// What `verso stat` asks.
-const STATISTICS: &str = "\\x on\nSELECT * FROM verso_database;\n\\x off\nSELECT * FROM verso_table_space;\nSELECT * FROM verso_logs;\n";
+const STATISTICS: &str = "\\set QUIET on\n\\x on\nSELECT * FROM verso_database;\n\\x off\nSELECT * FROM verso_table_space;\nSELECT * FROM verso_logs;\n";
 
 /// `verso sweep`: backs out the dead and moves OIT; prints the markers before and after.
 pub fn sweep(arguments: &SweepArguments) -> ExitCode {
@@ -150,6 +150,7 @@ fn with_database(
                 lost.from.0, lost.upto.0, lost.commits, lost.pages
             );
         }
+        warn_of(&database);
         let code = work(&database, &mut out)?;
         database.close()?;
         Ok(code)
@@ -159,6 +160,27 @@ fn with_database(
         let _ = std::io::stderr().write_all(failure(&arguments.database, &error).as_bytes());
         ExitCode::from(EXIT_USAGE)
     })
+}
+
+/// What is to be said of a database that was opened: that indexes of it are not used.
+pub(crate) fn warning_of(database: &Database) -> Option<String> {
+    let count = database.outdated_indexes().ok().filter(|count| *count > 0)?;
+    Some(outdated_text(count))
+}
+
+fn outdated_text(count: usize) -> String {
+    let (indexes, them) = if count == 1 { ("index was", "it") } else { ("indexes were", "them") };
+    format!(
+        "verso: warning: {count} {indexes} built with another version of the collations and not used: REINDEX COLLATIONS builds {them} anew\n"
+    )
+}
+
+/// Says it on standard error.
+pub(crate) fn warn_of(database: &Database) {
+    if let Some(warning) = warning_of(database) {
+        // Nobody reads it: then there is nobody to tell.
+        let _ = std::io::stderr().write_all(warning.as_bytes());
+    }
 }
 
 fn pages(arguments: &DatabaseArguments) -> PageArguments {

@@ -34,6 +34,9 @@ impl StackExhausted {
     /// What a client may do about it.
     pub const HINT: &str =
         "The statement nests too deeply; write it with fewer nested parentheses or shorter chains.";
+
+    /// The same where functions and triggers have led there.
+    pub const HINT_OF_CALLS: &str = "Functions or triggers call each other too deeply; look for a recursion that does not end, or use a loop.";
 }
 
 thread_local! {

@@ -53,9 +53,12 @@ pub enum ExecError {
     /// The user or a timeout asked for an end (57014).
     #[error("canceling statement due to user request")]
     Cancelled,
-    /// A plan or an expression is too deep for the stack, or functions call each other too deeply (54001).
+    /// A plan or an expression is too deep for the stack (54001).
     #[error("stack depth limit exceeded")]
     TooDeep,
+    /// Functions or triggers call each other too deeply (54001).
+    #[error("stack depth limit exceeded")]
+    CallsTooDeep,
     /// A sink of the caller failed; carries its message.
     #[error("{0}")]
     Sink(String),

@@ -218,6 +218,8 @@ impl Config {
         let invalid = || format!("invalid value for \"{name}\": \"{value}\"");
         let number = || value.parse::<u64>().map_err(|_| invalid());
         let size = || bytes(value).ok_or_else(invalid);
+        // A bare number counts here what it counts in SQL.
+        let as_in_sql = || verso_session::setting_bytes(name, value);
         let outside = |range: &str| format!("{}: {range}", invalid());
         let flag = || match value.to_ascii_lowercase().as_str() {
             "on" | "true" | "yes" | "1" => Ok(true),
@@ -269,13 +271,13 @@ impl Config {
             }
             "require_tls" => self.require_tls = flag()?,
             "memory_limit" => {
-                let bytes = size().ok().filter(|bytes| *bytes == 0 || *bytes >= 16 << 20);
+                let bytes = as_in_sql().filter(|bytes| *bytes == 0 || *bytes >= 16 << 20);
                 self.memory_limit_bytes = Some(bytes.ok_or_else(|| outside("0 or at least 16MB"))?);
             }
             "buffer_pool" | "shared_buffers" => {
                 // As ALTER SYSTEM takes it; more than the machine has is a slip of the pen.
                 let most = verso_env::process::machine_bytes().map_or(u64::MAX, |bytes| bytes.max(1 << 30));
-                let bytes = size().ok().filter(|bytes| (1 << 20..=most).contains(bytes));
+                let bytes = as_in_sql().filter(|bytes| (1 << 20..=most).contains(bytes));
                 let range = format!("between 1MB and {}MB", most >> 20);
                 self.buffer_pool_bytes = Some(bytes.ok_or_else(|| outside(&range))?);
             }
@@ -440,6 +442,21 @@ mod tests {
         assert_eq!(config.authentication_timeout, Duration::from_millis(500));
         assert_eq!(config.session_defaults, [("work_mem".to_owned(), "4MB".to_owned())]);
         assert_eq!(config.shutdown_timeout, Config::default().shutdown_timeout);
+    }
+
+    #[test]
+    fn a_number_alone_counts_what_it_counts_in_sql() {
+        let mut config = Config::default();
+        for (name, value, bytes) in [
+            ("shared_buffers", "8194", 8194 * 8192),
+            ("buffer_pool", "8194", 8194 << 10),
+            ("buffer_pool", "64MB", 64 << 20),
+        ] {
+            config.set(name, value).unwrap();
+            assert_eq!(config.buffer_pool_bytes, Some(bytes), "{name} = {value}");
+        }
+        config.set("memory_limit", "32768").unwrap();
+        assert_eq!(config.memory_limit_bytes, Some(32 << 20));
     }
 
     #[test]

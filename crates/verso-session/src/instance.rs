@@ -14,7 +14,7 @@ use verso_catalog::{Catalog, NamesKey, Role};
 use verso_exec::memory::{Account, Reservation, Scope};
 use verso_exec::plan::PlFunction;
 use verso_exec::spill::TempFiles;
-use verso_storage::{Engine, Lsn};
+use verso_storage::{Engine, Lsn, TxnOptions};
 use verso_types::TimeStyle;
 
 use crate::automatic::AutoAnalyze;
@@ -337,6 +337,20 @@ impl Instance {
 }
 
 impl Instance {
+    /// How many indexes are out of use because they were built with other data of collations than the program has.
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    pub fn outdated_indexes(&self) -> Result<usize, SqlError> {
+        let nothing = TxnOptions { read_only: true, savepoints: false, ..TxnOptions::default() };
+        let mut txn = self.engine.begin(nothing);
+        txn.begin_statement()?;
+        let count = self.catalog.snapshot(&txn)?.outdated_indexes();
+        txn.end_statement()?;
+        txn.end_unseen()?;
+        Ok(count)
+    }
+
     /// How far the log is on disk; see [`Session::unsettled`](crate::Session::unsettled).
     pub fn durable(&self) -> u64 {
         self.engine.durable().0

@@ -86,7 +86,7 @@ pub use plans::Prepared;
 pub use portal::{Portal, PortalEnd};
 pub use registry::{CancelHandle, Encryption, Identity, Terminate};
 pub use session::Session;
-pub use settings::{SETTINGS, Settings};
+pub use settings::{SETTINGS, Settings, setting_bytes};
 pub use transaction::TransactionStatus;
 pub use verso_catalog::Role;
 pub use verso_exec::memory::{Account, Reservation};

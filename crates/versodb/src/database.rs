@@ -130,6 +130,15 @@ impl Database {
         &self.instance
     }
 
+    /// How many indexes are out of use because they were built with other data of collations than this program has: `REINDEX
+    /// COLLATIONS` builds them anew.
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    pub fn outdated_indexes(&self) -> Result<usize, Error> {
+        self.instance.outdated_indexes()
+    }
+
     /// What stands between SQL and the pages; for tools.
     pub fn engine(&self) -> &Engine {
         &self.instance.engine

@@ -11,9 +11,10 @@ use crate::error::{BackupError, Part};
 const PIECE_BYTES: usize = 16 << 20;
 
 /// A chunk as it stands in the archive; whoever unpacks it need not hold the reader.
+#[derive(Clone)]
 pub(crate) struct StoredChunk {
-    head: Head,
-    bytes: Vec<u8>,
+    pub head: Head,
+    pub bytes: Vec<u8>,
 }
 
 /// An archive that is being read.

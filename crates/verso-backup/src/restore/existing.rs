@@ -1,5 +1,7 @@
 //! Into a database that is there: one transaction, by INSERT, so that constraints and triggers see every row.
 
+use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use verso_env::Env;
@@ -7,9 +9,10 @@ use verso_exec::functions::quote_ident;
 use verso_types::{SqlType, Value};
 use versodb::{Connection, Database, Statement};
 
-use super::{Input, Plan, RestoreReport, check_texts, run};
+use super::order::{Waiting, waiting};
+use super::{Input, Plan, RestoreReport, check_texts, run, tell_left_out};
 use crate::archive::contents::{Kind, Step, TableOf};
-use crate::archive::reader::ArchiveReader;
+use crate::archive::reader::{ArchiveReader, StoredChunk};
 use crate::error::{BackupError, Part};
 use crate::job::{Event, Job, Unit};
 use crate::references::{References, names_objects};
@@ -20,6 +23,7 @@ const ROWS: usize = 1_024;
 
 pub(super) fn restore(
     database: &Database,
+    path: &Path,
     reader: ArchiveReader<Input>,
     plan: &Plan,
     env: &Env,
@@ -28,7 +32,12 @@ pub(super) fn restore(
     let mut connection = job.session(database, "verso restore")?;
     connection.execute("BEGIN")?;
     job.list(database.engine(), "RESTORE", 1);
-    let done = job.unlist(fill(&mut connection, reader, plan, env, job));
+    let waiting = waiting(database, plan);
+    let done = waiting.and_then(|order| {
+        let held = Waiting::new(env, path);
+        fill(&mut connection, reader, plan, (&order[..], held), env, job)
+    });
+    let done = job.unlist(done);
     if let Err(error) = done {
         // The transaction ends with the session at the latest.
         let _ = connection.execute("ROLLBACK");
@@ -42,6 +51,7 @@ fn fill(
     connection: &mut Connection,
     mut reader: ArchiveReader<Input>,
     plan: &Plan,
+    (order, mut held): (&[u32], Waiting<'_>),
     env: &Env,
     job: &Arc<Job>,
 ) -> Result<RestoreReport, BackupError> {
@@ -69,40 +79,71 @@ fn fill(
     }
     let references = references(connection)?;
     let mut count = 0;
+    let mut put = |chunk: StoredChunk| -> Result<(), BackupError> {
+        job.check()?;
+        let part = Part::Chunk(chunk.number());
+        let mut rows = chunk.rows()?;
+        let table = plan.check(&rows, part)?;
+        let Some(target) = &targets[rows.table as usize] else { return Ok(()) };
+        references.read(&mut rows.batch.columns, table, &target.types, part)?;
+        check_texts(&rows, &target.types, part)?;
+        for first in (0..rows.batch.rows).step_by(ROWS) {
+            job.check()?;
+            let end = rows.batch.rows.min(first + ROWS);
+            let sets = (first..end).map(|row| target.values(rows.batch.row(row, &target.types)));
+            target.insert.execute_batch(sets)?;
+        }
+        count += rows.batch.rows as u64;
+        let name = format!("{}.{}", table.schema, table.name);
+        job.tell(Event::Rows { table: &name, rows: rows.batch.rows as u64, bytes: 0 });
+        Ok(())
+    };
+    let waits: HashSet<u32> = order.iter().copied().collect();
     while let Some(stored) = reader.next()? {
         job.check()?;
-        let part = Part::Chunk(stored.number());
-        let mut rows = stored.rows()?;
-        let table = plan.check(&rows, part)?;
-        if let Some(target) = &targets[rows.table as usize] {
-            references.read(&mut rows.batch.columns, table, &target.types, part)?;
-            check_texts(&rows, &target.types, part)?;
-            for first in (0..rows.batch.rows).step_by(ROWS) {
-                job.check()?;
-                let end = rows.batch.rows.min(first + ROWS);
-                let sets = (first..end).map(|row| target.values(rows.batch.row(row, &target.types)));
-                target.insert.execute_batch(sets)?;
-            }
-            count += rows.batch.rows as u64;
-            let name = format!("{}.{}", table.schema, table.name);
-            job.tell(Event::Rows { table: &name, rows: rows.batch.rows as u64, bytes: 0 });
+        // Only the rows say whose they are.
+        let place = if waits.is_empty() { None } else { Some(stored.clone().rows()?.table) };
+        match place.filter(|place| waits.contains(place)) {
+            Some(place) => held.keep(place, &stored)?,
+            None => put(stored)?,
         }
     }
+    for place in order {
+        held.chunks_of(*place).try_for_each(|chunk| put(chunk?))?;
+    }
+    let bytes = reader.bytes();
     let data_s = seconds(start);
     let start = env.clock.monotonic_nanos();
     let wanted = |step: &&Step| plan.runs(step) && step.table.is_some();
-    for step in plan.definitions.after.iter().filter(wanted) {
-        run(connection, step, job)?;
+    for step in &plan.definitions.after {
+        match plan.lacks(step) {
+            // The table that it references may be there without being restored.
+            Some(other) if is_there(connection, other)? => run(connection, step, job)?,
+            Some(other) => tell_left_out(step, other, job),
+            None if wanted(&step) => run(connection, step, job)?,
+            None => {}
+        }
     }
     let tables = targets.iter().flatten().count() as u64;
     Ok(RestoreReport {
         tables,
         rows: count,
-        bytes: reader.bytes(),
+        bytes,
         data_s,
         index_s: seconds(start),
         ..RestoreReport::default()
     })
+}
+
+/// Whether the transaction sees a table of this name.
+fn is_there(connection: &mut Connection, (schema, table): &(String, String)) -> Result<bool, BackupError> {
+    let place = format!("{}.{}", quote_ident(schema), quote_ident(table)).replace('\'', "''");
+    let sql = format!(
+        "SELECT count(*) FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('{place}') AND relkind IN ('r', 'p')"
+    );
+    let rows = connection.query(&sql)?.into_rows();
+    let count: i64 = rows.first().map_or(Ok(0), |row| row.get(0))?;
+    Ok(count > 0)
 }
 
 /// What names with their schema mean to the transaction.

@@ -19,7 +19,7 @@ use versodb::{Connection, Database};
 
 use super::failures::Failures;
 use super::marks::{Mark, Marks};
-use super::{Input, Plan, RestoreOptions, RestoreReport, check_texts, chunks, run, shown};
+use super::{Input, Plan, RestoreOptions, RestoreReport, check_texts, chunks, run, shown, tell_left_out};
 use crate::archive::columns::Rows;
 use crate::archive::contents::{Kind, Step, TableOf};
 use crate::archive::reader::ArchiveReader;
@@ -235,7 +235,13 @@ impl Fill<'_> {
             (&[Kind::Trigger, Kind::Comment, Kind::Setting], "triggers"),
             (&[Kind::Rights], "rights"),
         ] {
-            self.phase(&mut connection, &marks, &of(kinds), name, Mark::After)?;
+            let steps = of(kinds);
+            for (_, step) in &steps {
+                if let Some(other) = plan.lacks(step) {
+                    tell_left_out(step, other, job);
+                }
+            }
+            self.phase(&mut connection, &marks, &steps, name, Mark::After)?;
             if name == "views" {
                 references.settle(&mut connection, true)?;
             }

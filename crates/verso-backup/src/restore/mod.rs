@@ -20,6 +20,7 @@ mod fresh;
 mod marks;
 mod narrow;
 mod older;
+mod order;
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 
 use verso_env::Env;
 use verso_env::sync::Mutex;
+use verso_exec::functions::quote_ident;
 use verso_types::SqlType;
 use versodb::{Database, Options};
 
@@ -36,7 +38,7 @@ use crate::archive::contents::{Definitions, Kind, Step, TableOf};
 use crate::archive::reader::ArchiveReader;
 use crate::error::{BackupError, Part};
 use crate::job::{Event, Job, Unit};
-use crate::schema::Selection;
+use crate::schema::{Selection, left_out_key};
 use crate::workers;
 
 /// What is restored, and how.
@@ -137,7 +139,7 @@ pub fn restore(
                 return Err(BackupError::Refused(text));
             }
             plan.leave_schemas(true);
-            let done = existing::restore(&database, reader, &plan, &env, job);
+            let done = existing::restore(&database, path, reader, &plan, &env, job);
             database.close()?;
             return done;
         }
@@ -179,6 +181,8 @@ pub fn verify(env: &Env, input: Input, workers: usize, job: &Arc<Job>) -> Result
 /// What of an archive is restored.
 struct Plan {
     definitions: Definitions,
+    /// The names of its tables.
+    known: HashSet<(String, String)>,
     selection: Selection,
     schema: bool,
     data: bool,
@@ -198,7 +202,10 @@ impl Plan {
         if let Some(missing) = selection.missing(names) {
             return Err(BackupError::Refused(format!("the archive has no table {missing}")));
         }
-        Ok(Plan { selection, schema: options.schema, data: options.data && definitions.data, definitions })
+        let tables = definitions.tables.iter();
+        let known = tables.map(|table| (table.schema.clone(), table.name.clone())).collect();
+        let data = options.data && definitions.data;
+        Ok(Plan { selection, schema: options.schema, data, definitions, known })
     }
 
     /// Which restore this is, for its notes: of which archive, and what of it.
@@ -211,9 +218,20 @@ impl Plan {
         self.selection.has(&table.schema, &table.name)
     }
 
+    /// The table that a foreign key of a wanted table references, where it is not restored with it: the key is left out, unless
+    /// that table is there already.
+    fn lacks<'s>(&self, step: &'s Step) -> Option<&'s (String, String)> {
+        let has = |table: &(String, String)| self.selection.has(&table.0, &table.1);
+        let wanted = self.schema && step.kind == Kind::ForeignKey && step.table.as_ref().is_some_and(has);
+        step.other.as_ref().filter(|other| wanted && !(has(other) && self.known.contains(*other)))
+    }
+
     /// Whether a statement is run.
     fn runs(&self, step: &Step) -> bool {
         let has = |table: &(String, String)| self.selection.has(&table.0, &table.1);
+        if self.lacks(step).is_some() {
+            return false;
+        }
         if step.kind == Kind::Value {
             // Rows without the numbers that made them would be overtaken by the next ones.
             return self.data && step.table.as_ref().map_or(self.selection.is_all(), has);
@@ -342,6 +360,15 @@ fn shown(sql: &str) -> String {
         text.push('…');
     }
     text
+}
+
+/// Says that a foreign key is left out: the table that it references is not there.
+fn tell_left_out(step: &Step, (schema, other): &(String, String), job: &Job) {
+    let key = step.sql.split_once(" ADD CONSTRAINT ").and_then(|(_, rest)| rest.split_once(" FOREIGN KEY"));
+    let place = |schema: &str, table: &str| format!("{}.{}", quote_ident(schema), quote_ident(table));
+    let own = step.table.as_ref().map(|(schema, table)| place(schema, table)).unwrap_or_default();
+    let text = left_out_key(key.map_or("", |(key, _)| key), &own, &place(schema, other));
+    job.tell(Event::Notice(&text));
 }
 
 /// Runs a statement of the archive.

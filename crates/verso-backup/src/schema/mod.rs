@@ -555,12 +555,15 @@ impl<'m, 's> Maker<'m, 's> {
                 if partitions::comes_with_whole(constraint.part_of.is_some(), table, tables) {
                     continue;
                 }
-                if restored.contains(&foreign.referenced) {
-                    self.constraint(Kind::ForeignKey, table, constraint)?;
-                    let other = catalog.table_by_oid(foreign.referenced);
-                    if let (Some(step), Some(other)) = (self.steps.last_mut(), other) {
-                        step.other = Some((other.schema.to_string(), other.name.to_string()));
-                    }
+                let Some(other) = catalog.table_by_oid(foreign.referenced) else { continue };
+                self.constraint(Kind::ForeignKey, table, constraint)?;
+                self.with_other(Some(&*other));
+                // Whoever restores an archive looks for the other table; a script does that itself.
+                let is_script = self.source.dialect == Dialect::Postgres;
+                if let Some(step) =
+                    self.steps.last_mut().filter(|_| is_script && !restored.contains(&other.oid))
+                {
+                    step.sql = if_there(&step.sql, (table, &constraint.name), &other);
                 }
             }
         }
@@ -673,6 +676,25 @@ impl<'m, 's> Maker<'m, 's> {
         }
         Ok(())
     }
+}
+
+/// The statement that makes a foreign key, run only where the other table is there; else a warning says that the key is left out.
+fn if_there(sql: &str, (table, key): (&TableDef, &str), other: &TableDef) -> String {
+    let [own, other] = [table, other].map(|table| qualified(&table.schema, &table.name));
+    let text = left_out_key(key, &own, &other).replace('%', "%%");
+    let mut tag = "$key$".to_owned();
+    while sql.contains(&tag) || text.contains(&tag) {
+        tag.insert(1, 'a');
+    }
+    let (other, text) = (literal(&other), literal(&text));
+    format!(
+        "DO {tag}\nBEGIN\n  IF pg_catalog.to_regclass({other}) IS NULL THEN\n    RAISE WARNING {text};\n  ELSE\n    {sql};\n  END IF;\nEND {tag}"
+    )
+}
+
+/// What is said of a foreign key whose other table is not there.
+pub(crate) fn left_out_key(key: &str, table: &str, other: &str) -> String {
+    format!("foreign key {key} of {table} is left out: table {other} is not there")
 }
 
 /// The search path that a database gives its sessions, as SET takes it; none where it says nothing.

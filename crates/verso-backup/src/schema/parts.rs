@@ -281,6 +281,12 @@ fn commented(
         let mut tables = catalog.tables().filter(|table| of_table(table.oid));
         return tables.find_map(|table| {
             let constraint = table.constraints.iter().find(|constraint| constraint.oid == object)?;
+            // A foreign key to a table that is not saved may be left out of what is restored.
+            if let ConstraintKind::Foreign(foreign) = &constraint.kind
+                && !of_table(foreign.referenced)
+            {
+                return None;
+            }
             let place = qualified(&table.schema, &table.name);
             Some(format!("CONSTRAINT {} ON {place}", name(&constraint.name)))
         });

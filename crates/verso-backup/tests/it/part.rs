@@ -1,6 +1,6 @@
 //! Only some tables, only definitions, only rows.
 
-use verso_backup::{BackupError, BackupOptions, RestoreOptions};
+use verso_backup::{BackupError, BackupOptions, Event, Job, RestoreOptions};
 
 use crate::world::{answer, archive, database, open, restore};
 
@@ -67,22 +67,13 @@ fn definitions_come_without_rows_and_rows_without_definitions() {
     let count = "SELECT (SELECT count(*) FROM s.a), (SELECT count(*) FROM b), (SELECT count(*) FROM v)";
     assert_eq!(answer(&mut open(&path).connect().unwrap(), count), "0|0|0");
     let only_rows = RestoreOptions { schema: false, ..RestoreOptions::default() };
-    // Tables come in the order of their names, so b would be first: its foreign key is not there yet.
     let a = RestoreOptions { tables: tables(&["s.a"]), ..only_rows.clone() };
-    let error = restore(&rows, &path, &only_rows);
-    let done = match error {
-        Ok(_) => true,
-        Err(BackupError::Sql(error)) => {
-            assert_eq!(error.sqlstate, "23503");
-            false
-        }
-        Err(error) => panic!("{error}"),
-    };
-    if !done {
-        assert_eq!(answer(&mut open(&path).connect().unwrap(), count), "0|0|0", "nothing or everything");
-        restore(&rows, &path, &a).unwrap();
-        restore(&rows, &path, &RestoreOptions { tables: tables(&["b"]), ..only_rows.clone() }).unwrap();
-    }
+    let b = RestoreOptions { tables: tables(&["b"]), ..only_rows.clone() };
+    let error = restore(&rows, &path, &b).unwrap_err();
+    assert!(matches!(&error, BackupError::Sql(error) if error.sqlstate == "23503"), "{error}");
+    assert_eq!(answer(&mut open(&path).connect().unwrap(), count), "0|0|0", "nothing or everything");
+    // By its name b would be first.
+    restore(&rows, &path, &only_rows).unwrap();
     let copy = open(&path);
     let mut connection = copy.connect().unwrap();
     assert_eq!(answer(&mut connection, count), "3|2|2");
@@ -94,6 +85,114 @@ fn definitions_come_without_rows_and_rows_without_definitions() {
     assert!(matches!(&twice, BackupError::Sql(error) if error.sqlstate == "23505"), "{twice}");
     let error = restore(&rows, &folder.path().join("none.verso"), &only_rows).unwrap_err();
     assert!(error.to_string().contains("does not exist"), "{error}");
+}
+
+/// Rows come in behind those that they reference, whatever the order of the archive.
+#[test]
+fn rows_alone_come_in_the_order_of_foreign_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    // Large tables stand first in an archive: here the last of the chain, whose names say the opposite, too.
+    let script = "CREATE TABLE a4 (id integer PRIMARY KEY); CREATE TABLE a3 (id integer PRIMARY KEY, up integer REFERENCES a4);
+        CREATE TABLE a2 (id integer PRIMARY KEY, up integer REFERENCES a3) PARTITION BY RANGE (id);
+        CREATE TABLE a2_low PARTITION OF a2 FOR VALUES FROM (0) TO (1000); CREATE TABLE a2_high PARTITION OF a2 FOR VALUES FROM (1000) TO (100000);
+        CREATE TABLE a1 (id integer PRIMARY KEY, up integer REFERENCES a2, own integer REFERENCES a1, pad text);
+        CREATE TABLE a0 (id integer, CONSTRAINT late FOREIGN KEY (id) REFERENCES a1 DEFERRABLE INITIALLY DEFERRED);
+        ALTER TABLE a4 ADD later integer; ALTER TABLE a4 ADD FOREIGN KEY (later) REFERENCES a1 DEFERRABLE INITIALLY DEFERRED;
+        INSERT INTO a4 SELECT n FROM generate_series(1, 10) n; INSERT INTO a3 SELECT n, n % 10 + 1 FROM generate_series(1, 100) n;
+        INSERT INTO a2 SELECT n, n % 100 + 1 FROM generate_series(1, 3000) n;
+        INSERT INTO a1 SELECT n, n % 3000 + 1, NULL, repeat('x', 200) FROM generate_series(1, 6000) n; INSERT INTO a0 SELECT n FROM generate_series(1, 6000) n; UPDATE a4 SET later = id";
+    let saved = database(&folder.path().join("saved.verso"), script);
+    for workers in [1, 4] {
+        let path = folder.path().join(format!("copy{workers}.verso"));
+        let shapes = archive(&saved, &BackupOptions { data: false, ..BackupOptions::default() });
+        let rows = archive(&saved, &BackupOptions { schema: false, workers, ..BackupOptions::default() });
+        restore(&shapes, &path, &RestoreOptions::default()).unwrap();
+        let report =
+            restore(&rows, &path, &RestoreOptions { schema: false, ..RestoreOptions::default() }).unwrap();
+        assert_eq!(report.rows, 10 + 100 + 3000 + 6000 + 6000);
+        let sums = "SELECT (SELECT sum(id) FROM a1), (SELECT sum(up) FROM a2), (SELECT sum(up) FROM a3), (SELECT sum(later) FROM a4), (SELECT count(*) FROM a0)";
+        let expected = answer(&mut saved.connect().unwrap(), sums);
+        assert_eq!(answer(&mut open(&path).connect().unwrap(), sums), expected);
+        let left = std::fs::read_dir(folder.path()).unwrap().filter(|entry| {
+            entry.as_ref().is_ok_and(|entry| entry.file_name().to_string_lossy().ends_with(".restoring"))
+        });
+        assert_eq!(left.count(), 0);
+    }
+}
+
+/// The notices of a restore.
+fn told(
+    bytes: &[u8],
+    path: &std::path::Path,
+    options: &RestoreOptions,
+) -> (Result<(), BackupError>, Vec<String>) {
+    let notices = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let kept = std::sync::Arc::clone(&notices);
+    let job = std::sync::Arc::new(Job::new(move |event| {
+        if let Event::Notice(text) = event {
+            kept.lock().unwrap().push((*text).to_owned());
+        }
+    }));
+    let input = Box::new(std::io::Cursor::new(bytes.to_vec()));
+    let done = verso_backup::restore(input, path, options, &job).map(drop);
+    let notices = notices.lock().unwrap().clone();
+    (done, notices)
+}
+
+/// Foreign keys of a table that is restored alone are made where the other table is there, and told where it is not.
+#[test]
+fn foreign_keys_of_one_table_are_made_or_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved_at = folder.path().join("saved.verso");
+    let saved = database(&saved_at, SCRIPT);
+    saved.connect().unwrap().execute("COMMENT ON CONSTRAINT b_a_fkey ON b IS 'to s.a'").unwrap();
+    let b = RestoreOptions { tables: tables(&["b"]), ..RestoreOptions::default() };
+    let whole = archive(&saved, &BackupOptions::default());
+    let part = archive(&saved, &BackupOptions { tables: tables(&["b"]), ..BackupOptions::default() });
+    let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'f'";
+    let mut script = Vec::new();
+    let only = BackupOptions { tables: tables(&["b"]), ..BackupOptions::default() };
+    verso_backup::script(&saved, &mut script, &only, &Default::default()).unwrap();
+    let script = String::from_utf8(script).unwrap();
+    assert!(
+        script.contains("to_regclass('s.a') IS NULL") && script.contains("REFERENCES s.a(id)"),
+        "{script}"
+    );
+    saved.connect().unwrap().execute("DROP TABLE b CASCADE").unwrap();
+    saved.close().unwrap();
+    let told_of = ["foreign key b_a_fkey of public.b is left out: table s.a is not there"];
+    for (at, bytes) in [("1", &whole), ("2", &part)] {
+        // A new database has no s.a.
+        let (done, notices) = told(bytes, &folder.path().join(at), &b);
+        done.unwrap();
+        assert_eq!(notices, told_of);
+        // One that is there has it.
+        let (done, notices) = told(bytes, &saved_at, &b);
+        done.unwrap();
+        assert_eq!(notices, Vec::<String>::new());
+        let saved = open(&saved_at);
+        let mut connection = saved.connect().unwrap();
+        assert_eq!(answer(&mut connection, keys), "1");
+        assert_eq!(connection.execute("INSERT INTO b VALUES (7, 99, 1)").unwrap_err().sqlstate, "23503");
+        connection.execute("DROP TABLE b; DELETE FROM s.a WHERE id = 2").unwrap();
+        drop(connection);
+        saved.close().unwrap();
+        // It is checked.
+        let (done, _) = told(bytes, &saved_at, &b);
+        assert!(done.unwrap_err().to_string().contains("violates foreign key constraint"));
+        let saved = open(&saved_at);
+        let mut connection = saved.connect().unwrap();
+        assert_eq!(answer(&mut connection, keys), "0", "nothing or everything");
+        connection.execute("INSERT INTO s.a VALUES (2, 'y')").unwrap();
+        drop(connection);
+        saved.close().unwrap();
+    }
+    let (done, notices) = told(&part, &folder.path().join("3"), &RestoreOptions::default());
+    done.unwrap();
+    assert_eq!(notices, told_of);
+    let (done, notices) = told(&whole, &folder.path().join("4"), &RestoreOptions::default());
+    done.unwrap();
+    assert_eq!(notices, Vec::<String>::new());
 }
 
 #[test]

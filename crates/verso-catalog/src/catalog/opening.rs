@@ -115,11 +115,6 @@ impl Catalog {
             txn.end_unseen()?;
             return Ok(());
         }
-        tracing::warn!(
-            indexes = retired,
-            version = engine.options().collation_data.version(),
-            "indexes were built with another version of the collations and are not used: REINDEX COLLATIONS builds them anew"
-        );
         txn.commit(verso_storage::CommitMode::Wait)?;
         Ok(())
     }
@@ -147,6 +142,15 @@ impl Catalog {
             read_whole: AtomicU64::new(0),
         };
         let snapshot = gather::all(&catalog, &txn)?.assemble(1, None)?.of_database(engine);
+        // Each time, for they stay out of use until they are built.
+        let outdated = snapshot.outdated_indexes();
+        if outdated > 0 {
+            tracing::warn!(
+                indexes = outdated,
+                version = engine.options().collation_data.version(),
+                "indexes were built with another version of the collations and are not used: REINDEX COLLATIONS builds them anew"
+            );
+        }
         let oids = snapshot
             .sequence(Some(PG_CATALOG), OID_SEQUENCE)
             .ok_or_else(|| CatalogError::Corrupt { what: format!("there is no sequence {OID_SEQUENCE}") })?;

@@ -183,6 +183,11 @@ impl CatalogSnapshot {
         self.contents.schemas.values().map(|schema| &schema.definition)
     }
 
+    /// How many indexes are out of use because their keys were made from other data of collations than the program has.
+    pub fn outdated_indexes(&self) -> usize {
+        self.tables().flat_map(|table| table.idle_indexes.iter()).filter(|index| index.outdated).count()
+    }
+
     /// Every table, the system's own included, by schema and name.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableDef>> {
         self.relations().filter_map(|relation| match relation {

@@ -29,6 +29,14 @@ pub struct Figures {
     pub waits: u64,
     /// How long they took together.
     pub wait_nanos: u64,
+    /// Commits of all sessions.
+    pub commits: u64,
+    /// Commits that one flush made durable, on average.
+    pub group_size: f64,
+    /// Calls of fsync for the log.
+    pub fsyncs: u64,
+    /// How long one took, on average.
+    pub fsync_nanos: u64,
 }
 
 impl Figures {
@@ -45,6 +53,8 @@ impl Figures {
         let _ = writeln!(out, "Fetches = {}", self.fetches);
         let _ = writeln!(out, "Redo = {}", self.redo_bytes);
         let _ = writeln!(out, "Waits = {} ({:.3} sec)", self.waits, self.wait_nanos as f64 / 1e9);
+        let _ = writeln!(out, "Commits = {} ({:.1} per flush)", self.commits, self.group_size);
+        let _ = writeln!(out, "Fsyncs = {} ({:.3} ms each)", self.fsyncs, self.fsync_nanos as f64 / 1e6);
         out
     }
 }
@@ -114,11 +124,16 @@ mod tests {
             redo_bytes: 4,
             waits: 5,
             wait_nanos: 12_000_000,
+            commits: 6,
+            group_size: 1.5,
+            fsyncs: 4,
+            fsync_nanos: 1_250_000,
         };
         assert_eq!(
             figures.block(),
             "Current memory = 30000000\nDelta memory = -4096\nMax memory = 31000000\nElapsed time = 0.016 sec\n\
-             Buffers = 131072\nReads = 1\nWrites = 2\nFetches = 3\nRedo = 4\nWaits = 5 (0.012 sec)\n"
+             Buffers = 131072\nReads = 1\nWrites = 2\nFetches = 3\nRedo = 4\nWaits = 5 (0.012 sec)\n\
+             Commits = 6 (1.5 per flush)\nFsyncs = 4 (1.250 ms each)\n"
         );
     }
 

@@ -164,6 +164,9 @@ impl<'w> Shell<'w> {
     }
 
     fn adopt(&mut self, path: &Path, database: Database) -> Result<(), versodb::Error> {
+        if let Some(warning) = crate::tools::warning_of(&database) {
+            self.output.complain(&warning);
+        }
         let mut connection = database.connect()?;
         connection.execute("SET statement_statistics = on")?; // shown behind each statement
         connection.set_autocommit(self.variables.autocommit);

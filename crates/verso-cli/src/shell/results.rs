@@ -394,5 +394,9 @@ pub fn figures_of(statistics: &StatementStatistics) -> Figures {
         redo_bytes: statistics.redo_bytes,
         waits: statistics.waits,
         wait_nanos: statistics.wait_nanos,
+        commits: statistics.commits,
+        group_size: statistics.group_size(),
+        fsyncs: statistics.fsyncs,
+        fsync_nanos: statistics.fsync_mean_nanos(),
     }
 }

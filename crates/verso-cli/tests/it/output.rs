@@ -154,6 +154,12 @@ fn the_demo_answers_sql_at_once_and_leaves_nothing() {
     let insert = "INSERT INTO reading VALUES (7, '2026-01-05', 1);\n";
     let run = world.verso_with_input(&["shell", "--demo"], insert);
     assert!(run.err.contains("23503") && run.err.contains("is not present in table \"book\""), "{run:?}");
+    world.sql("mine.verso", "CREATE TABLE t (a INTEGER)");
+    let run = world.verso_with_input(&["shell", "mine.verso", "--demo"], "SELECT count(*) FROM t;\n");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.err.contains("mine.verso is there already: --demo adds nothing to it"), "{run:?}");
+    let run = world.verso_with_input(&["shell", "new.verso", "--demo"], "SELECT count(*) FROM book;\n");
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
 }
 
 #[test]

@@ -63,6 +63,7 @@ fn stat_shows_markers_and_space() {
     let run = with_a_dead_transaction().verso(&["stat", "a.verso"]);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.out.contains("oit") && run.out.contains("total_pages"), "{run:?}");
+    assert!(run.out.starts_with("-[ RECORD 1 ]"), "{run:?}");
 }
 
 #[test]
@@ -74,6 +75,39 @@ fn a_missing_or_foreign_file_is_refused_and_not_made() {
     let run = world.verso(&["stat", "text.verso"]);
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.err.contains("text.verso"), "{run:?}");
+}
+
+/// Indexes that another release has built with other collations: whoever opens the file says so until they are built anew.
+#[test]
+fn indexes_out_of_use_are_told_each_time_the_file_is_opened() {
+    const OLD: verso_types::CollationData = verso_types::CollationData::for_tests("0.9", |key| key.reverse());
+    let world = World::new();
+    let engine =
+        verso_storage::EngineOptions { collation_data: OLD, ..verso_storage::EngineOptions::default() };
+    let options = versodb::Options::new().engine(engine).auto_analyze(false);
+    let database = versodb::Database::create(world.path().join("a.verso"), options).unwrap();
+    let mut connection = database.connect().unwrap();
+    connection.execute("CREATE TABLE t (w text COLLATE \"de-x-icu\"); CREATE INDEX ON t (w)").unwrap();
+    drop(connection);
+    database.close().unwrap();
+    let commands = [
+        &["shell", "a.verso", "--command", "SELECT 1"][..],
+        &["shell", "--command", "\\c a.verso"],
+        &["backup", "a.verso", "a.backup", "--replace"],
+        &["check", "a.verso"],
+        &["stat", "a.verso"],
+    ];
+    let warning = "verso: warning: 1 index was built with another version of the collations and not used: REINDEX COLLATIONS builds it anew";
+    for command in commands.iter().chain(&commands) {
+        let run = world.verso(command);
+        assert_eq!((run.code, run.err.matches(warning).count()), (0, 1), "{run:?}");
+    }
+    let run = world.verso(&["reindex-collations", "a.verso"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    for command in commands {
+        let run = world.verso(command);
+        assert_eq!((run.code, run.err.contains("warning")), (0, false), "{run:?}");
+    }
 }
 
 #[test]

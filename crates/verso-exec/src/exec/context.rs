@@ -294,7 +294,7 @@ impl<'a> ExecContext<'a> {
 
     /// The context of a trigger's function.
     /// # Errors
-    /// `TooDeep`.
+    /// `CallsTooDeep`.
     pub(crate) fn within_trigger(&self) -> Result<ExecContext<'_>> {
         Ok(ExecContext { triggers: self.triggers + 1, ..self.nested()? })
     }
@@ -306,10 +306,10 @@ impl<'a> ExecContext<'a> {
 
     /// The context of a statement within a function.
     /// # Errors
-    /// `TooDeep`.
+    /// `CallsTooDeep`.
     pub(crate) fn nested(&self) -> Result<ExecContext<'_>> {
         if self.depth >= MAX_DEPTH {
-            return Err(ExecError::TooDeep);
+            return Err(ExecError::CallsTooDeep);
         }
         Ok(ExecContext { depth: self.depth + 1, ..self.with_params(self.params) })
     }
@@ -336,7 +336,7 @@ impl<'a> ExecContext<'a> {
     /// The context of a procedure that another one, or the client, has called: it may end the transaction if its caller may
     /// here, where it is in no block with handlers.
     /// # Errors
-    /// `TooDeep`.
+    /// `CallsTooDeep`.
     pub(crate) fn nested_call(&self, guarded: bool) -> Result<ExecContext<'_>> {
         Ok(ExecContext { ends: self.ends.filter(|_| !guarded), ..self.nested()? })
     }

@@ -312,7 +312,7 @@ impl Binding for TestSession {
             ExecError::NotNull { .. } => "23502".into(),
             ExecError::Cancelled => "57014".into(),
             ExecError::OutOfMemory { .. } => "53200".into(),
-            ExecError::TooDeep => "54001".into(),
+            ExecError::TooDeep | ExecError::CallsTooDeep => "54001".into(),
             _ => "XX000".into(),
         };
         Described { sqlstate, message: error.to_string(), ..Described::default() }

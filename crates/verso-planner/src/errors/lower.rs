@@ -29,6 +29,11 @@ impl From<StackExhausted> for SqlError {
     }
 }
 
+/// Functions or triggers call each other too deeply.
+fn too_deep_calls() -> SqlError {
+    SqlError::new(STATEMENT_TOO_COMPLEX, StackExhausted.to_string()).with_hint(StackExhausted::HINT_OF_CALLS)
+}
+
 impl From<Refused> for SqlError {
     fn from(refused: Refused) -> SqlError {
         match refused {
@@ -290,6 +295,7 @@ impl From<ExecError> for SqlError {
             }
             ExecError::Cancelled => SqlError::new(QUERY_CANCELED, message),
             ExecError::TooDeep => SqlError::from(StackExhausted),
+            ExecError::CallsTooDeep => too_deep_calls(),
             ExecError::Sink(_) => SqlError::new(IO_ERROR, message),
             ExecError::About { error, about } => {
                 let mut error = SqlError::from(*error);
@@ -303,7 +309,12 @@ impl From<ExecError> for SqlError {
                 let internal = Some(Box::new(InQuery { query, position }));
                 SqlError { internal, ..SqlError::from(*error) }
             }
-            ExecError::InFunction { error, context } => SqlError::from(*error).with_context(&context),
+            // What ran out of stack within a function has not a long text: the calls are many.
+            ExecError::InFunction { error, context } => match *error {
+                ExecError::TooDeep => too_deep_calls(),
+                error => SqlError::from(error),
+            }
+            .with_context(&context),
         }
     }
 }

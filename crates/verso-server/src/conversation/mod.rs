@@ -13,6 +13,8 @@
 //!     a session that waits (K7 of [`workers`](crate::workers)).
 //! M5. A panic in a statement is an error of that statement (`Session::contained`); one outside of any ends the session,
 //!     not the server.
+//! M6. A commit that does not wait for the disk (`NOWAIT`) is answered before the session waits for anything, also where it is
+//!     published behind commits that wait.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -202,6 +204,11 @@ impl Conversation {
         })
     }
 
+    /// The same before something is sent, unless the client is to be answered at once (M6).
+    fn settle_first(&mut self) -> Result<(), SqlError> {
+        if self.session.answers_first() { Ok(()) } else { self.settle() }
+    }
+
     /// Answers messages until no more are here or the client leaves; an error ends the connection.
     fn answer_all(&mut self) -> Result<Next, SqlError> {
         if let Some(error) = self.lost.take() {
@@ -221,6 +228,10 @@ impl Conversation {
             }
             if !matches!(frame.kind, b'S' | b'H' | b'C') {
                 // What is no end of a series may look at what the commit has made.
+                if self.session.answers_first() {
+                    // The answer to the commit does not wait for that.
+                    self.wire.send()?;
+                }
                 self.settle()?;
             }
             let next = self.dispatch(&frame);
@@ -233,7 +244,7 @@ impl Conversation {
                 return Err(self.ended());
             }
             if self.wire.output.len() >= SEND_BYTES {
-                self.settle()?;
+                self.settle_first()?;
                 self.wire.send()?;
             }
         }
@@ -249,10 +260,12 @@ impl Conversation {
         self.uses_blocks = waits != Waits::No;
         match self.session.unsettled() {
             Some(upto) if waits == Waits::No => return Ok(Next::Commit(upto)),
-            _ => self.settle()?,
+            _ => self.settle_first()?,
         }
         self.deliver()?;
         self.send_answers()?;
+        // What the commit leaves to its publication, messages to others among it, does not wait for what the client says next.
+        self.session.settle_answered().inspect_err(|_| self.wire.broken = true)?;
         match self.wire.read(waits) {
             _ if self.wire.is_ending() => Err(self.ended()),
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
@@ -281,7 +294,7 @@ impl Conversation {
             self.answers = true;
             come.iter().for_each(|notification| self.wire.output.notification(notification));
             if self.wire.output.len() >= SEND_BYTES {
-                self.settle()?;
+                self.settle_first()?;
                 self.wire.send()?;
             }
         }

@@ -148,6 +148,70 @@ fn a_commit_is_told_when_it_is_on_disk_and_keeps_nobody_waiting() {
     assert_eq!(reader.value("SELECT count(*) FROM t"), "20");
 }
 
+/// A NOWAIT commit behind one that waits for the disk: its client hears of it at once, its session's next statement waits.
+#[test]
+fn a_commit_that_does_not_wait_is_told_at_once_beside_those_that_do() {
+    let (env, gate) = Gate::before(Env::real());
+    let world = World::within(env, |_| {}, |config| config.worker_threads = 1);
+    let mut reader = world.connect();
+    reader.query("CREATE TABLE t (a int)");
+    let insert = "INSERT INTO t VALUES (2)";
+    let extended = [parse("", insert), bind("", "", &[]), execute("", 0), sync()].concat();
+    for (before, sent) in [
+        ("SET synchronous_commit = off", query(insert)),
+        ("SET synchronous_commit = off", extended.clone()),
+        ("SET synchronous_commit = off", query("INSERT INTO t VALUES (2); INSERT INTO t VALUES (3)")),
+        ("SET synchronous_commit = off; BEGIN; INSERT INTO t VALUES (2)", query("COMMIT")),
+        ("BEGIN; INSERT INTO t VALUES (2)", query("COMMIT WRITE NOWAIT BATCH")),
+        ("BEGIN; INSERT INTO t VALUES (2)", query("COMMIT WRITE NOWAIT IMMEDIATE")),
+        // The next statement is here already, and waits for the disk: the answer to the first does not.
+        ("SET synchronous_commit = off", [query(insert), query("SELECT 1")].concat()),
+        ("SET synchronous_commit = off", [extended, query("SELECT 1")].concat()),
+    ] {
+        reader.query("TRUNCATE t");
+        let (mut first, mut client) = (world.connect(), world.connect());
+        client.query(before);
+        gate.set(true);
+        first.send(&query("INSERT INTO t VALUES (1)"));
+        gate.until_somebody_waits();
+        client.send(&sent);
+        assert_eq!(client.until('Z').last().unwrap().body, b"I");
+        assert!(!is_answered(&mut first), "a commit that waits was told of");
+        assert_eq!(reader.value("SELECT count(*) FROM t"), "0", "seen before the one before it");
+        client.send(&query("SELECT count(*) >= 2 FROM t"));
+        assert!(!is_answered(&mut client), "what comes behind it may see it");
+        gate.set(false);
+        first.until('Z');
+        let mut seen = None;
+        while seen != Some(b't') {
+            seen = client
+                .until('Z')
+                .iter()
+                .find(|answer| answer.kind == 'D')
+                .and_then(|row| row.body.last().copied());
+        }
+    }
+}
+
+/// What such a commit leaves to its publication does not wait for its client to say more.
+#[test]
+fn messages_of_a_commit_that_does_not_wait_are_heard_when_it_is_published() {
+    let (env, gate) = Gate::before(Env::real());
+    let world = World::within(env, |_| {}, |config| config.worker_threads = 1);
+    let (mut listener, mut first, mut client) = (world.connect(), world.connect(), world.connect());
+    listener.query("CREATE TABLE t (a int); LISTEN a");
+    client.query("SET synchronous_commit = off; BEGIN; INSERT INTO t VALUES (2); NOTIFY a, 'done'");
+    gate.set(true);
+    first.send(&query("INSERT INTO t VALUES (1)"));
+    gate.until_somebody_waits();
+    client.send(&query("COMMIT"));
+    client.until('Z');
+    assert!(!is_answered(&mut listener), "nobody hears of what is not published");
+    gate.set(false);
+    assert_eq!(listener.until('A').len(), 1);
+    first.until('Z');
+}
+
 #[test]
 fn a_session_that_is_ended_while_its_commit_waits_hears_of_both() {
     let (env, gate) = Gate::before(Env::real());

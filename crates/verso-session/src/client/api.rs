@@ -196,6 +196,30 @@ pub struct StatementStatistics {
     pub waits: u64,
     /// How long together.
     pub wait_nanos: u64,
+    /// Commits in the log, of all sessions.
+    pub commits: u64,
+    /// Commits that became durable, of all sessions.
+    pub commits_durable: u64,
+    /// Flushes that made any of them durable.
+    pub commit_groups: u64,
+    /// Calls of fsync for the log.
+    pub fsyncs: u64,
+    /// How long these took together.
+    pub fsync_nanos: u64,
+}
+
+impl StatementStatistics {
+    /// How many commits one flush made durable, on average; 0 where there was none.
+    #[must_use]
+    pub fn group_size(&self) -> f64 {
+        if self.commit_groups == 0 { 0.0 } else { self.commits_durable as f64 / self.commit_groups as f64 }
+    }
+
+    /// How long a call of fsync took, on average; 0 where there was none.
+    #[must_use]
+    pub fn fsync_mean_nanos(&self) -> u64 {
+        self.fsync_nanos.checked_div(self.fsyncs).unwrap_or(0)
+    }
 }
 
 #[cfg(test)]

@@ -265,7 +265,10 @@ impl Session {
         let modes = active.state.modes;
         self.end(active, ending)?;
         if chain {
-            self.settle()?;
+            // One that does not wait is settled by the first statement of the next transaction.
+            if !self.answers_first() {
+                self.settle()?;
+            }
             self.begin_with(modes, Block::Explicit);
             self.services.clocks.start_transaction();
         }

@@ -24,12 +24,17 @@ struct Counters {
     resident_pool_bytes: u64,
     waits: u64,
     wait_nanos: u64,
+    commits: u64,
+    commits_durable: u64,
+    commit_groups: u64,
+    fsyncs: u64,
+    fsync_nanos: u64,
 }
 
 impl Counters {
     fn now(services: &Services) -> Counters {
         let engine = &services.instance.engine;
-        let statistics = engine.statistics();
+        let (statistics, log) = (engine.statistics(), engine.log_progress());
         let info = &services.info;
         let waited = [&info.waits.flush, &info.waits.queue, info.lock_waits()];
         Counters {
@@ -41,6 +46,11 @@ impl Counters {
             resident_pool_bytes: statistics.pool.resident_pages * u64::from(engine.options().page_size),
             waits: waited.iter().map(|waited| waited.count()).sum(),
             wait_nanos: waited.iter().map(|waited| waited.nanos()).sum(),
+            commits: log.commits,
+            commits_durable: log.commits_durable,
+            commit_groups: log.group_commits.iter().map(|(_, flushes)| flushes).sum(),
+            fsyncs: statistics.log.fsyncs,
+            fsync_nanos: statistics.log.fsync_nanos,
         }
     }
 }
@@ -101,6 +111,11 @@ impl Measure {
             redo_bytes: now.redo_bytes.saturating_sub(self.counters.redo_bytes),
             waits: now.waits.saturating_sub(self.counters.waits),
             wait_nanos: now.wait_nanos.saturating_sub(self.counters.wait_nanos),
+            commits: now.commits.saturating_sub(self.counters.commits),
+            commits_durable: now.commits_durable.saturating_sub(self.counters.commits_durable),
+            commit_groups: now.commit_groups.saturating_sub(self.counters.commit_groups),
+            fsyncs: now.fsyncs.saturating_sub(self.counters.fsyncs),
+            fsync_nanos: now.fsync_nanos.saturating_sub(self.counters.fsync_nanos),
         };
         let totals = &mut measures.totals;
         totals.measured = true;

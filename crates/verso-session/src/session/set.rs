@@ -175,7 +175,11 @@ impl Session {
             redo_bytes,
             waits,
             wait_nanos,
+            commits,
+            fsyncs,
+            ..
         } = statistics;
+        let (group, fsync_nanos) = (statistics.group_size(), statistics.fsync_mean_nanos());
         let row = |name: &str, value: String| vec![name.to_string(), value];
         let rows = [
             row("current memory", memory_current_bytes.to_string()),
@@ -189,6 +193,10 @@ impl Session {
             row("redo", redo_bytes.to_string()),
             row("waits", waits.to_string()),
             row("wait time", format!("{:.6} s", wait_nanos as f64 / 1e9)),
+            row("commits", commits.to_string()),
+            row("commits per flush", format!("{group:.1}")),
+            row("fsyncs", fsyncs.to_string()),
+            row("fsync time", format!("{:.6} s", fsync_nanos as f64 / 1e9)),
         ];
         send_texts(sink, &STATISTICS_COLUMNS, &rows)
     }

@@ -6,7 +6,7 @@
 //! C1. Nothing that a client is told after a commit, of this session or of what it has seen, leaves before
 //!     [`Session::settle`].
 //! C2. The session does nothing else before: its next statement settles first.
-//! C3. A commit that is to wait for nothing is told of at once. Commits within a procedure or block leave their wait to its
+//! C3. A commit that is to wait for nothing is told of at once ([`Session::answers_first`]), and settled behind that. Commits within a procedure or block leave their wait to its
 //!     end ([`Session::pay`]).
 
 use verso_storage::{CommitMode, Txn};
@@ -33,6 +33,15 @@ impl Session {
         (needs > self.services.instance.engine.durable()).then_some(needs.0)
     }
 
+    /// Whether the last commit is one that does not wait, but stands behind others that do: its client is answered before
+    /// [`Session::settle`] (C3).
+    pub fn answers_first(&self) -> bool {
+        self.transaction.logged().is_some_and(|logged| {
+            let txn = logged.txn.borrow();
+            txn.answers_at_once() && self.ahead(&txn).is_some()
+        })
+    }
+
     /// Ends the last commit; waits until the log is on disk as far as [`Session::unsettled`] says.
     ///
     /// # Errors
@@ -41,14 +50,26 @@ impl Session {
     pub fn settle(&mut self) -> Result<(), SqlError> {
         match self.transaction.take_logged() {
             None => Ok(()),
-            Some(logged) => self.finish_commit(logged),
+            Some(logged) => self.finish_commit(logged, true),
         }
     }
 
-    fn finish_commit(&mut self, mut logged: Box<Active>) -> Result<(), SqlError> {
+    /// The same for a session whose client is answered already: others see it idle meanwhile.
+    ///
+    /// # Errors
+    /// As [`Session::settle`].
+    pub fn settle_answered(&mut self) -> Result<(), SqlError> {
+        match self.transaction.take_logged() {
+            None => Ok(()),
+            Some(logged) => self.finish_commit(logged, false),
+        }
+    }
+
+    /// Ends a commit; whether others are `shown` that the session waits for the disk, if it does.
+    fn finish_commit(&mut self, mut logged: Box<Active>, shown: bool) -> Result<(), SqlError> {
         let info = &self.services.info;
         // Set while the answer was held back, and taken back here in any case.
-        info.set_flushing(self.ahead(logged.txn.get_mut()).is_some());
+        info.set_flushing(shown && self.ahead(logged.txn.get_mut()).is_some());
         let finished = logged.txn.get_mut().finish_commit();
         info.set_flushing(false);
         finished?;
@@ -76,7 +97,7 @@ impl Session {
             self.transaction.keep_logged(active);
             return Ok(());
         }
-        self.finish_commit(active)
+        self.finish_commit(active, true)
     }
 
     /// Waits for the disk where commits within the statement that ends here have put that off.

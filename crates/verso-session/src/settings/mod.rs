@@ -42,6 +42,7 @@ pub(crate) use listed::{OF_DATABASE, all};
 pub use messages::{LogLevel, LogSettings, LogVerbosity, MessageLevel};
 pub use otherwise::unknown;
 pub(crate) use path::names;
+pub use ranges::setting_bytes;
 pub(crate) use ranges::{Range, number, range, small};
 pub use statements::{LogPlans, LogStatement, PlanCacheMode};
 pub(crate) use superuser::{check_may_set, needs_superuser};

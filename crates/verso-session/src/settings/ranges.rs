@@ -210,6 +210,12 @@ fn invalid(name: &str, text: &str) -> SqlError {
     SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, error)
 }
 
+/// The bytes that a text says for a setting that is a size, as SQL reads it; none where it is no size.
+#[must_use]
+pub fn setting_bytes(name: &str, text: &str) -> Option<u64> {
+    u64::try_from(range(name)?.parsed(text)?).ok()
+}
+
 /// The numbers that the setting of that name takes; none if its values are no numbers.
 pub(crate) fn range(name: &str) -> Option<Range> {
     const NO_LIMIT: &str = "no limit";

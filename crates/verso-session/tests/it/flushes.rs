@@ -84,6 +84,35 @@ fn a_commit_that_does_not_wait_is_not_seen() {
 }
 
 #[test]
+fn a_commit_that_does_not_wait_is_answered_beside_those_that_do() {
+    for (before, sql) in [
+        ("SET synchronous_commit = off", "INSERT INTO t VALUES (2)"),
+        ("BEGIN; INSERT INTO t VALUES (2)", "COMMIT WRITE NOWAIT BATCH"),
+        ("BEGIN; INSERT INTO t VALUES (2)", "COMMIT WRITE NOWAIT IMMEDIATE"),
+        ("BEGIN; INSERT INTO t VALUES (2)", "COMMIT AND CHAIN WRITE NOWAIT"),
+        ("SET synchronous_commit = off", "DO $$ BEGIN INSERT INTO t VALUES (2); END $$"),
+    ] {
+        let (world, gate) = gated();
+        let (mut first, mut client, mut observer) = (world.connect(), world.connect(), world.connect());
+        first.session.defer_commits();
+        client.session.defer_commits();
+        client.run(before);
+        gate.set(true);
+        first.run("INSERT INTO t VALUES (1)");
+        client.run(sql);
+        let answered = (client.session.answers_first(), client.session.unsettled());
+        let (seen, waits) = (observer.run("SELECT count(*) FROM t"), waiting(&mut observer));
+        gate.set(false);
+        assert_eq!(answered, (true, None), "{sql}");
+        assert_eq!(seen[0], "0", "seen before the one before it: {sql}");
+        assert_eq!(waits.len(), 1, "only the other session waits: {sql}");
+        client.session.settle_answered().expect("the disk answers");
+        assert_eq!(observer.run("SELECT count(*) FROM t")[0], "2", "{sql}");
+        first.session.settle().expect("the disk answers");
+    }
+}
+
+#[test]
 fn a_session_whose_answer_is_held_back_waits_for_the_disk() {
     let (world, gate) = gated();
     let (mut client, mut observer) = (world.connect(), world.connect());

@@ -83,6 +83,14 @@ fn indexes_of_other_collations_are_out_of_use_until_they_are_built_anew() {
     assert_eq!(texts(&mut connection, VALID), of_collations);
     assert_eq!(texts(&mut connection, "select w from t order by w limit 2"), ["z", "y"]);
     drop(connection);
+    // Each time that it is opened, until they are built.
+    let outdated = database.outdated_indexes().unwrap();
+    assert!(outdated > 0);
+    database.close().unwrap();
+    let database = Database::open(&path, options(OLD)).unwrap();
+    assert_eq!(database.outdated_indexes().unwrap(), outdated);
+    database.connect().unwrap().execute("reindex collations").unwrap();
+    assert_eq!(database.outdated_indexes().unwrap(), 0);
     database.close().unwrap();
     // What goes takes the indexes along that were out of use.
     let database = Database::open(&path, options(CollationData::BUILT_IN)).unwrap();

@@ -218,6 +218,11 @@ fn statements_are_counted_and_cancelled() {
     assert_eq!(counts(&mut connection), "5 3 true");
     connection.execute("INSERT INTO t VALUES (1)").unwrap();
     assert!(connection.statement_statistics().is_some_and(|statistics| statistics.redo_bytes > 0));
+    let statistics = connection.statement_statistics().unwrap();
+    assert!(
+        statistics.commits > 0 && statistics.group_size() >= 1.0 && statistics.fsyncs > 0,
+        "{statistics:?}"
+    );
 }
 
 #[test]
