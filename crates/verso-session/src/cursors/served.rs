@@ -110,11 +110,7 @@ fn open(frame: &Frame<'_>, cursor: &Cursor, text: &str, given: Given<'_>) -> Res
 type Collected = (Arc<[OutputColumn]>, Spool, Arc<[Oid]>);
 
 /// Reads all rows of a query.
-fn collect(
-    frame: &Frame<'_>,
-    prepared: &Prepared,
-    params: &[Value],
-) -> Result<Collected, Failure> {
+fn collect(frame: &Frame<'_>, prepared: &Prepared, params: &[Value]) -> Result<Collected, Failure> {
     let services = frame.services;
     let mut nowhere = Nowhere;
     let mut kept = Kept::new(&mut nowhere, services.memory.keep());
