@@ -558,7 +558,7 @@ impl CatalogSnapshot {
         forced || !self.owns(role, Object::Relation(table))
     }
 
-    /// The settings kept for roles: database (0 for all), role, `name=value`.
+    /// The settings kept for roles: database (0 for all), role (0 for all, in all databases), `name=value`.
     pub fn kept_settings(&self) -> &[(Oid, Oid, Vec<Arc<str>>)] {
         &self.authority().settings
     }

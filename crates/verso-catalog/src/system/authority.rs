@@ -83,7 +83,8 @@ pub(crate) fn add(all: &mut Authority, rows: &mut CatalogRows) -> Result<(), Cat
     let flags = rows.classes.iter().map(|row| (row.oid, (row.relrowsecurity, row.relforcerowsecurity)));
     all.secured.extend(flags.filter(|(_, flags)| *flags != (false, false)));
     if let Some(rows) = rows.settings.take() {
-        let of_roles = rows.into_iter().filter(|row| row.setrole.0 != 0);
+        // ALTER ROLE ALL is of role 0 in database 0; those of the database are read by themselves
+        let of_roles = rows.into_iter().filter(|row| row.setrole.0 != 0 || row.setdatabase.0 == 0);
         let setting =
             |row: DbRoleSettingRow| (row.setdatabase, row.setrole, row.setconfig.unwrap_or_default());
         all.settings = Arc::new(of_roles.map(setting).collect());

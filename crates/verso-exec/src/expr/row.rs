@@ -12,7 +12,7 @@ use super::like::{LikePattern, Work, escape_mark, fits_given};
 use super::repeated::{Repeated, has_parts};
 use crate::context::EvalContext;
 use crate::error::{DomainViolation, ExecError, Result};
-use crate::functions::json::{Form, Found, Variables, is_about_data};
+use crate::functions::json::{Form, Found, Variables, is_about_value};
 use crate::functions::{Body, BuiltinFunction, ResultType, TypedFn};
 use crate::memory::{LongValues, room_to_read};
 use crate::plan::{DomainRules, ExprKind, JsonPathCall, TypedExpr};
@@ -358,14 +358,23 @@ fn json_path(call: &JsonPathCall, ty: &SqlType) -> Closure {
             let text = format!("could not coerce ON {word} expression ({named}) to the RETURNING type");
             TypeError::new("42804", text).with_detail(error.to_string()).into()
         };
+        // Of a DEFAULT for a domain only the domain's own errors are told so.
+        let kind = expr.as_ref().map(|expr| &expr.kind);
+        let by_domain = named == "DEFAULT" && matches!(kind, Some(ExprKind::Domain { .. }));
+        let ty = ty.clone();
+        let tells = move |error: &ExecError| match by_domain {
+            true => matches!(error, ExecError::Domain(_)),
+            false => is_about_value(error, &ty),
+        };
         let value: Closure = Box::new(move |cx, input| match value(cx, input) {
-            Err(error) if is_about_data(&error) => Err(tell(cx, input, error)),
+            Err(error) if tells(&error) => Err(tell(cx, input, error)),
             value => value,
         });
         Some(value)
     };
     let on_empty = fallback(&call.on_empty, "EMPTY", call.named[0]);
     let on_error = fallback(&call.on_error, "ERROR", call.named[1]);
+    let ty = ty.clone();
     Box::new(move |cx, input| {
         let (document, path) = (document(cx, input)?, path(cx, input)?);
         if document.is_null() || path.is_null() {
@@ -388,7 +397,7 @@ fn json_path(call: &JsonPathCall, ty: &SqlType) -> Closure {
             Err(error) => Err(error),
         };
         match (found, &on_error) {
-            (Err(error), Some(on_error)) if is_about_data(&error) => on_error(cx, input),
+            (Err(error), Some(on_error)) if is_about_value(&error, &ty) => on_error(cx, input),
             (found, _) => found,
         }
     })

@@ -37,8 +37,9 @@ fn zone_of_clock(name: &str, local: i64) -> Result<TimeZone> {
     Ok(datetime::zone_of_distance(name).map_err(|_| range())?)
 }
 
-/// The seconds of a zone that an interval means by its distance from UTC, positive to the east, however far that is.
-pub(super) fn seconds_ahead(distance: Interval) -> Result<i64> {
+/// The seconds of a zone that an interval means by its distance from UTC, positive to the east, however far that is: seconds that
+/// are too many begin again, as in PostgreSQL.
+pub(super) fn seconds_ahead(distance: Interval) -> Result<i32> {
     let refuse = |flaw: &str| {
         let mut text = String::new();
         datetime::format_interval(distance, &mut text);
@@ -51,7 +52,7 @@ pub(super) fn seconds_ahead(distance: Interval) -> Result<i64> {
     if distance.months != 0 || distance.days != 0 {
         return Err(refuse("not include months or days").into());
     }
-    Ok(distance.micros / MICROS_PER_SECOND)
+    Ok((distance.micros / MICROS_PER_SECOND) as i32)
 }
 
 /// A moment moved by the distance of a zone, or back.

@@ -31,10 +31,7 @@ fn in_zone(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let offset = |zone: &verso_types::TimeZone| datetime::offset_at_utc(now, zone);
     let (time, offset) = match args {
         [Value::Text(name), Value::Opaque(time)] => (time, offset(&zone(name)?)),
-        [Value::Interval(ahead), Value::Opaque(time)] => {
-            // seconds that are too many begin again, as in PostgreSQL
-            (time, (seconds_ahead(*ahead)? as i32).max(-i32::MAX))
-        }
+        [Value::Interval(ahead), Value::Opaque(time)] => (time, seconds_ahead(*ahead)?.max(-i32::MAX)),
         [Value::Opaque(time)] => (time, offset(cx.services.time_zone)),
         _ => return Err(unexpected("timezone", args)),
     };

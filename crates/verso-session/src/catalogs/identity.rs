@@ -129,6 +129,7 @@ const KINDS: &[(u32, &str)] = &[
     (3079, "extension"),
     (3256, "policy"),
     (3381, "statistics object"),
+    (3456, "collation"),
     (3466, "event trigger"),
     (3576, "transform"),
     (3600, "text search dictionary"),

@@ -56,7 +56,7 @@ impl Services {
 
     /// `set_config` may have made the transaction READ ONLY, which has no hold of it: it is so from the next command on.
     pub(crate) fn keep_read_only(&self, txn: &mut Txn) {
-        if self.transaction.get().is_some_and(|shown| shown.read_only) {
+        if self.becomes_read_only.take() {
             txn.set_read_only(true);
         }
     }
@@ -64,6 +64,7 @@ impl Services {
     /// A statement begins that has asked for nothing yet, or one has failed.
     pub(crate) fn forget_asked(&self) {
         self.settings.take_asked();
+        self.becomes_read_only.set(false);
         self.blocks.borrow_mut().clear();
     }
 

@@ -126,6 +126,8 @@ pub(crate) struct Services {
     pub(crate) defined: Cell<u32>,
     /// How often the running statement was to go by another catalog behind the end of a transaction in it.
     pub(crate) renewed: Cell<u32>,
+    /// `set_config` has made the transaction READ ONLY, which is so from the next command on.
+    pub(crate) becomes_read_only: Cell<bool>,
     /// How many settings the running statement has asked for.
     pub(crate) asked: Cell<u32>,
     /// Blocks with handlers that run, by their savepoints.
@@ -198,6 +200,7 @@ impl Services {
             acting: Cell::new(None),
             defined: Cell::new(0),
             renewed: Cell::new(0),
+            becomes_read_only: Cell::new(false),
             asked: Cell::new(0),
             blocks: RefCell::default(),
             embedded: Cell::new(0),

@@ -159,8 +159,10 @@ impl SettingAccess for Services {
             // The query that calls the function has begun.
             if let Some(known) = self.transaction.get() {
                 check_late(known, &modes, Late::QUERIED).map_err(failed)?;
-                self.transaction
-                    .set(Some(ShownModes { read_only: modes.read_only.unwrap_or(known.read_only), ..known }));
+                if modes.read_only == Some(true) && !known.read_only {
+                    self.becomes_read_only.set(true);
+                    self.transaction.set(Some(ShownModes { read_only: true, ..known }));
+                }
             }
             return Ok(self.show(name).unwrap_or_default());
         }

@@ -828,6 +828,9 @@ impl TransactionControl for EngineTables<'_> {
     }
 
     fn is_read_only(&self) -> bool {
+        if self.services.becomes_read_only.get() {
+            self.services.keep_read_only(&mut self.txn.borrow_mut());
+        }
         self.txn.borrow().is_read_only()
     }
 

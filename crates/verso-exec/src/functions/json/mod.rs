@@ -32,7 +32,7 @@ pub use construct::{
     BYTES_AS_TEXT, JSON_ARRAY, JSON_OBJECT, JSON_UNIQUE, JSONB_ARRAY, JSONB_OBJECT, TEXT_AS_BYTES,
 };
 pub use populate::with_definitions;
-pub(crate) use query::{Form, Found, Variables, is_about_data};
+pub(crate) use query::{Form, Found, Variables, is_about_value};
 pub use table::JSON_TABLE;
 
 use verso_types::json::{JsonRef, Jsonb, Node};

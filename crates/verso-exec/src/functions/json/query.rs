@@ -28,17 +28,21 @@ use crate::error::{ExecError, Result};
 use crate::functions::define::unexpected;
 use crate::plan::{JsonPathCall, JsonPathTest, JsonWrapping};
 
-/// Whether an error is one that ON ERROR catches: of the data, not of the path or the machine. Names of objects that a text may
-/// not mean (`regclass` and its relatives) are data.
+/// Whether an error is one that ON ERROR catches: of the data, not of the path or the machine.
 pub(crate) fn is_about_data(error: &ExecError) -> bool {
     match error {
-        ExecError::Type(error) => match error.sqlstate {
-            "42P01" | "42602" | "42704" | "42725" | "42883" => true,
-            sqlstate => sqlstate.starts_with("22") && sqlstate != "2201B",
-        },
+        ExecError::Type(error) => error.sqlstate.starts_with("22") && error.sqlstate != "2201B",
         ExecError::Domain(_) => true,
         _ => false,
     }
+}
+
+/// The same of a value of a type: names that mean no object (`regclass` and its relatives) are data, too.
+pub(crate) fn is_about_value(error: &ExecError, ty: &SqlType) -> bool {
+    let names_objects = matches!(ty, SqlType::System(system) if system.is_reference());
+    let unnamed =
+        |error: &TypeError| matches!(error.sqlstate, "42P01" | "42602" | "42704" | "42725" | "42883");
+    is_about_data(error) || names_objects && matches!(error, ExecError::Type(error) if unnamed(error))
 }
 
 /// The values of PASSING as a path sees them.
