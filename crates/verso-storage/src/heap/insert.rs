@@ -92,7 +92,7 @@ impl Heap {
     ) -> Result<usize, StorageError> {
         let shared = Arc::clone(&txn.shared);
         let portion = portion(rows, row, &shared.core().pool);
-        self.keep_room(txn, || portion.1)?;
+        self.keep_room(txn, || moved_bytes(rows, row..row + portion.0, shared.page_size))?;
         let mut ahead = match portion {
             (1, bytes) if bytes > ahead::with_record(&shared.core().pool) => {
                 Ahead::write(self, txn, variable(rows, row))?
@@ -386,6 +386,14 @@ fn longer_than(rows: &Batch, taken: std::ops::Range<usize>, longest: usize) -> V
         .filter(|(_, column, row)| !column.is_null(*row) && column.bytes_at(*row).len() > longest)
         .map(|(index, _, row)| (index, row))
         .collect()
+}
+
+/// Bytes of the values of a portion that may be moved out of their records: any of the first row, which can be crowded or alone in its
+/// page, and the long ones of the others.
+fn moved_bytes(rows: &Batch, portion: std::ops::Range<usize>, page_size: usize) -> usize {
+    let of_first: usize = variable(rows, portion.start).iter().map(|(_, value)| value.len()).sum();
+    let others = longer_than(rows, portion.start + 1..portion.end, page_size / 4);
+    of_first + others.iter().map(|(column, row)| rows.columns[*column].bytes_at(*row).len()).sum::<usize>()
 }
 
 /// The values of a row that are longer than `longest`, and the longest of the others until the rest takes at most `room`

@@ -6,8 +6,8 @@ use crate::buffer::BufferPool;
 use crate::{StorageError, Txn};
 
 impl Heap {
-    /// Asked before each part of a change that may be refused. `value_bytes` says how long its values are together: those that
-    /// are moved out of their records take pages when nothing may fail any more, so the table must have them. Costs one load
+    /// Asked before each part of a change that may be refused. `value_bytes` says how long those of its values are together that
+    /// may be moved out of their records: they take pages when nothing may fail any more, so the table must have them. Costs one load
     /// where the reserve is whole.
     ///
     /// # Errors

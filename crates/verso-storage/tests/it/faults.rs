@@ -797,6 +797,62 @@ fn on_a_full_disk_rows_that_go_make_room_for_rows_that_come() {
     }
 }
 
+/// The reserve is not whole and the file cannot grow: rows without long values come into pages with room, many at once, as they need no
+/// pages of their table besides (S6).
+#[test]
+fn on_a_full_disk_many_short_rows_come_where_others_have_gone() {
+    // Each has used one page more of the table's newest extent than the one before.
+    for more in 0..8 {
+        let world = World::new(more);
+        let mut rng = world.rng();
+        world.run(|env| {
+            // The log has room, the file has none.
+            let (engine, heap) = create_in(env, EngineOptions { max_database_bytes: 4 << 20, ..options() });
+            let short =
+                |count: i64| -> Vec<Row> { (0..count).map(|id| (id, Some("s".repeat(170)), 0.5)).collect() };
+            let add = |heap: &Arc<Heap>, new: &[Row]| {
+                let mut txn = engine.begin(TxnOptions::default());
+                match insert(heap, &mut txn, new) {
+                    Ok(()) => txn.commit(CommitMode::Wait),
+                    Err(error) => txn.rollback().and(Err(error)),
+                }
+            };
+            add(&heap, &short(1000 + more as i64 * 20)).unwrap();
+            let mut txn = engine.begin(TxnOptions::default());
+            let filler = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            let filler = engine.heap(filler).unwrap();
+            let mut refused = 0;
+            while refused < 40 {
+                match add(&filler, &[(0, Some("f".repeat(rng.index(6000))), 0.5)]) {
+                    Ok(()) => {}
+                    Err(StorageError::Full { .. }) => refused += 1,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            while engine.space().free_pages >= 480 {
+                let mut txn = engine.begin(TxnOptions::default());
+                txn.set_makes_room(true);
+                insert(&filler, &mut txn, &[(0, Some("f".repeat(3000)), 0.5)]).unwrap();
+                txn.commit(CommitMode::Wait).unwrap();
+            }
+            for round in 0..3 {
+                let mut txn = engine.begin(TxnOptions::default());
+                remove(&heap, &mut txn, |_| true);
+                txn.commit(CommitMode::Wait).unwrap();
+                engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+                engine.housekeeping().unwrap();
+                let free = engine.space().free_pages;
+                assert!(free < 512, "{free} pages: the reserve is whole");
+                let new = short(800);
+                add(&heap, &new).unwrap_or_else(|error| panic!("{more} pages more, round {round}: {error}"));
+                assert_eq!(sorted(now(&engine, &heap)), new);
+            }
+            sound(&engine);
+        });
+    }
+}
+
 /// Values that no longer fit their page move out of it, several in one mini-transaction: the first may be refused, the others are not
 /// allowed to find the disk full (M7).
 #[test]
