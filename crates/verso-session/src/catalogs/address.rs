@@ -10,6 +10,7 @@ use std::sync::Arc;
 use verso_catalog::{CatalogSnapshot, Oid, Relation, SystemRelation, default_oid};
 use verso_exec::ExecError;
 use verso_exec::functions::quote_ident;
+use verso_planner::errors::SqlError;
 use verso_types::{SqlType, SystemType, Value, names as references};
 
 use super::{collations, extensions, fixed, names, objects};
@@ -264,8 +265,10 @@ impl Finder<'_> {
             }
             "tablespace" => (1213, Oid(objects::tablespace(first).ok_or_else(absent)?), 0),
             "extension" => {
-                let known = extensions::known(self.catalog);
-                (3079, known.iter().find(|one| *one.name == *first).ok_or_else(absent)?.oid, 0)
+                let known = extensions::installed(self.catalog);
+                let own = known.iter().find(|row| row.get(1).and_then(Value::as_str) == Some(first));
+                let number = own.and_then(|row| u32::try_from(row.first()?.as_i64()?).ok());
+                (3079, Oid(number.ok_or_else(absent)?), 0)
             }
             "default acl" => self.default_rights(names, args)?,
             "statistics object" => {
@@ -305,6 +308,11 @@ impl Finder<'_> {
 
     /// A type by its name as SQL spells it.
     fn type_of(&self, text: &str) -> Result<Oid> {
+        // a number, or `-`, is a type's for `regtype` only
+        verso_parser::parse_type(text).map_err(|error| {
+            let error = SqlError::from(error);
+            ExecError::raised(error.sqlstate, error.message)
+        })?;
         let number = references::parse_reference(SystemType::Regtype, text)?;
         Ok(Oid(u32::try_from(number).unwrap_or_default()))
     }
