@@ -67,7 +67,13 @@ impl Binder<'_> {
             Binder { outer: Some(&around), ..self.clone() }.query_for(query, targets)?
         };
         let outer = refs.into_inner();
-        outer.iter().for_each(|expr| cx.uses(expr, query.at.start));
+        for expr in &outer {
+            // A whole row that is handed in names none of its columns.
+            match expr.ty.is_row() && !matches!(expr.kind, K::Column(_)) {
+                true => cx.uses_in_row(expr, query.at.start),
+                false => cx.uses(expr, query.at.start),
+            }
+        }
         Ok((plan, outer))
     }
 
