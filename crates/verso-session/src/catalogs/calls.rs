@@ -118,8 +118,7 @@ impl Call<'_> {
                 Value::Null
             }
             "pg_get_function_result" => self.signature(definitions::result, |row| {
-                let oid = row[18].as_i64().and_then(|oid| u32::try_from(oid).ok()).unwrap_or_default();
-                let name = names::type_name(self.catalog, oid).unwrap_or_default();
+                let name = super::signatures::type_shown(self.catalog, row[18].as_i64().unwrap_or_default());
                 if row[13] == Value::Bool(true) { format!("SETOF {name}") } else { name }
             }),
             "pg_get_triggerdef" => {

@@ -55,9 +55,7 @@ pub(super) fn arguments(catalog: &CatalogSnapshot, row: &[Value], defaults: bool
             out.push_str(&quote_ident(&argument.name));
             out.push(' ');
         }
-        let name = u32::try_from(argument.ty).ok().and_then(|ty| names::type_name(catalog, ty));
-        // A type that Verso does not have keeps its number, as a type that was dropped does.
-        out.push_str(&name.unwrap_or_else(|| "???".to_string()));
+        out.push_str(&type_shown(catalog, argument.ty));
         if argument.is_input() {
             if let Some(default) = known.get(inputs).copied().flatten() {
                 out.push_str(" DEFAULT ");
@@ -68,6 +66,19 @@ pub(super) fn arguments(catalog: &CatalogSnapshot, row: &[Value], defaults: bool
         printed += 1;
     }
     out
+}
+
+/// The name of a type of an argument or a result; also of those two that only functions of PostgreSQL's own have.
+pub(super) fn type_shown(catalog: &CatalogSnapshot, ty: i64) -> String {
+    let known = u32::try_from(ty).ok().and_then(|ty| names::type_name(catalog, ty));
+    known.unwrap_or_else(|| {
+        let name = match ty {
+            29 => "cid",
+            1263 => "cstring[]",
+            _ => "???",
+        };
+        name.to_string()
+    })
 }
 
 /// The default of the argument at this place, counted from one.
