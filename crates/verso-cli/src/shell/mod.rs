@@ -126,6 +126,8 @@ pub struct Shell<'w> {
     bound: Option<run::Bound>,
     /// Variables of the environment of programs that the shell runs; `None` for those that are unset.
     environment: std::collections::BTreeMap<String, Option<String>>,
+    /// The word of `\restrict`, with which alone commands are allowed again.
+    restricted: Option<String>,
 }
 
 impl<'w> Shell<'w> {
@@ -145,6 +147,7 @@ impl<'w> Shell<'w> {
             last_error: None,
             bound: None,
             environment: std::collections::BTreeMap::new(),
+            restricted: None,
         }
     }
 

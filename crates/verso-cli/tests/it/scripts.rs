@@ -25,6 +25,19 @@ fn standard_input_is_a_script_without_prompts() {
 }
 
 #[test]
+fn a_dump_of_postgresql_restricts_the_commands_of_the_shell() {
+    let world = World::new();
+    let script = "\\restrict Key1\nCREATE TABLE t AS SELECT 1 AS a;\n\\echo ran\n\\unrestrict other\n\\echo ran\n\
+                  \\unrestrict Key1\n\\echo free\n\\unrestrict Key1\n";
+    let run = world.verso_with_input(&["shell", "a.verso"], script);
+    assert_eq!(run.out, "SELECT 1\nfree\n", "{run:?}");
+    let said = |text: &str| run.err.matches(text).count();
+    assert_eq!(said("backslash commands are restricted; only \\unrestrict is allowed"), 2, "{run:?}");
+    assert_eq!(said("\\unrestrict: wrong key"), 1, "{run:?}");
+    assert_eq!(said("\\unrestrict: not currently in restricted mode"), 1, "{run:?}");
+}
+
+#[test]
 fn errors_end_a_script_only_when_asked_to() {
     let world = World::new();
     let goes_on = world.verso_with_input(&["shell", "a.verso"], "SELECT nosuch;\n\\echo still here\n");

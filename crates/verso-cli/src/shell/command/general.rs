@@ -70,6 +70,26 @@ pub fn errverbose(shell: &mut Shell<'_>, _: &mut Call<'_, '_, '_>) -> Result<Flo
     Ok(Flow::On)
 }
 
+/// `\restrict KEY`: a dump's data cannot run commands of the shell, as nobody who has made them knows the key.
+pub fn restrict(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Flow, String> {
+    let key = call.required()?;
+    shell.restricted = Some(key);
+    Ok(Flow::On)
+}
+
+/// `\unrestrict KEY`.
+pub fn unrestrict(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Flow, String> {
+    let key = call.required()?;
+    match &shell.restricted {
+        None => Err("\\unrestrict: not currently in restricted mode".to_owned()),
+        Some(known) if *known != key => Err("\\unrestrict: wrong key".to_owned()),
+        Some(_) => {
+            shell.restricted = None;
+            Ok(Flow::On)
+        }
+    }
+}
+
 /// `\echo`, `\qecho`, `\warn`.
 pub fn echo(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Flow, String> {
     let mut words = call.arguments.rest()?;

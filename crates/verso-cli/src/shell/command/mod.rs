@@ -216,6 +216,9 @@ pub fn find(name: &str) -> Option<(&'static Spec, &str)> {
     }
 }
 
+/// What is said of a command behind `\restrict`.
+const RESTRICTED: &str = "backslash commands are restricted; only \\unrestrict is allowed";
+
 impl Shell<'_> {
     /// Does what a backslash command says.
     pub(super) fn backslash(&mut self, name: &str, reading: &mut Reading<'_>) -> Flow {
@@ -228,6 +231,11 @@ impl Shell<'_> {
             };
             return self.failed(reading, &format!("invalid command \\{name}\nHINT:  {hint}"));
         };
+        if self.restricted.is_some() && spec.names[0] != "unrestrict" {
+            let taken = reading.scanner.rest().find('\\').unwrap_or(reading.scanner.rest().len());
+            reading.scanner.skip(taken);
+            return self.failed(reading, RESTRICTED);
+        }
         let variables = self.variables.clone();
         let over = reading.branches.passes_over();
         // Of a part that is passed over only the next condition is read.
@@ -269,6 +277,9 @@ impl Shell<'_> {
 
     /// Does what a statement of the shell's own says.
     pub(super) fn command(&mut self, command: Command, reading: &mut Reading<'_>) -> Flow {
+        if self.restricted.is_some() {
+            return self.failed(reading, RESTRICTED);
+        }
         let done = match command {
             Command::Leave(leave) => return self.leave(leave, reading.place().as_deref()),
             Command::Include(path) => return self.include(&path, true, reading),

@@ -48,6 +48,8 @@ commands! {
         ["gx"] "", "[(OPTIONS)] [FILE]", "as \\g, but with expanded output", Words::File, buffer::go;
         ["parse"] "", "STMT", "prepare the statement under a name", Words::Any, buffer::parse;
         ["q" "quit"] "", "", "leave the script or the shell (QUIT; rolls back, EXIT; commits)", Words::Any, general::leave;
+        ["restrict"] "", "KEY", "refuse all commands up to \\unrestrict KEY, as dumps of PostgreSQL do", Words::Any, general::restrict;
+        ["unrestrict"] "", "KEY", "allow commands again", Words::Any, general::unrestrict;
         ["watch"] "", "[[i=]SEC] [c=N] [m=MIN]", "execute the statement every SEC seconds, up to N times, until less than MIN rows come", Words::Any, watch::watch;
     Help:
         ["?"] "", "", "show the commands of the shell", Words::Any, general::help;
