@@ -6,6 +6,7 @@
 //! A3. Roles with fixed numbers (`pg_read_all_data` and its relatives) are in every database and have no rows.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::definition::Oid;
@@ -14,6 +15,7 @@ use crate::rights::{Acl, Object, Rights, RightsOf};
 use crate::role::Role;
 use crate::shared_map::SharedMap;
 use crate::snapshot::{CatalogSnapshot, Relation};
+use crate::stored::StoredCondition;
 use crate::system::OWNER_OID;
 
 /// Roles that every database has, with PostgreSQL's numbers.
@@ -141,12 +143,27 @@ pub struct PolicyDef {
     pub permissive: bool,
     /// For which roles; 0 is PUBLIC.
     pub roles: Vec<Oid>,
-    /// USING, as SQL text.
-    pub using: Option<Arc<str>>,
-    /// WITH CHECK, as SQL text.
-    pub check: Option<Arc<str>>,
-    /// What both need.
-    pub needs: Vec<Need>,
+    /// USING.
+    pub using: Option<StoredCondition>,
+    /// WITH CHECK.
+    pub check: Option<StoredCondition>,
+}
+
+impl PolicyDef {
+    /// Its conditions.
+    pub fn conditions(&self) -> impl Iterator<Item = &StoredCondition> {
+        self.using.iter().chain(&self.check)
+    }
+
+    /// What new rows have to keep.
+    pub fn demanded(&self) -> Option<&StoredCondition> {
+        self.check.as_ref().or(self.using.as_ref())
+    }
+
+    /// What they need, but for its table.
+    pub fn needs(&self) -> BTreeSet<Need> {
+        self.conditions().flat_map(|condition| condition.needs(self.table)).collect()
+    }
 }
 
 /// Settings for a role: in which database, 0 for all; the role; `name=value`.
@@ -162,7 +179,10 @@ pub(crate) struct Authority {
     /// By the number of the object; columns stand beside their relation.
     pub(crate) acls: SharedMap<(Oid, Object), Arc<Acl>>,
     pub(crate) defaults: Arc<Vec<DefaultAcl>>,
+    /// By table, those of one by name.
     pub(crate) policies: SharedMap<Oid, Vec<Arc<PolicyDef>>>,
+    /// The same by their own numbers.
+    pub(crate) policies_by_oid: SharedMap<Oid, Arc<PolicyDef>>,
     /// Tables for which row security was said: whether it is on, and whether it then holds for their owners, too.
     pub(crate) secured: SharedMap<Oid, (bool, bool)>,
     /// Settings for roles: in all databases (0) or in this one, and for whom.
@@ -175,8 +195,8 @@ impl Authority {
         self.roles.insert(role.oid, Arc::new(role));
     }
 
-    /// Forgets whose the object of that number is, and who may do what with it.
-    pub(crate) fn remove(&mut self, oid: Oid) {
+    /// Forgets whose the object of that number is, and who may do what with it; yields the policies that it had.
+    pub(crate) fn remove(&mut self, oid: Oid) -> Vec<Arc<PolicyDef>> {
         use Object as O;
         for object in [O::Relation(oid), O::Schema(oid), O::Function(oid), O::Type(oid), O::Language(oid)] {
             self.owners.remove(&object);
@@ -187,8 +207,10 @@ impl Authority {
         let listed = self.acls.from(|(known, _)| *known < oid);
         let listed: Vec<_> = listed.map(|(key, _)| *key).take_while(|(known, _)| *known == oid).collect();
         listed.iter().for_each(|key| drop(self.acls.remove(key)));
-        self.policies.remove(&oid);
         self.secured.remove(&oid);
+        let policies = self.policies.remove(&oid).unwrap_or_default();
+        policies.iter().for_each(|policy| drop(self.policies_by_oid.remove(&policy.oid)));
+        policies
     }
 
     /// Sets roles and memberships, in place of those known; whose the database is is known.
@@ -537,6 +559,11 @@ impl CatalogSnapshot {
     /// The policies of a table, by name.
     pub fn policies(&self, table: Oid) -> &[Arc<PolicyDef>] {
         self.authority().policies.get(&table).map_or(&[], Vec::as_slice)
+    }
+
+    /// The policy of that number.
+    pub fn policy_by_oid(&self, oid: Oid) -> Option<&Arc<PolicyDef>> {
+        self.authority().policies_by_oid.get(&oid)
     }
 
     /// Every policy.

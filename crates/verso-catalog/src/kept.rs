@@ -223,11 +223,11 @@ pub fn meanings_of(text: &str) -> BTreeSet<(Oid, bool)> {
 /// The cast behind a literal that stands for a relation.
 const REGCLASS: [char; 10] = [':', ':', 'r', 'e', 'g', 'c', 'l', 'a', 's', 's'];
 
-/// Does a text name a column, or something else that it names without a number, so?
+/// May an expression name a column so?
 pub(crate) fn names_plainly(text: &str, name: &str) -> bool {
     match text.contains(MARK) {
-        true => verso_parser::names(&nameless(text), name),
-        false => verso_parser::names(text, name),
+        true => verso_parser::names_column(&nameless(text), name),
+        false => verso_parser::names_column(text, name),
     }
 }
 
@@ -318,7 +318,7 @@ fn name_of(catalog: &CatalogSnapshot, one: &Numbered) -> String {
     let of_function = || catalog.function_by_oid(oid).map(|known| path(&known.schema, &known.name));
     let of_collation =
         || catalog.collation_by_oid(oid.0).map(|known| path(&known.collation.schema, &known.collation.name));
-    let operator = || catalog.operators().iter().find(|known| known.oid == oid);
+    let operator = || catalog.operator_by_oid(oid);
     match one.kind {
         Kind::Field(field) => {
             let today = catalog.fields_of(oid).into_iter().find(|(id, _)| *id == field);

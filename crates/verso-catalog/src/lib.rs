@@ -96,7 +96,7 @@ pub use planning::{ParallelSafety, Planning};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{
     KeyPartOf, NewColumn, NewComposite, NewConstraint, NewConstraintKind, NewDomain, NewEnum, NewFunction,
-    NewIndex, NewIndexPart, NewKeyPart, NewRange, NewSequence, NewTable, NewView, PolicyTexts, RenamedTexts,
+    NewIndex, NewIndexPart, NewKeyPart, NewRange, NewSequence, NewTable, NewView, RenamedTexts,
     RetypedColumn, TableChange, TriggersOf,
 };
 pub use rights::{Acl, AclItem, Object, Rights, RightsOf};
@@ -106,7 +106,7 @@ pub use sequence::{SequenceBounds, SequenceChange, SequenceOwner, SequenceReques
 pub use size::value_bytes;
 pub use snapshot::{CatalogSnapshot, NamesKey, Naming, Relation, SnapshotBuilder, is_of_users};
 pub use statistics::{ColumnStatistics, TableStatistics};
-pub use stored::{NOWHERE, StoredBody, StoredColumn, StoredQuery, StoredRelation};
+pub use stored::{NOWHERE, OWN, StoredBody, StoredColumn, StoredCondition, StoredQuery, StoredRelation};
 pub use trigger::{BuiltInTrigger, TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
 pub use view::{Asked, SystemRowIter, SystemRows, SystemView, ViewColumn};
 pub use view_text::{has_other_columns, has_other_names, identifier, path_at, relation_text, view_text};

@@ -1,6 +1,5 @@
-//! What the text of a policy, or of a function whose body is SQL's own, needs: noted when the text was bound.
-//!
-//! A function's follow from what the names in its body mean (`stored.rs`), a policy's stand in `pg_depend`.
+//! What the condition of a policy, or the body of a function that is SQL's own, needs: it follows from what the names in the text
+//! mean (`stored.rs`).
 
 use crate::definition::Oid;
 

@@ -414,14 +414,9 @@ pub struct RenamedTexts {
     pub triggers: Vec<(Oid, Arc<str>)>,
     /// The same of the expressions of generated columns, by the column's number.
     pub generated: Vec<(u16, Arc<str>)>,
-    /// The same of policies: USING and WITH CHECK, by the policy's number.
-    pub policies: Vec<PolicyTexts>,
     /// The same of the expressions of statistics, by the number of these.
     pub statistics: Vec<(Oid, Vec<Arc<str>>)>,
 }
-
-/// A policy by its number, and its USING and WITH CHECK.
-pub type PolicyTexts = (Oid, Option<Arc<str>>, Option<Arc<str>>);
 
 /// A column of a [`NewTable`].
 #[derive(Clone, Debug, PartialEq, Eq)]

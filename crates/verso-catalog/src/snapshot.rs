@@ -87,8 +87,9 @@ pub(crate) struct Contents {
     collation_data: CollationData,
     /// Those that were asked for.
     extensions: Vec<ExtensionDef>,
-    /// Those of users.
+    /// Those of users, by number.
     operators: Vec<Arc<OperatorDef>>,
+    /// The same.
     casts: Vec<CastDef>,
     /// By object, catalog and column.
     comments: SharedMap<(Oid, Oid, i32), Arc<str>>,
@@ -168,6 +169,18 @@ impl CatalogSnapshot {
     /// The operators of users.
     pub fn operators(&self) -> &[Arc<OperatorDef>] {
         &self.contents.operators
+    }
+
+    /// The operator of that number.
+    pub fn operator_by_oid(&self, oid: Oid) -> Option<&Arc<OperatorDef>> {
+        let all = &self.contents.operators;
+        all.binary_search_by_key(&oid, |operator| operator.oid).ok().map(|at| &all[at])
+    }
+
+    /// The cast of that number.
+    pub fn cast_by_oid(&self, oid: Oid) -> Option<&CastDef> {
+        let all = &self.contents.casts;
+        all.binary_search_by_key(&oid, |cast| cast.oid).ok().map(|at| &all[at])
     }
 
     /// The casts of users.

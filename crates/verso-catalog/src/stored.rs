@@ -1,4 +1,5 @@
-//! The query of a view or the body of a function, as the catalog keeps it: its text, and what the names in it meant when it was made.
+//! The query of a view, the body of a function or the condition of a policy, as the catalog keeps it: its text, and what the names in
+//! it meant when it was made.
 //!
 //! ```text
 //! text  SELECT n, f(m) FROM t AS x
@@ -12,6 +13,7 @@
 //! Q3. Places are characters from the beginning of the text.
 //! Q4. The text itself names types, collations and operators of users by number ([`crate::kept`]); those of earlier releases have
 //!     their names, which mean what the path of the session finds, and any operator of the symbol.
+//! Q5. A condition is over the rows of a table that its text does not name: the columns of that table are noted at [`OWN`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,6 +25,9 @@ use crate::needs::Need;
 /// The place of what a query needs that no name in its text means: what the default of a function's argument calls, or a literal
 /// means (`'16400'::regclass`).
 pub const NOWHERE: u32 = u32::MAX;
+
+/// The place of the table over whose rows a condition is ([`StoredCondition`]).
+pub const OWN: u32 = u32::MAX - 1;
 
 /// A query that the catalog keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,7 +48,7 @@ pub struct StoredQuery {
 /// A relation that a stored query names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRelation {
-    /// Where; [`NOWHERE`] where a literal means it.
+    /// Where; [`NOWHERE`] where a literal means it, [`OWN`] where the text is about its rows.
     pub place: u32,
     /// Which.
     pub relation: Oid,
@@ -62,6 +67,13 @@ pub struct StoredColumn {
     pub used: bool,
 }
 
+impl StoredRelation {
+    /// Whether a name in the text means it.
+    pub fn is_named(&self) -> bool {
+        !matches!(self.place, NOWHERE | OWN)
+    }
+}
+
 impl StoredQuery {
     /// The relation named at that place.
     pub fn relation_at(&self, place: u32) -> Option<&StoredRelation> {
@@ -71,6 +83,19 @@ impl StoredQuery {
     /// The type named at that place.
     pub fn type_at(&self, place: u32) -> Option<Oid> {
         self.types.iter().find(|(known, _)| *known == place).map(|(_, oid)| *oid)
+    }
+
+    /// What it needs.
+    pub fn needs(&self) -> BTreeSet<Need> {
+        let mut needs: BTreeSet<Need> = BTreeSet::new();
+        for relation in &self.relations {
+            needs.insert(Need::Relation(relation.relation));
+            let used = relation.columns.iter().filter(|column| column.used);
+            needs.extend(used.map(|column| Need::Column(relation.relation, column.id)));
+        }
+        needs.extend(self.functions.iter().map(|(_, oid)| Need::Function(*oid)));
+        needs.extend(self.types.iter().map(|(_, oid)| Need::Type(*oid)));
+        needs
     }
 
     /// Whether it names a relation.
@@ -143,22 +168,76 @@ pub struct StoredBody {
 impl StoredBody {
     /// What it needs, but for the function itself.
     pub fn needs(&self, own: Oid) -> Vec<Need> {
-        let mut needs: BTreeSet<Need> = BTreeSet::new();
-        for relation in &self.query.relations {
-            needs.insert(Need::Relation(relation.relation));
-            let used = relation.columns.iter().filter(|column| column.used);
-            needs.extend(used.map(|column| Need::Column(relation.relation, column.id)));
+        self.query.needs().into_iter().filter(|need| *need != Need::Function(own)).collect()
+    }
+}
+
+/// A condition over the rows of a table, USING or WITH CHECK of a policy: what it says is settled when it is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredCondition {
+    /// What the table was called then: its columns may be named by it (`t.a`).
+    pub table: Arc<str>,
+    /// Its text, and what the names in it mean.
+    pub query: StoredQuery,
+}
+
+/// Stands between the text of a condition, the name of its table and each of its notes; no text has it.
+const BETWEEN: &str = "\0\0";
+
+impl StoredCondition {
+    /// Whether it is one of an earlier release, of which the text alone is kept: its names mean what they mean along the path
+    /// `pg_catalog, public`.
+    pub fn is_plain(&self) -> bool {
+        self.query.relation_at(OWN).is_none()
+    }
+
+    /// What it needs, but for the table itself.
+    pub fn needs(&self, own: Oid) -> impl Iterator<Item = Need> + use<> {
+        self.query.needs().into_iter().filter(move |need| *need != Need::Relation(own))
+    }
+
+    /// As `pg_policy` has it.
+    pub(crate) fn written(&self) -> Arc<str> {
+        if self.is_plain() {
+            return Arc::clone(&self.query.text);
         }
-        let functions = self.query.functions.iter().filter(|(_, oid)| *oid != own);
-        needs.extend(functions.map(|(_, oid)| Need::Function(*oid)));
-        needs.extend(self.query.types.iter().map(|(_, oid)| Need::Type(*oid)));
-        needs.into_iter().collect()
+        let notes = self.query.notes();
+        let parts = [&self.query.text, &self.table].into_iter().chain(&notes);
+        parts.map(|part| &**part).collect::<Vec<_>>().join(BETWEEN).into()
+    }
+
+    /// The same backwards.
+    pub(crate) fn read(written: &Arc<str>) -> Result<StoredCondition, CatalogError> {
+        let mut parts = written.split(BETWEEN);
+        let text = parts.next().unwrap_or_default();
+        let Some(table) = parts.next() else {
+            let query = StoredQuery { text: Arc::clone(written), ..StoredQuery::default() };
+            return Ok(StoredCondition { table: "".into(), query });
+        };
+        let notes: Vec<Arc<str>> = parts.map(Arc::from).collect();
+        Ok(StoredCondition { table: table.into(), query: StoredQuery::read(text.into(), &notes)? })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn conditions_are_read_as_they_were_written_also_those_of_earlier_releases() {
+        let columns = vec![StoredColumn { id: 2, name: "a b".into(), used: true }];
+        let relations = vec![StoredRelation { place: OWN, relation: Oid(16_400), columns }];
+        let text: Arc<str> = "t.\"a b\" = \"\u{0}16410\".f(1)".into();
+        let functions = vec![(10, Oid(16_410))];
+        let query = StoredQuery { text: Arc::clone(&text), relations, functions, ..StoredQuery::default() };
+        let settled = StoredCondition { table: "t".into(), query };
+        assert_eq!(StoredCondition::read(&settled.written()).unwrap(), settled);
+        let needs: Vec<Need> = settled.needs(Oid(16_400)).collect();
+        assert_eq!(needs, [Need::Column(Oid(16_400), 2), Need::Function(Oid(16_410))]);
+        let earlier = StoredCondition::read(&text).unwrap();
+        assert!(earlier.is_plain() && !settled.is_plain());
+        assert_eq!(earlier.written(), text);
+    }
 
     #[test]
     fn what_names_mean_is_read_as_it_was_written() {

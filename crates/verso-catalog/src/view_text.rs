@@ -21,7 +21,7 @@ fn qualified(schema: &str, relation: &str) -> String {
 pub fn view_text(catalog: &CatalogSnapshot, view: &ViewDef) -> String {
     let text: Vec<char> = view.query.text.chars().collect();
     let mut changes: Vec<(std::ops::Range<usize>, String)> = Vec::new();
-    for relation in view.query.relations.iter().filter(|relation| relation.place != NOWHERE) {
+    for relation in view.query.relations.iter().filter(|relation| relation.is_named()) {
         let Some(now) = catalog.relation_by_oid(relation.relation) else { continue };
         let start = relation.place as usize;
         let (end, written) = path(&text, start);
@@ -83,7 +83,7 @@ pub fn has_other_columns(catalog: &CatalogSnapshot, view: &ViewDef) -> bool {
 /// then calls them what they were called.
 pub fn has_other_names(catalog: &CatalogSnapshot, view: &ViewDef) -> bool {
     let text: Vec<char> = view.query.text.chars().collect();
-    view.query.relations.iter().filter(|relation| relation.place != NOWHERE).any(|then| {
+    view.query.relations.iter().filter(|relation| relation.is_named()).any(|then| {
         let (end, written) = path(&text, then.place as usize);
         let is_other = |now: &Relation| **now.name() != *written && !has_alias(&text, end);
         catalog.relation_by_oid(then.relation).is_some_and(is_other)

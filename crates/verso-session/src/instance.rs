@@ -1,5 +1,6 @@
 //! What the sessions of one open database share.
 
+mod earlier;
 mod folder;
 mod settings;
 mod sweeps;
@@ -167,6 +168,7 @@ impl Instance {
         catalog.drop_temporary(None)?;
         let kept = catalog.database_settings()?;
         let instance = Instance::new(engine, catalog, member);
+        instance.settle_policies()?;
         let is_archived = |name: &str| name == "archive_target";
         if !kept.iter().any(|(name, _)| is_archived(name))
             && !instance.member.cluster().defaults().iter().any(|(name, _)| is_archived(name))

@@ -129,6 +129,7 @@ pub(crate) fn definitions(
     if schema {
         let mut maker = Maker::new(source);
         maker.spell(&tables)?;
+        maker.spell_policies()?;
         maker.before(&tables)?;
         all.before = std::mem::take(&mut maker.steps);
         maker.after(&tables, data)?;
@@ -266,13 +267,6 @@ impl<'m, 's> Maker<'m, 's> {
                 wanted.push((ty.oid, Arc::clone(text), of));
             }
         }
-        for policy in catalog.all_policies() {
-            for (text, column) in [(&policy.using, "polqual"), (&policy.check, "polwithcheck")] {
-                let Some(text) = text else { continue };
-                let of = format!("pg_get_expr({column}, polrelid) FROM pg_policy WHERE oid = {}", policy.oid);
-                wanted.push((policy.oid, Arc::clone(text), of));
-            }
-        }
         for (owner, text, of) in wanted {
             if !self.finder.meanings.needs_casts(&text) {
                 continue;
@@ -281,6 +275,24 @@ impl<'m, 's> Maker<'m, 's> {
             let spelled: Option<Option<String>> = statement.query_row(&[], |row| row.get(0))?;
             if let Some(spelled) = spelled.flatten() {
                 self.finder.spell(owner, &text, spelled);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds out how conditions of policies are spelled: their texts have the names that things had when they were made.
+    fn spell_policies(&mut self) -> Result<(), BackupError> {
+        if self.source.catalog.all_policies().next().is_none() {
+            return Ok(());
+        }
+        for column in rights::CONDITIONS {
+            let shown = format!(
+                "SELECT oid::bigint, pg_get_expr({column}, polrelid) FROM pg_policy WHERE {column} IS NOT NULL"
+            );
+            for row in self.source.connection.query(&shown)? {
+                if let Ok(oid) = u32::try_from(row.get::<i64>(0)?) {
+                    self.finder.spell(Oid(oid), column, row.get(1)?);
+                }
             }
         }
         Ok(())

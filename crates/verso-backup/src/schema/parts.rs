@@ -356,11 +356,11 @@ fn commented(
         return Some(format!("EXTENSION {}", name(&extension.name)));
     }
     if is("pg_operator") {
-        let operator = catalog.operators().iter().find(|one| one.oid == object)?;
+        let operator = catalog.operator_by_oid(object)?;
         return Some(format!("OPERATOR {}", super::made::operator_name(catalog, operator)?));
     }
     if is("pg_cast") {
-        let cast = catalog.casts().iter().find(|one| one.oid == object)?;
+        let cast = catalog.cast_by_oid(object)?;
         return Some(format!("CAST {}", super::made::cast_name(catalog, cast)?));
     }
     None

@@ -17,6 +17,9 @@ use crate::archive::contents::{Kind, Step};
 /// Everybody, in a list of rights and among the roles of a policy.
 const PUBLIC: Oid = Oid(0);
 
+/// The columns of `pg_policy` that have USING and WITH CHECK: how they are spelled is noted under these.
+pub(super) const CONDITIONS: [&str; 2] = ["polqual", "polwithcheck"];
+
 /// Everything that is said of roles and rights, once all objects are there.
 pub(super) fn rights_steps(catalog: &CatalogSnapshot, finder: &Finder) -> Vec<Step> {
     let maker = Maker { catalog, finder };
@@ -171,9 +174,10 @@ impl Maker<'_> {
             name(&policy.name),
             roles?.join(", ")
         );
-        for (word, condition) in [("USING", &policy.using), ("WITH CHECK", &policy.check)] {
-            if let Some(condition) = condition {
-                text.push_str(&format!(" {word} ({})", self.finder.text(policy.oid, condition)));
+        let conditions = [("USING", &policy.using), ("WITH CHECK", &policy.check)];
+        for ((word, condition), column) in conditions.into_iter().zip(CONDITIONS) {
+            if condition.is_some() {
+                text.push_str(&format!(" {word} ({})", self.finder.text(policy.oid, column)));
             }
         }
         Some(text)

@@ -32,7 +32,7 @@ use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::{attribute_row, options_row};
 use crate::system::field::{Letter, Name};
 use crate::system::row::{
-    AttributeRow, ClassRow, ConstraintRow, DefaultRow, IndexRow, PolicyRow, StatisticExtRow, TriggerRow,
+    AttributeRow, ClassRow, ConstraintRow, DefaultRow, IndexRow, StatisticExtRow, TriggerRow,
 };
 use crate::system::{LOGGED, UNLOGGED};
 
@@ -621,12 +621,6 @@ impl Catalog {
         table: &TableDef,
         texts: &RenamedTexts,
     ) -> Result<(), CatalogError> {
-        for (oid, using, check) in &texts.policies {
-            let is_it = |row: &PolicyRow| row.oid == *oid;
-            self.update_rows(txn, table.oid, is_it, |row| {
-                (row.polqual, row.polwithcheck) = (using.clone(), check.clone());
-            })?;
-        }
         for (id, expression) in &texts.generated {
             let is_it = |row: &DefaultRow| row.adrelid == table.oid && i32::from(row.adnum) == i32::from(*id);
             self.update_rows(txn, table.oid, is_it, |row| row.adbin = Arc::clone(expression))?;
@@ -785,7 +779,6 @@ impl Catalog {
             needing_column(snapshot, table, &column).refuse(snapshot)?;
         }
         self.release_column(txn, table, &column, what.clone(), cascade)?;
-        self.release_policies(txn, snapshot, table, &column, what.clone(), cascade)?;
         let needing = Needing::of(snapshot, &[Lost::Column(table.oid, column.id)]);
         let hidden: Vec<Arc<str>> = table
             .generated_from(name)
@@ -915,16 +908,17 @@ fn refuse_guarded(
     column: &ColumnDef,
 ) -> Result<(), CatalogError> {
     let trigger = table.triggers.iter().find(|trigger| trigger.names(column));
-    let policy = snapshot.policies(table.oid).iter().find(|policy| policy.names(column));
-    let (word, name) = match (trigger, policy) {
-        (Some(trigger), _) => ("trigger", &trigger.name),
-        (None, Some(policy)) => ("policy", &policy.name),
+    let need = Need::Column(table.oid, column.id);
+    let policy = || snapshot.naming(table.oid).policies().find(|policy| policy.needs().contains(&need));
+    let (word, which) = match (trigger, policy()) {
+        (Some(trigger), _) => ("trigger", format!("trigger {} on table {}", trigger.name, table.name)),
+        (None, Some(policy)) => ("policy", super::needing::policy_name(snapshot, policy)),
         (None, None) => return Ok(()),
     };
     Err(CatalogError::InvalidDefinition {
         sqlstate: "0A000",
         message: format!("cannot alter type of a column used in a {word} definition"),
-        detail: Some(format!("{word} {name} on table {} depends on column \"{}\"", table.name, column.name)),
+        detail: Some(format!("{which} depends on column \"{}\"", column.name)),
     })
 }
 

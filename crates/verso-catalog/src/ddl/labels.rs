@@ -15,7 +15,6 @@ use super::types::array_name;
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, ConstraintKind, FunctionReturn, Oid, TableDef};
 use crate::error::CatalogError;
-use crate::needs::Need;
 use crate::partition::Bound;
 use crate::partition::bound::{Datum, Edge};
 use crate::snapshot::{CatalogSnapshot, Relation};
@@ -166,13 +165,12 @@ impl Search<'_> {
             self.note(Some(&view.query.text), own, || view_name(snapshot, &view));
         }
         for policy in snapshot.all_policies() {
-            for text in [policy.using.as_deref(), policy.check.as_deref()] {
+            for condition in policy.conditions() {
                 let own = |search: &Self| {
-                    let needed =
-                        |need: &Need| matches!(need, Need::Relation(oid) if search.of_relation(*oid));
-                    search.of_relation(policy.table) || policy.needs.iter().any(needed)
+                    let mut named = condition.query.relations.iter();
+                    search.of_relation(policy.table) || named.any(|named| search.of_relation(named.relation))
                 };
-                self.note(text, own, || format!("policy {}", policy.name));
+                self.note(Some(&condition.query.text), own, || format!("policy {}", policy.name));
             }
         }
         for ty in snapshot.types() {

@@ -145,9 +145,9 @@ impl Needing {
                     needing.bodies.push((Arc::clone(function), one));
                 }
             }
-            for policy in snapshot.all_policies().filter(|policy| needs_policy(snapshot, policy, one)) {
-                // Those of the table itself go with it, or with its column.
-                let own = matches!(one, Lost::Relation(oid) | Lost::Column(oid, _) if oid == policy.table);
+            for policy in naming.policies().filter(|policy| needs_policy(snapshot, policy, one)) {
+                // Those of the table itself go with it.
+                let own = one == Lost::Relation(policy.table);
                 if !own && !needing.policies.iter().any(|(known, _)| known.oid == policy.oid) {
                     needing.policies.push((Arc::clone(policy), one));
                 }
@@ -165,14 +165,14 @@ impl Needing {
                     needing.holders.push((holder, one));
                 }
             }
-            for operator in snapshot.operators() {
+            for operator in naming.operators() {
                 let sides = operator.left.into_iter().chain([operator.right, operator.result]);
                 let needs = needs_callee(&operator.function, one) || needs_type(snapshot, sides, one);
                 if needs && !needing.operators.iter().any(|(known, _)| known.oid == operator.oid) {
                     needing.operators.push((Arc::clone(operator), one));
                 }
             }
-            for cast in snapshot.casts() {
+            for cast in naming.casts() {
                 let called = cast.function.as_ref().is_some_and(|function| needs_callee(function, one));
                 let needs = called || needs_type(snapshot, [cast.source, cast.target], one);
                 if needs && !needing.casts.iter().any(|(known, _)| known.oid == cast.oid) {
@@ -345,6 +345,10 @@ impl Catalog {
             self.remove_cast(txn, cast.oid)?;
         }
         for (policy, _) in &needing.policies {
+            if let Some(table) = snapshot.table_by_oid(policy.table) {
+                let mode = TableLockMode::AccessExclusive;
+                self.engine.lock_table(txn, table.heap, mode, WaitPolicy::Block)?;
+            }
             self.remove_policies(txn, policy.table, &BTreeSet::from([policy.oid]))?;
         }
         let aggregates = needing.aggregates.iter().chain(&needing.bodies).map(|(function, _)| function);
@@ -405,8 +409,8 @@ fn needs(snapshot: &CatalogSnapshot, function: &FunctionDef, lost: Lost) -> bool
 
 /// Does a policy?
 fn needs_policy(snapshot: &CatalogSnapshot, policy: &PolicyDef, lost: Lost) -> bool {
-    let mut texts = policy.using.iter().chain(&policy.check);
-    lost.need().is_some_and(|need| policy.needs.contains(&need))
+    let mut texts = policy.conditions().map(|condition| &condition.query.text);
+    lost.need().is_some_and(|need| policy.needs().contains(&need))
         || texts.any(|text| names_lost(snapshot, text, lost))
 }
 
@@ -461,7 +465,8 @@ fn calls(function: &FunctionDef, lost: Lost) -> bool {
             .is_some_and(|aggregate| aggregate.functions().any(|one| one == oid))
 }
 
-fn policy_name(snapshot: &CatalogSnapshot, policy: &PolicyDef) -> String {
+/// A policy's name and table behind what it is.
+pub(super) fn policy_name(snapshot: &CatalogSnapshot, policy: &PolicyDef) -> String {
     format!("policy {} on {}", policy.name, named(snapshot, Lost::Relation(policy.table)))
 }
 
@@ -546,7 +551,7 @@ pub(super) fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
             let schema = snapshot.schemas().find(|schema| schema.oid == oid);
             format!("schema {}", schema.map_or("?", |schema| &schema.name))
         }
-        Lost::Other(oid) => match snapshot.operators().iter().find(|one| one.oid == oid) {
+        Lost::Other(oid) => match snapshot.operator_by_oid(oid) {
             Some(operator) => operator_name(snapshot, operator),
             None => {
                 let found = snapshot.collation_by_oid(oid.0);

@@ -7,42 +7,11 @@ use verso_storage::Txn;
 
 use crate::authority::PolicyDef;
 use crate::catalog::Catalog;
-use crate::definition::{ColumnDef, Oid, TableDef};
+use crate::definition::{Oid, TableDef};
 use crate::error::CatalogError;
-use crate::needs::Need;
-use crate::snapshot::CatalogSnapshot;
-use crate::system::DEPENDS_NORMAL;
+use crate::stored::StoredCondition;
 use crate::system::field::{Letter, Name};
-use crate::system::row::{ClassRow, DependRow, PolicyRow, ProcRow, SystemRow, TypeRow};
-
-impl PolicyDef {
-    /// Does it name a column of its table?
-    pub(super) fn names(&self, column: &ColumnDef) -> bool {
-        self.needs.contains(&Need::Column(self.table, column.id))
-    }
-}
-
-/// The rows of `pg_depend` that say what a policy needs.
-fn links(policy: Oid, needs: &[Need]) -> Vec<DependRow> {
-    let link = |need: &Need| {
-        let (refclassid, refobjid, refobjsubid) = match *need {
-            Need::Relation(oid) => (ClassRow::TABLE.oid, oid, 0),
-            Need::Column(oid, column) => (ClassRow::TABLE.oid, oid, i32::from(column)),
-            Need::Function(oid) => (ProcRow::TABLE.oid, oid, 0),
-            Need::Type(oid) => (TypeRow::TABLE.oid, oid, 0),
-        };
-        DependRow {
-            classid: PolicyRow::TABLE.oid,
-            objid: policy,
-            objsubid: 0,
-            refclassid,
-            refobjid,
-            refobjsubid,
-            deptype: Letter(DEPENDS_NORMAL),
-        }
-    };
-    needs.iter().map(link).collect()
-}
+use crate::system::row::{ClassRow, PolicyRow};
 
 impl Catalog {
     /// Makes a policy, or gives the one of that number other parts.
@@ -62,6 +31,11 @@ impl Catalog {
             return Err(CatalogError::invalid("42710", text));
         }
         self.lock_out(txn, table, &snapshot)?;
+        let mut made = BTreeSet::new();
+        for condition in policy.conditions() {
+            made.extend(self.hold_relations(txn, &snapshot, &condition.query)?);
+        }
+        self.hold_made(txn, made)?;
         let oid = if policy.oid.0 == 0 { self.new_oid()? } else { policy.oid };
         let row = PolicyRow {
             oid,
@@ -70,13 +44,16 @@ impl Catalog {
             polcmd: Letter(policy.command.letter()),
             polpermissive: policy.permissive,
             polroles: policy.roles.clone(),
-            polqual: policy.using.clone(),
-            polwithcheck: policy.check.clone(),
+            polqual: policy.using.as_ref().map(StoredCondition::written),
+            polwithcheck: policy.check.as_ref().map(StoredCondition::written),
         };
         self.change(txn, |txn| {
-            self.remove_policies(txn, table.oid, &BTreeSet::from([oid]))?;
-            self.insert_rows(txn, &[row])?;
-            self.insert_rows(txn, &links(oid, &policy.needs))
+            // What is said of a policy stays when it changes.
+            let is_it = |known: &PolicyRow| known.oid == oid;
+            match self.update_rows(txn, table.oid, is_it, |known| *known = row.clone())? {
+                0 => self.insert_rows(txn, std::slice::from_ref(&row)),
+                _ => Ok(()),
+            }
         })?;
         Ok(oid)
     }
@@ -91,29 +68,7 @@ impl Catalog {
         self.change(txn, |txn| self.remove_policies(txn, table.oid, &BTreeSet::from([policy])))
     }
 
-    /// The policies that name a column go along, or are in the way of its end.
-    pub(super) fn release_policies(
-        &self,
-        txn: &mut Txn,
-        snapshot: &CatalogSnapshot,
-        table: &TableDef,
-        column: &ColumnDef,
-        what: String,
-        cascade: bool,
-    ) -> Result<(), CatalogError> {
-        let needing: Vec<&Arc<PolicyDef>> =
-            snapshot.policies(table.oid).iter().filter(|policy| policy.names(column)).collect();
-        if !cascade {
-            let line = |policy: &&Arc<PolicyDef>| {
-                format!("policy {} on table {} depends on {what}", policy.name, table.name)
-            };
-            return super::refuse_if_needed(what.clone(), needing.iter().map(line).collect());
-        }
-        let gone = needing.iter().map(|policy| policy.oid).collect();
-        self.remove_policies(txn, table.oid, &gone)
-    }
-
-    /// Removes policies of a table, and what is noted of their needs; the change has begun.
+    /// Removes policies of a table, and what is said of them; the change has begun.
     pub(super) fn remove_policies(
         &self,
         txn: &mut Txn,

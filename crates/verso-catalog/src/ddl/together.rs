@@ -101,8 +101,6 @@ pub(super) fn needing_column(snapshot: &CatalogSnapshot, table: &TableDef, colum
     let on = |what: String| format!("{what} on {}", named(snapshot, Lost::Relation(table.oid)));
     let triggers = table.triggers.iter().filter(|trigger| trigger.names(column));
     needing.note(triggers.map(|one| (one.oid, on(format!("trigger {}", one.name)), lost)));
-    let policies = snapshot.policies(table.oid).iter().filter(|policy| policy.names(column));
-    needing.note(policies.map(|one| (one.oid, on(format!("policy {}", one.name)), lost)));
     let keys = table.all_indexes().filter(|index| index.columns().any(|id| id == column.id));
     needing.note(
         keys.flat_map(|index| keys_over(snapshot, table, index.oid)).map(|(oid, key)| (oid, key, lost)),

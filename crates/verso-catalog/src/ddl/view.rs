@@ -14,7 +14,7 @@ use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, Oid, TableOptions, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewView;
-use crate::snapshot::Relation;
+use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::stored::StoredQuery;
 use crate::system::assemble::{attribute_row, class_row, options_row};
 use crate::system::field::{Letter, Name};
@@ -32,15 +32,7 @@ impl Catalog {
     pub fn create_view(&self, txn: &mut Txn, new: &NewView, replace: bool) -> Result<Oid, CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let schema = target_schema(&snapshot, Some(&new.schema))?;
-        // What it shows stays as it is until the view is there.
-        for relation in &new.query.relations {
-            if let Some(table) = snapshot.table_by_oid(relation.relation) {
-                self.lock_definition(txn, &table, &snapshot, verso_storage::TableLockMode::AccessShare)?;
-            }
-        }
-        let types = new.query.types.iter().map(|(_, ty)| *ty);
-        let user = types.filter_map(|ty| snapshot.type_or_row_by_oid(ty)).map(|ty| ty.oid);
-        let mut made: BTreeSet<Oid> = user.filter(|oid| snapshot.user_type(*oid).is_some()).collect();
+        let mut made = self.hold_relations(txn, &snapshot, &new.query)?;
         new.columns.iter().for_each(|column| made_of(column.declared(), &mut made));
         self.hold_made(txn, made)?;
         match snapshot.relation(Some(&schema.name), &new.name) {
@@ -74,6 +66,24 @@ impl Catalog {
             self.insert_rule(txn, oid, &new.query)
         })?;
         Ok(oid)
+    }
+
+    /// The relations that a query names stay as they are until what keeps the query is there; yields the types that it names,
+    /// which are to be held, too.
+    pub(super) fn hold_relations(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        query: &StoredQuery,
+    ) -> Result<BTreeSet<Oid>, CatalogError> {
+        for relation in &query.relations {
+            if let Some(table) = snapshot.table_by_oid(relation.relation) {
+                self.lock_definition(txn, &table, snapshot, verso_storage::TableLockMode::AccessShare)?;
+            }
+        }
+        let types = query.types.iter().map(|(_, ty)| *ty);
+        let user = types.filter_map(|ty| snapshot.type_or_row_by_oid(ty)).map(|ty| ty.oid);
+        Ok(user.filter(|oid| snapshot.user_type(*oid).is_some()).collect())
     }
 
     fn replace_view(&self, txn: &mut Txn, view: &ViewDef, new: &NewView) -> Result<(), CatalogError> {

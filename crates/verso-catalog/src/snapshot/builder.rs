@@ -1,26 +1,31 @@
 //! How a snapshot comes to be: definitions are added to nothing, or to what another version has (N3, N4).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use verso_types::CollationData;
 
-use super::naming::{named_by_function, named_by_relation, named_by_type};
+use super::naming::{
+    named_by_cast, named_by_function, named_by_operator, named_by_policy, named_by_relation, named_by_type,
+};
 use super::relation::Relation;
 use super::{CatalogSnapshot, Contents, Schema};
-use crate::authority::Authority;
+use crate::authority::{Authority, PolicyDef};
 use crate::collation::CollationDef;
 use crate::definition::{ExtensionDef, FunctionDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
 use crate::operator::{CastDef, OperatorDef};
 use crate::shared_map::SharedMap;
 use crate::size::Sizes;
 use crate::statistics::Kept;
+use crate::stored::StoredCondition;
 use crate::system::row::StatisticRow;
 
 /// Roughly what an entry takes in the maps that find it, with its own fields.
 const ENTRY_BYTES: usize = 512;
 /// Roughly what a column, an index or a constraint takes in its table's definition.
 const PART_BYTES: usize = 192;
+/// Roughly what a condition takes for a column that it knows.
+const NAME_BYTES: usize = 48;
 
 /// Whether schemas are called what they were called before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +53,15 @@ fn relation_bytes(relation: &Relation) -> usize {
 /// Roughly what a function takes.
 fn function_bytes(function: &FunctionDef) -> usize {
     ENTRY_BYTES + function.body.len()
+}
+
+/// Roughly what a policy takes.
+fn policy_bytes(policy: &PolicyDef) -> usize {
+    let named = |condition: &StoredCondition| {
+        let columns = condition.query.relations.iter().map(|relation| relation.columns.len());
+        condition.query.text.len() + columns.sum::<usize>() * NAME_BYTES
+    };
+    ENTRY_BYTES + policy.conditions().map(named).sum::<usize>()
 }
 
 /// Puts a [`CatalogSnapshot`] together: the loader's tool, and that of tests that need names without a database.
@@ -164,22 +178,31 @@ impl SnapshotBuilder {
 
     /// Forgets the operators, which are then added anew.
     pub(crate) fn forget_operators(&mut self) {
-        self.contents.operators.clear();
+        for operator in std::mem::take(&mut self.contents.operators) {
+            self.contents.bytes -=
+                self.contents.references.remove(operator.oid, &named_by_operator(&operator));
+        }
     }
 
     /// Forgets the casts, which are then added anew.
     pub(crate) fn forget_casts(&mut self) {
-        self.contents.casts.clear();
+        for cast in std::mem::take(&mut self.contents.casts) {
+            self.contents.bytes -= self.contents.references.remove(cast.oid, &named_by_cast(&cast));
+        }
     }
 
     /// Adds an operator.
     pub(crate) fn add_operator(&mut self, operator: OperatorDef) {
-        self.contents.operators.push(Arc::new(operator));
+        self.contents.bytes += self.contents.references.add(operator.oid, &named_by_operator(&operator));
+        let at = self.contents.operators.partition_point(|known| known.oid <= operator.oid);
+        self.contents.operators.insert(at, Arc::new(operator));
     }
 
     /// Adds a cast.
     pub(crate) fn add_cast(&mut self, cast: CastDef) {
-        self.contents.casts.push(cast);
+        self.contents.bytes += self.contents.references.add(cast.oid, &named_by_cast(&cast));
+        let at = self.contents.casts.partition_point(|known| known.oid <= cast.oid);
+        self.contents.casts.insert(at, cast);
     }
 
     /// Adds a comment.
@@ -196,6 +219,16 @@ impl SnapshotBuilder {
     /// Who may do what, to be changed.
     pub(crate) fn authority_mut(&mut self) -> &mut Authority {
         &mut self.contents.authority
+    }
+
+    /// Adds the policies of tables that have none yet, each table's by name.
+    pub(crate) fn add_policies(&mut self, policies: BTreeMap<Oid, Vec<Arc<PolicyDef>>>) {
+        for policy in policies.values().flatten() {
+            let references = self.contents.references.add(policy.oid, &named_by_policy(policy));
+            self.contents.bytes += policy_bytes(policy) + references;
+            self.contents.authority.policies_by_oid.insert(policy.oid, Arc::clone(policy));
+        }
+        self.contents.authority.policies.extend(policies);
     }
 
     /// Adds what `pg_statistic` has of a table.
@@ -287,7 +320,10 @@ impl SnapshotBuilder {
         for text in commented.iter().filter_map(|on| contents.comments.remove(on)) {
             contents.bytes -= ENTRY_BYTES + text.len();
         }
-        contents.authority.remove(oid);
+        for policy in contents.authority.remove(oid) {
+            let references = contents.references.remove(policy.oid, &named_by_policy(&policy));
+            contents.bytes -= policy_bytes(&policy) + references;
+        }
     }
 
     /// The finished snapshot.

@@ -5,11 +5,11 @@
 //! (named, definition): (16420, 16510) (16420, 16533) (16421, 16510) …
 //! ```
 //!
-//! R1. The definition of a relation, function or type has an entry for every object of users that is in it by its number: in
-//!     types, in texts, in what the names of its query mean, in what it says of itself. It may have more than somebody asks
-//!     for: who asks then looks at the definition.
+//! R1. The definition of a relation, function, type, policy, operator or cast has an entry for every object of users that is in it
+//!     by its number: in types, in texts, in what the names of its query mean, in what it says of itself. It may have more than
+//!     somebody asks for: who asks then looks at the definition.
 //! R2. The entries of a definition follow from it alone, so that they come and go with it.
-//! R3. Policies, operators and casts, schemas and roles have none.
+//! R3. Schemas and roles have none. A policy of an earlier release that could not be bound has those of its table only.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,12 +18,14 @@ use verso_types::{RangeType, SqlType};
 
 use super::CatalogSnapshot;
 use super::relation::Relation;
-use crate::aggregate::AggregateDef;
+use crate::aggregate::{AggregateDef, Callee};
+use crate::authority::PolicyDef;
 use crate::definition::{
     ColumnDef, ConstraintKind, FunctionDef, FunctionReturn, Oid, SequenceDef, TableDef, TypeDef, ViewDef,
 };
 use crate::kept::objects_of;
 use crate::needs::Need;
+use crate::operator::{CastDef, OperatorDef};
 use crate::row_type::relation_of;
 use crate::shared_map::SharedMap;
 use crate::stored::StoredQuery;
@@ -114,6 +116,12 @@ impl Named {
                 }
                 _ => {}
             }
+        }
+    }
+
+    fn callee(&mut self, callee: &Callee) {
+        if let Callee::User(function) = callee {
+            self.number(*function);
         }
     }
 
@@ -208,12 +216,39 @@ pub(super) fn named_by_type(ty: &TypeDef) -> BTreeSet<Oid> {
     named.0
 }
 
-/// Definitions that name an object, or may (R1); of each kind by schema and name.
+/// What a policy names.
+pub(super) fn named_by_policy(policy: &PolicyDef) -> BTreeSet<Oid> {
+    let mut named = Named::default();
+    named.number(policy.table);
+    policy.conditions().for_each(|condition| named.query(&condition.query));
+    named.0
+}
+
+/// What an operator names.
+pub(super) fn named_by_operator(operator: &OperatorDef) -> BTreeSet<Oid> {
+    let mut named = Named::default();
+    named.numbers(operator.left.into_iter().chain([operator.right, operator.result]));
+    named.callee(&operator.function);
+    named.0
+}
+
+/// What a cast names.
+pub(super) fn named_by_cast(cast: &CastDef) -> BTreeSet<Oid> {
+    let mut named = Named::default();
+    named.numbers([cast.source, cast.target]);
+    cast.function.iter().for_each(|function| named.callee(function));
+    named.0
+}
+
+/// Definitions that name an object, or may (R1); relations, functions and types by schema and name, the others by number.
 #[derive(Clone, Debug, Default)]
 pub struct Naming<'s> {
     relations: Vec<&'s Relation>,
     functions: Vec<&'s Arc<FunctionDef>>,
     types: Vec<&'s Arc<TypeDef>>,
+    policies: Vec<&'s Arc<PolicyDef>>,
+    operators: Vec<&'s Arc<OperatorDef>>,
+    casts: Vec<&'s CastDef>,
 }
 
 impl<'s> Naming<'s> {
@@ -247,6 +282,21 @@ impl<'s> Naming<'s> {
     pub fn types(&self) -> impl Iterator<Item = &'s Arc<TypeDef>> {
         self.types.iter().copied()
     }
+
+    /// The policies: those of a table among them where that is the object.
+    pub fn policies(&self) -> impl Iterator<Item = &'s Arc<PolicyDef>> {
+        self.policies.iter().copied()
+    }
+
+    /// The operators that users have made.
+    pub fn operators(&self) -> impl Iterator<Item = &'s Arc<OperatorDef>> {
+        self.operators.iter().copied()
+    }
+
+    /// The casts that users have made.
+    pub fn casts(&self) -> impl Iterator<Item = &'s CastDef> {
+        self.casts.iter().copied()
+    }
 }
 
 impl CatalogSnapshot {
@@ -263,6 +313,9 @@ impl CatalogSnapshot {
             naming.relations.extend(contents.relations_by_oid.get(&own));
             naming.functions.extend(contents.functions_by_oid.get(&own));
             naming.types.extend(contents.types_by_oid.get(&own));
+            naming.policies.extend(self.policy_by_oid(own));
+            naming.operators.extend(self.operator_by_oid(own));
+            naming.casts.extend(self.cast_by_oid(own));
         }
         naming.relations.sort_by(|a, b| a.key().cmp(&b.key()));
         naming.functions.sort_by(|a, b| (&a.schema, &a.name, a.oid).cmp(&(&b.schema, &b.name, b.oid)));
@@ -283,6 +336,9 @@ impl CatalogSnapshot {
             relations: self.relations().collect(),
             functions: self.all_functions().collect(),
             types: self.types().collect(),
+            policies: self.contents.authority.policies_by_oid.values().collect(),
+            operators: self.operators().iter().collect(),
+            casts: self.casts().iter().collect(),
         }
     }
 }

@@ -210,7 +210,7 @@ impl CatalogRows {
             statistics.entry(row.starelid).or_default().push(row);
         }
         statistics.into_iter().for_each(|(table, rows)| builder.add_statistics(table, rows));
-        super::authority::add(builder.authority_mut(), &mut self)?;
+        super::authority::add(builder, &mut self)?;
         let before = base.map(|base| base.snapshot);
         let collated = Collated::of(collations, &self.collated, self.collation_data, &schema_of, before)?;
         let old = |oid| previous.and_then(|snapshot| snapshot.collation_by_oid(oid));

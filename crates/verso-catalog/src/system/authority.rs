@@ -5,16 +5,19 @@ use std::sync::Arc;
 
 use super::OWNER_OID;
 use super::assemble::CatalogRows;
-use super::row::{ClassRow, DbRoleSettingRow, DependRow, PolicyRow, ProcRow, SystemRow, TypeRow};
-use crate::authority::{Authority, DefaultAcl, Membership, PolicyDef, PolicyFor};
+use super::row::{DbRoleSettingRow, PolicyRow};
+use crate::authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
 use crate::definition::Oid;
 use crate::error::CatalogError;
-use crate::needs::Need;
 use crate::rights::{Acl, Object, RightsOf};
 use crate::role::role;
+use crate::snapshot::SnapshotBuilder;
+use crate::stored::StoredCondition;
 
 /// Adds what the rows say of who may do what; nothing is known yet of what they are about.
-pub(crate) fn add(all: &mut Authority, rows: &mut CatalogRows) -> Result<(), CatalogError> {
+pub(crate) fn add(builder: &mut SnapshotBuilder, rows: &mut CatalogRows) -> Result<(), CatalogError> {
+    let policies = policies(std::mem::take(&mut rows.policies))?;
+    let all = builder.authority_mut();
     let corrupt = |what: &str, oid: Oid| CatalogError::Corrupt { what: format!("{what} {oid} is none") };
     let classes = rows.classes.iter().map(|row| (Object::Relation(row.oid), row.relowner));
     let schemas = rows.namespaces.iter().map(|row| (Object::Schema(row.oid), row.nspowner));
@@ -57,29 +60,6 @@ pub(crate) fn add(all: &mut Authority, rows: &mut CatalogRows) -> Result<(), Cat
         }
         all.defaults = Arc::new(defaults);
     }
-    let mut policies: BTreeMap<Oid, Vec<Arc<PolicyDef>>> = BTreeMap::new();
-    let mut needs: BTreeMap<Oid, Vec<Need>> = BTreeMap::new();
-    for row in rows.depends.iter().filter(|row| row.classid == PolicyRow::TABLE.oid) {
-        needs.entry(row.objid).or_default().extend(needed(row));
-    }
-    for row in std::mem::take(&mut rows.policies) {
-        let command =
-            PolicyFor::of_letter(row.polcmd.0).ok_or_else(|| corrupt("a policy's command", row.oid))?;
-        let policy = PolicyDef {
-            oid: row.oid,
-            name: row.polname.0,
-            table: row.polrelid,
-            command,
-            permissive: row.polpermissive,
-            roles: row.polroles,
-            using: row.polqual,
-            check: row.polwithcheck,
-            needs: needs.remove(&row.oid).unwrap_or_default(),
-        };
-        policies.entry(policy.table).or_default().push(Arc::new(policy));
-    }
-    policies.values_mut().for_each(|all| all.sort_by(|a, b| a.name.cmp(&b.name)));
-    all.policies.extend(policies);
     let flags = rows.classes.iter().map(|row| (row.oid, (row.relrowsecurity, row.relforcerowsecurity)));
     all.secured.extend(flags.filter(|(_, flags)| *flags != (false, false)));
     if let Some(rows) = rows.settings.take() {
@@ -89,19 +69,29 @@ pub(crate) fn add(all: &mut Authority, rows: &mut CatalogRows) -> Result<(), Cat
             |row: DbRoleSettingRow| (row.setdatabase, row.setrole, row.setconfig.unwrap_or_default());
         all.settings = Arc::new(of_roles.map(setting).collect());
     }
+    builder.add_policies(policies);
     Ok(())
 }
 
-/// What a row of `pg_depend` says that a text needs.
-fn needed(row: &DependRow) -> Option<Need> {
-    let oid = row.refobjid;
-    Some(match row.refclassid {
-        class if class == ClassRow::TABLE.oid => match u16::try_from(row.refobjsubid).ok()? {
-            0 => Need::Relation(oid),
-            column => Need::Column(oid, column),
-        },
-        class if class == ProcRow::TABLE.oid => Need::Function(oid),
-        class if class == TypeRow::TABLE.oid => Need::Type(oid),
-        _ => return None,
-    })
+/// The policies of each table, by name.
+fn policies(rows: Vec<PolicyRow>) -> Result<BTreeMap<Oid, Vec<Arc<PolicyDef>>>, CatalogError> {
+    let mut policies: BTreeMap<Oid, Vec<Arc<PolicyDef>>> = BTreeMap::new();
+    for row in rows {
+        let command = PolicyFor::of_letter(row.polcmd.0);
+        let corrupt = || CatalogError::Corrupt { what: format!("a policy's command {} is none", row.oid) };
+        let condition = |written: &Option<Arc<str>>| written.as_ref().map(StoredCondition::read).transpose();
+        let policy = PolicyDef {
+            oid: row.oid,
+            command: command.ok_or_else(corrupt)?,
+            using: condition(&row.polqual)?,
+            check: condition(&row.polwithcheck)?,
+            name: row.polname.0,
+            table: row.polrelid,
+            permissive: row.polpermissive,
+            roles: row.polroles,
+        };
+        policies.entry(policy.table).or_default().push(Arc::new(policy));
+    }
+    policies.values_mut().for_each(|all| all.sort_by(|a, b| a.name.cmp(&b.name)));
+    Ok(policies)
 }

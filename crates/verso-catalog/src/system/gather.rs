@@ -87,8 +87,6 @@ pub(crate) fn changed(
     let defaults: Vec<DefaultRow> = catalog.read_of(txn, &of)?;
     let mut needing = of.clone();
     needing.extend(defaults.iter().map(|default| default.oid));
-    let policies: Vec<PolicyRow> = catalog.read_of(txn, &of)?;
-    needing.extend(policies.iter().map(|policy| policy.oid));
     // The owner of the database is a member of a role.
     let roles = is_touched(AuthIdRow::TABLE.heap)
         || is_touched(AuthMemberRow::TABLE.heap)
@@ -120,7 +118,7 @@ pub(crate) fn changed(
         },
         acls: catalog.read_of::<AclRow>(txn, &of)?,
         default_acls: whole::<DefaultAclRow>(catalog, txn, touched)?,
-        policies,
+        policies: catalog.read_of::<PolicyRow>(txn, &of)?,
         settings: whole::<DbRoleSettingRow>(catalog, txn, touched)?,
         collations: whole::<CollationRow>(catalog, txn, touched)?,
         collated: catalog.read_of::<CollatedRow>(txn, &of)?,

@@ -189,8 +189,8 @@ pub fn rename_column(text: &str, from: &str, to: &str) -> String {
             Token::Quoted(text) => source.meaning(text).to_string(),
             _ => continue,
         };
-        let call = matches!(tokens.get(n + 1).map(|next| next.token), Some(Token::LParen | Token::Period));
-        if name == from && !call {
+        let qualifies = matches!(tokens.get(n + 1).map(|next| next.token), Some(Token::Period));
+        if name == from && !qualifies && may_be_column(&source, &tokens, n) {
             let span = token.at;
             out.push_str(source.slice(Span { start: end, end: span.start }));
             out.push_str(&shown);
@@ -238,6 +238,36 @@ pub fn names(text: &str, name: &str) -> bool {
         Token::Quoted(text) => source.meaning(text) == name,
         _ => false,
     })
+}
+
+/// Whether an expression may name a column so: as [`names`], but for places in which no column stands: types of casts and of
+/// literals, fields of `extract`, functions, collations, names of arguments.
+pub fn names_column(text: &str, name: &str) -> bool {
+    let Ok(source) = Source::kept(text) else { return false };
+    let tokens = source.tokens();
+    let is_it = |token: &Lexeme| match token.token {
+        Token::Word(_) => source.written(token).to_lowercase() == name,
+        Token::Quoted(text) => source.meaning(text) == name,
+        _ => false,
+    };
+    (0..tokens.len()).any(|n| is_it(&tokens[n]) && may_be_column(&source, &tokens, n))
+}
+
+/// Whether the name at a place among the tokens of an expression may be that of a column, or of what one is a part of.
+fn may_be_column(source: &Source<'_>, tokens: &[Lexeme], n: usize) -> bool {
+    let word = |at: Option<usize>| match at.and_then(|at| tokens.get(at)) {
+        Some(token) if matches!(token.token, Token::Word(_)) => source.written(token).to_lowercase(),
+        _ => String::new(),
+    };
+    let before = n.checked_sub(1).map(|at| tokens[at].token);
+    let behind = tokens.get(n + 1).map(|next| next.token);
+    let is_type = before == Some(Token::DoubleColon)
+        || matches!(&*word(n.checked_sub(1)), "as" | "collate")
+        || matches!(behind, Some(Token::String(_)));
+    let is_field =
+        before == Some(Token::LParen) && word(n.checked_sub(2)) == "extract" && word(Some(n + 1)) == "from";
+    let is_word = matches!(tokens[n].token, Token::Word(Class::Reserved | Class::Function));
+    !is_type && !is_field && !is_word && !matches!(behind, Some(Token::LParen | Token::Arrow))
 }
 
 /// The names in a text: words and quoted names, in whatever place.

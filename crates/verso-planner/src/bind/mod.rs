@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`scope`] | what a name means |
+//! | [`renamed`] | kept texts of a table's rows, when the table or a column gets another name |
 //! | [`resolve`] | which function or operator a call means |
 //! | [`coerce`] | casts, constants, common types |
 //! | [`context`] | where an expression stands |
@@ -80,6 +81,7 @@ mod plpgsql;
 mod polymorphic;
 mod query;
 mod recursive;
+mod renamed;
 mod resolve;
 mod returning;
 pub mod rights;
@@ -153,6 +155,7 @@ pub use plpgsql::{bind_trigger, check_trigger_statements, update_trigger_body};
 pub(crate) use plpgsql::{body_as_query, traced_body};
 pub use plpgsql::{check_function, parse_function_body, shadowed};
 pub use polymorphic::{follows_from, is_polymorphic, needed_for, takes_polymorphic};
+pub use renamed::Renamed;
 pub use resolve::category;
 pub(crate) use resolve::common_type;
 pub(crate) use returning::RETURNED_ROWS;

@@ -14,7 +14,9 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, Object, Oid, PolicyDef, PolicyFor, Rights, TableDef, ViewDef};
+use verso_catalog::{
+    CatalogSnapshot, OWN, Object, Oid, PolicyDef, PolicyFor, Rights, StoredCondition, TableDef, ViewDef,
+};
 use verso_env::recursion;
 use verso_exec::plan::{Check, CheckOf, ExprKind as K, Plan, TypedExpr};
 use verso_types::{SqlType, Value};
@@ -314,8 +316,7 @@ impl Binder<'_> {
         command: PolicyFor,
     ) -> Result<Option<TypedExpr>, SqlError> {
         let Some(role) = self.secured_for(table)? else { return Ok(None) };
-        let using = |policy: &PolicyDef| policy.using.clone();
-        self.policy_combined(table, role, command, &using).map(Some)
+        self.policy_combined(table, role, command, |policy| policy.using.as_ref()).map(Some)
     }
 
     /// What new rows have to keep; none where anything goes. Without WITH CHECK the condition of USING counts.
@@ -325,8 +326,7 @@ impl Binder<'_> {
         command: PolicyFor,
     ) -> Result<Option<Check>, SqlError> {
         let Some(role) = self.secured_for(table)? else { return Ok(None) };
-        let check = |policy: &PolicyDef| policy.check.clone().or_else(|| policy.using.clone());
-        let condition = self.policy_combined(table, role, command, &check)?;
+        let condition = self.policy_combined(table, role, command, PolicyDef::demanded)?;
         Ok(Some(Check { name: Arc::clone(&table.name), condition, of: CheckOf::Policy }))
     }
 
@@ -355,7 +355,7 @@ impl Binder<'_> {
         table: &Arc<TableDef>,
         role: Oid,
         command: PolicyFor,
-        text: &dyn Fn(&PolicyDef) -> Option<Arc<str>>,
+        part: fn(&PolicyDef) -> Option<&StoredCondition>,
     ) -> Result<TypedExpr, SqlError> {
         recursion::check()?;
         if self.expanding.contains(&table.oid) {
@@ -383,8 +383,8 @@ impl Binder<'_> {
         };
         let (mut any, mut all) = (Vec::new(), Vec::new());
         for policy in self.catalog.policies(table.oid).iter().filter(counts) {
-            let Some(text) = text(policy) else { continue };
-            let condition = binder.stored_policy(&text, table)?;
+            let Some(condition) = part(policy) else { continue };
+            let condition = binder.stored_policy(condition, table)?;
             if policy.permissive { any.push(condition) } else { all.push(condition) }
         }
         let some = match any.len() {
@@ -399,42 +399,47 @@ impl Binder<'_> {
         })
     }
 
-    /// The condition of a policy, over all columns of its table. Rows of one that is not partitioned have its number.
-    ///
-    /// # Errors
-    /// Those of binding.
-    pub fn policy_condition(
+    /// The condition of a policy, over all columns of its table, which the text knows by that name. Rows of one that is not
+    /// partitioned have its number.
+    pub(super) fn policy_condition(
         &self,
         expr: &Expr,
         table: &TableDef,
-        columns: &[(Arc<str>, SqlType)],
+        called: &Arc<str>,
     ) -> Result<TypedExpr, SqlError> {
-        let scope = Scope::of(Some(Arc::clone(&table.name)), None, columns.to_vec());
+        let count = table.columns.len();
+        let mut columns: Vec<(Arc<str>, SqlType)> =
+            table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
+        if let Some(then) = self.columns_then(OWN, table) {
+            columns.iter_mut().zip(then.names).for_each(|((name, _), then)| *name = then);
+        }
+        let scope = Scope::of(Some(Arc::clone(called)), None, columns).of_relation(table.oid);
         let mut scope = if table.partitioned.is_none() { with_own_number(scope) } else { scope };
         // Which columns the text names, and which it takes as parts of whole rows.
         if self.noting.is_some()
-            && let Some(need) = self.need_table(table, 0..columns.len(), false)
+            && let Some(need) = self.need_table(table, 0..count, false)
         {
-            scope.noted.push((0..columns.len(), need));
+            scope.noted.push((0..count, need));
+        }
+        if let Some(trace) = self.traced {
+            trace.item(0, &scope.columns);
         }
         let mut cx = Context::new(&scope, Clause::Where);
         let bound = self.expr(expr, &mut cx)?;
         let mut bound = self.boolean(bound, expr.at.start, "POLICY")?;
-        settle_own_number(&mut bound, columns.len(), table.oid);
+        settle_own_number(&mut bound, count, table.oid);
         Ok(bound)
     }
 
-    fn stored_policy(&self, text: &str, table: &TableDef) -> Result<TypedExpr, SqlError> {
-        let columns: Vec<_> =
-            table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
+    fn stored_policy(&self, condition: &StoredCondition, table: &TableDef) -> Result<TypedExpr, SqlError> {
         if let Some(plain) = self.plain_names() {
-            return Binder { catalog: &plain, ..self.clone() }.stored_policy(text, table);
+            return Binder { catalog: &plain, ..self.clone() }.stored_policy(condition, table);
         }
-        let expr = verso_parser::parse_expression(text)?;
-        let binder = self.in_kept_text();
-        let bound = binder
-            .policy_condition(&expr, table, &columns)
-            .and_then(|condition| binder.expanded(condition, table, 0));
+        let expr = verso_parser::parse_expression(&condition.query.text)?;
+        // The table of a text of an earlier release is called as it is today.
+        let called = if condition.is_plain() { &table.name } else { &condition.table };
+        let bound = self.over_condition(condition).policy_condition(&expr, table, called);
+        let bound = bound.and_then(|condition| self.in_kept_text().expanded(condition, table, 0));
         bound.map_err(|error| SqlError { position: None, ..error })
     }
 

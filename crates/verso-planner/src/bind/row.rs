@@ -136,12 +136,40 @@ impl Binder<'_> {
         let one = |expr: &Expr| {
             let parts = match &expr.kind {
                 ExprKind::Field { arg, name } if name.text == "*" => self.fields_of(arg, expr, scope),
-                _ if expr.is_starred() => self.spread(expr, scope),
+                _ if expr.is_starred() => {
+                    let parts = self.spread(expr, scope);
+                    parts.iter().for_each(|parts| self.note_star(expr, parts, scope));
+                    parts
+                }
                 _ => None,
             };
             parts.unwrap_or_else(|| vec![expr.clone()])
         };
         list.iter().flat_map(one).collect()
+    }
+
+    /// Notes the columns that `t.*` stands for in a list: a text that is kept with names does not mean columns that come later. In a
+    /// query that is kept with notes only the table over whose rows it is has none that say so.
+    fn note_star(&self, star: &Expr, parts: &[Expr], scope: &Scope) {
+        let ExprKind::Column(whole) = &star.kind else { return };
+        let (Some(first), Some(last), Some(table)) = (whole.first(), whole.last(), whole.iter().rev().nth(1))
+        else {
+            return;
+        };
+        let here = scope.table(&table.text).map(|item| item.place);
+        let place = || here.or_else(|| Some(self.outer?.names_of(&table.text)?.1));
+        if self.noted.is_none() && (self.noting.is_none() || place() != Some(0)) {
+            return;
+        }
+        let is_plain = self.noted.is_some() && scope.tables.len() == 1 && self.records.is_empty();
+        let name = |part: &Expr| {
+            let ExprKind::Column(names) = &part.kind else { return None };
+            let column = verso_parser::quoted(&names.last()?.text);
+            Some(if is_plain { column } else { format!("{}.{column}", verso_parser::quoted(&table.text)) })
+        };
+        if let Some(names) = parts.iter().map(name).collect::<Option<Vec<String>>>() {
+            self.notes().for_each(|notes| notes.star(first.at.start, last.at.end, &names));
+        }
     }
 
     /// `(row).*`: an expression for each field; none where it is no row, which is told where it is bound.

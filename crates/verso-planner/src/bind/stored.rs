@@ -46,6 +46,8 @@ pub(super) struct Notes {
     operands: RefCell<BTreeMap<u32, Vec<Span>>>,
     /// Names of the table in front of its columns, up to the column: another name of the table changes nothing then.
     qualifiers: RefCell<BTreeMap<u32, u32>>,
+    /// `t.*` in a list, up to its end, and the columns that it stands for.
+    stars: RefCell<BTreeMap<u32, (u32, String)>>,
     /// Functions that are called like fields of a row, by their names: where the row begins, and whether it is one of a FROM
     /// item or a variable that is named without a star. They are kept as calls.
     row_calls: RefCell<BTreeMap<u32, (u32, bool)>>,
@@ -69,6 +71,11 @@ impl Notes {
     /// A column's name begins with that of its table, up to there.
     pub(super) fn qualifier(&self, at: u32, end: u32) {
         self.qualifiers.borrow_mut().insert(at, end);
+    }
+
+    /// `t.*`, which begins and ends there, stands for these columns.
+    pub(super) fn star(&self, at: u32, end: u32, columns: &[String]) {
+        self.stars.borrow_mut().insert(at, (end, columns.join(", ")));
     }
 
     /// A name means a field of the rows of that type.
@@ -148,6 +155,11 @@ impl Notes {
         for (place, end) in self.qualifiers.into_inner() {
             if let Some(place) = at(place) {
                 edits.entry(place).or_default().replace((end - start) as usize - place, String::new());
+            }
+        }
+        for (place, (end, columns)) in self.stars.into_inner() {
+            if let Some(place) = at(place) {
+                edits.entry(place).or_default().replace((end - start) as usize - place, columns);
             }
         }
         for (place, meant) in self.literals.edits(text, start) {

@@ -170,6 +170,14 @@ impl Trace {
         self.columns.borrow().get(&place).cloned()
     }
 
+    /// Where names of columns and of whole rows begin, with what they mean; in order.
+    pub(crate) fn named(&self) -> Vec<(u32, Source)> {
+        let columns = self.columns.borrow();
+        let mut named: Vec<(u32, Source)> = columns.iter().map(|(at, one)| (*at, one.clone())).collect();
+        named.sort_by_key(|(at, _)| *at);
+        named
+    }
+
     /// The types that an operator or function takes its arguments as.
     pub(crate) fn taken(&self, place: u32) -> Option<Vec<SqlType>> {
         self.operands.borrow().get(&place).cloned()

@@ -1,4 +1,5 @@
-//! Views: the query that a name stands for, bound in its place.
+//! Views: the query that a name stands for, bound in its place; and what else the catalog keeps with what its names meant: bodies of
+//! functions that are SQL's own, conditions of policies.
 //!
 //! V1. A view's query sees nothing of the query that names it: no columns, variables, parameters or queries of WITH.
 //! V2. What its names mean was noted when it was made ([`StoredQuery`]), so its text is bound by these notes.
@@ -11,8 +12,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, FunctionDef, NOWHERE, Need, Oid, Relation, StoredBody, StoredColumn,
-    StoredQuery, StoredRelation, TableDef, ViewDef, kept,
+    CatalogSnapshot, ColumnDef, FunctionDef, NOWHERE, OWN, Oid, Relation, StoredBody, StoredColumn,
+    StoredCondition, StoredQuery, StoredRelation, TableDef, ViewDef, kept,
 };
 use verso_env::recursion;
 use verso_exec::plan::{ExprKind, OutputColumn, Plan, SetCall, Statement, TypedExpr};
@@ -156,11 +157,11 @@ impl Noting {
     }
 
     /// The text whose names these are, with what its literals mean and with the numbers of types, collations and operators; of the
-    /// tables it uses these columns.
+    /// tables it uses these columns. It begins at a character of the text that was bound.
     fn into_query(
         self,
         catalog: &CatalogSnapshot,
-        text: &str,
+        (text, start): (&str, u32),
         read: &BTreeMap<Oid, BTreeSet<u16>>,
     ) -> StoredQuery {
         let (named, in_rows, fields) = (self.used(), self.in_rows(), self.used_as_fields(catalog));
@@ -181,8 +182,11 @@ impl Noting {
             }
         }
         let chars: Vec<char> = text.chars().collect();
-        let (text, moved) = settled(&chars, &self.written.edits(&chars, 0));
-        let at = |place: u32| if place == NOWHERE { place } else { moved(place) };
+        let (text, moved) = settled(&chars, &self.written.edits(&chars, start));
+        let at = |place: u32| match place {
+            NOWHERE | OWN => place,
+            place => place.checked_sub(start).map_or(NOWHERE, &moved),
+        };
         relations.iter_mut().for_each(|relation| relation.place = at(relation.place));
         let named = |(place, oid)| (at(place), oid);
         let functions = self.functions.into_inner().into_iter().map(named).collect();
@@ -217,23 +221,67 @@ impl Binder<'_> {
         })?;
         let columns =
             plan.output().into_iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
-        Ok((noting.into_query(self.catalog, text, &used_columns(plan)?), columns))
+        Ok((noting.into_query(self.catalog, (text, 0), &used_columns(plan)?), columns))
     }
 
-    /// What the condition of a policy needs.
+    /// The condition of a new policy, as the catalog keeps it: its text, and where that begins in the statement.
     ///
     /// # Errors
     /// Those of binding it.
-    pub fn policy_needs(&self, expr: &syntax::Expr, table: &Arc<TableDef>) -> Result<Vec<Need>, SqlError> {
-        let noting = Noting::default();
-        let columns: Vec<_> = table.columns.iter().map(|c| (Arc::clone(&c.name), c.ty.clone())).collect();
-        let binder = Binder { noting: Some(&noting), acting: None, unread: true, ..self.clone() };
-        let predicate = binder.policy_condition(expr, table, &columns)?;
+    pub fn policy_query(
+        &self,
+        expr: &Expr,
+        written: (&str, u32),
+        table: &Arc<TableDef>,
+    ) -> Result<StoredCondition, SqlError> {
+        let (noting, predicate) = self.as_numbered(&|binder| {
+            let noting = Noting::default();
+            noting.relation(OWN, table.oid, table.shown());
+            let noted = Binder { noting: Some(&noting), acting: None, unread: true, ..binder.clone() }
+                .policy_condition(expr, table, &table.name);
+            noted.map(|predicate| (noting, predicate))
+        })?;
         let columns = (0..table.columns.len()).collect();
         let scan = Plan::TableScan { table: Arc::clone(table).into(), columns, filter: None };
         let input = Box::new(Plan::Filter { input: Box::new(scan), predicate });
         let used = used_columns(Plan::Project { input, exprs: Vec::new(), names: Vec::new() })?;
-        Ok(needed(noting, self.catalog, used, Some(table.oid)))
+        let query = noting.into_query(self.catalog, written, &used);
+        Ok(StoredCondition { table: Arc::clone(&table.name), query })
+    }
+
+    /// The same of a text that an earlier release has kept alone.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn policy_query_of(&self, text: &str, table: &Arc<TableDef>) -> Result<StoredCondition, SqlError> {
+        if let Some(plain) = self.plain_names() {
+            return Binder { catalog: &plain, ..self.clone() }.policy_query_of(text, table);
+        }
+        let expr = verso_parser::parse_expression(text)?;
+        self.in_kept_text().policy_query(&expr, (text, 0), table)
+    }
+
+    /// What binds a condition that the catalog keeps of a table's rows.
+    pub(crate) fn over_condition<'b>(&'b self, condition: &'b StoredCondition) -> Binder<'b> {
+        let stored = Some(&condition.query).filter(|_| !condition.is_plain());
+        Binder { stored, ..self.in_kept_text() }
+    }
+
+    /// Binds a condition that the catalog keeps of a table's rows and notes what its text means. The table's item of the trace is 0.
+    pub(crate) fn traced_condition(
+        &self,
+        condition: &StoredCondition,
+        table: &TableDef,
+        trace: &Trace,
+    ) -> Result<Expr, SqlError> {
+        if let Some(plain) = self.plain_names() {
+            return Binder { catalog: &plain, ..self.clone() }.traced_condition(condition, table, trace);
+        }
+        let expr = verso_parser::parse_expression(&condition.query.text)?;
+        let binder =
+            Binder { traced: Some(trace), acting: None, unread: true, ..self.over_condition(condition) };
+        binder.as_numbered(&|binder| binder.policy_condition(&expr, table, &condition.table))?;
+        Ok(expr)
     }
 
     /// Where the field of that name is among those of a row. In a stored text columns of a relation have the names that they had then.
@@ -640,38 +688,6 @@ fn read_columns(statement: &mut Statement) -> BTreeMap<Oid, BTreeSet<u16>> {
     used
 }
 
-/// What was noted, as what a text needs; of the relations the columns that it uses.
-fn needed(
-    noting: Noting,
-    catalog: &CatalogSnapshot,
-    mut used: BTreeMap<Oid, BTreeSet<u16>>,
-    own: Option<Oid>,
-) -> Vec<Need> {
-    let mut needs: BTreeSet<Need> = BTreeSet::new();
-    for (relation, columns) in noting.in_rows() {
-        used.entry(relation).or_default().retain(|id| !columns.contains(id));
-    }
-    for (relation, columns) in noting.used() {
-        used.entry(relation).or_default().extend(columns);
-    }
-    for relation in noting.used_as_fields(catalog) {
-        needs.extend((own != Some(relation.relation)).then_some(Need::Relation(relation.relation)));
-        let used = relation.columns.iter().filter(|column| column.used);
-        needs.extend(used.map(|column| Need::Column(relation.relation, column.id)));
-    }
-    let relations = noting.relations.into_inner().into_iter().map(|relation| relation.relation);
-    for relation in relations.chain(own) {
-        if own != Some(relation) {
-            needs.insert(Need::Relation(relation));
-        }
-        let columns = used.get(&relation).into_iter().flatten();
-        needs.extend(columns.map(|column| Need::Column(relation, *column)));
-    }
-    needs.extend(noting.functions.into_inner().into_iter().map(|(_, oid)| Need::Function(oid)));
-    needs.extend(noting.types.into_inner().into_iter().map(|(_, oid)| Need::Type(oid)));
-    needs.into_iter().collect()
-}
-
 /// A body of SQL's own (`RETURN …`, `BEGIN ATOMIC … END`), with what its names mean now.
 ///
 /// # Errors
@@ -687,7 +703,7 @@ pub fn function_body(
     // Places in `RETURN e` are those of the query that it stands for.
     let returned = verso_parser::returned_query(&function.body)?;
     let mut query =
-        noting.into_query(catalog, returned.as_deref().unwrap_or(&function.body), &BTreeMap::new());
+        noting.into_query(catalog, (returned.as_deref().unwrap_or(&function.body), 0), &BTreeMap::new());
     if returned.is_some() {
         query.text = query.text.replacen("SELECT", "RETURN", 1).into();
     }

@@ -65,10 +65,10 @@ fn printed(
 type NamedToday<'s> = (u32, String, Option<(&'s Relation, &'s StoredRelation)>);
 
 /// A text in which relations, functions and types are named as they are today. A relation that is read has the columns that it had.
-fn renamed(text: &str, stored: &StoredQuery, catalog: &CatalogSnapshot) -> String {
+pub(super) fn renamed(text: &str, stored: &StoredQuery, catalog: &CatalogSnapshot) -> String {
     let shown = |schema: &str, name: &str| format!("{}.{}", quote_ident(schema), quote_ident(name));
     let mut named: Vec<NamedToday<'_>> = Vec::new();
-    for noted in stored.relations.iter().filter(|noted| noted.place != NOWHERE) {
+    for noted in stored.relations.iter().filter(|noted| noted.is_named()) {
         if let Some(relation) = catalog.relation_by_oid(noted.relation) {
             named.push((noted.place, shown(relation.schema(), relation.name()), Some((relation, noted))));
         }

@@ -12,7 +12,7 @@
 //! | [`lower_query`], [`lower_from`] | the same for queries and what they read |
 //! | [`print`], [`forms`] | expressions as text |
 //! | [`layout`], [`names`] | queries as text: line breaks, indentation; which names tell the items of FROM apart |
-//! | [`stored`] | expressions that the catalog keeps as text: defaults, checks, keys of indexes, conditions of triggers |
+//! | [`stored`] | expressions that the catalog keeps as text: defaults, checks, keys of indexes, conditions of triggers and policies |
 //! | [`body`], [`lower_change`], [`layout_change`] | bodies of functions that are SQL's own, and the changes of rows in them |
 //! | [`bound`] | expressions that are bound already: what the others have no node for, conditions of domains |
 //!
@@ -47,7 +47,7 @@ pub use body::body;
 pub use bound::{domain_condition, expression, identifier, literal};
 use layout::Printer;
 use lower::Lowering;
-pub use stored::{Part, index_key, key_expression, over_table, trigger_condition};
+pub use stored::{Part, condition, index_key, key_expression, over_table, trigger_condition};
 
 /// How a definition is laid out.
 #[derive(Clone, Copy, Debug, Default)]

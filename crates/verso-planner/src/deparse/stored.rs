@@ -1,12 +1,15 @@
-//! Expressions that the catalog keeps as text: defaults, checks, keys and conditions of indexes, WHEN of triggers.
+//! Expressions that the catalog keeps as text: defaults, checks, keys and conditions of indexes, WHEN of triggers, conditions of
+//! policies.
 
 use std::sync::Arc;
 
-use verso_catalog::{TableDef, TriggerDef};
+use verso_catalog::{OWN, StoredCondition, TableDef, TriggerDef};
+use verso_exec::functions::quote_ident;
 use verso_parser::syntax::ExprKind;
 use verso_types::SqlType;
 
 use super::Style;
+use super::body::renamed;
 use super::layout::Printer;
 use super::lower::Lowering;
 use super::names::{Level, Named};
@@ -74,6 +77,52 @@ pub fn trigger_condition(
     let (old, new) = names?;
     // The scope has the columns of the old row, then those of the new one.
     printed(&node, vec![named(1, Some(&old), table), named(2, Some(&new), table)], pretty)
+}
+
+/// A condition over a table's rows with the names of today; where it has no text here (T1) as it was given, with other names where
+/// something is called otherwise by now.
+pub fn condition(binder: &Binder<'_>, condition: &StoredCondition, table: &TableDef, pretty: bool) -> String {
+    let text = &condition.query.text;
+    if condition.is_plain() {
+        let shown = over_table(binder, text, table, Part::Value(&SqlType::Bool), pretty);
+        return shown
+            .unwrap_or_else(|| format!("({})", verso_catalog::kept::with_names(binder.catalog, text)));
+    }
+    let shown = || {
+        let trace = Trace::default();
+        let expr = binder.traced_condition(condition, table, &trace).ok()?;
+        let inside = binder.over_condition(condition);
+        let node = Lowering::new(&inside, &trace, text).typed(&expr, &SqlType::Bool)?;
+        printed(&node, vec![named(0, Some(&table.name), table)], pretty)
+    };
+    shown().unwrap_or_else(|| as_given(binder, condition, table))
+}
+
+/// A condition as it was given: over a row that has the names which the table and its columns had then, where these are others.
+fn as_given(binder: &Binder<'_>, condition: &StoredCondition, table: &TableDef) -> String {
+    let text = renamed(&condition.query.text, &condition.query, binder.catalog);
+    let then = condition.query.relation_at(OWN).map_or(&[][..], |own| own.columns.as_slice());
+    let mut columns = Vec::new();
+    let mut same = condition.table == table.name && then.len() == table.shown().len();
+    for then in then {
+        let Some(at) = table.column_with_id(then.id) else { continue };
+        let now = &table.columns[at].name;
+        same &= then.name == *now;
+        columns.push(format!(
+            "{}.{} AS {}",
+            quote_ident(&table.name),
+            quote_ident(now),
+            quote_ident(&then.name)
+        ));
+    }
+    match same {
+        true => format!("({text})"),
+        false => format!(
+            "(SELECT {text} FROM (SELECT {}) AS {})",
+            columns.join(", "),
+            quote_ident(&condition.table)
+        ),
+    }
 }
 
 type RecordNames = (Arc<str>, Arc<str>);

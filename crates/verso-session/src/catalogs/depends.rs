@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_catalog::{
-    AggregateDef, Callee, CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionLanguage,
-    FunctionReturn, IndexDef, KeyClass, Need, Oid, PG_TRGM, PolicyDef, Relation, StoredQuery, TableDef,
-    TypeDef, ViewDef, default_oid, kept,
+    AggregateDef, Callee, CastDef, CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionLanguage,
+    FunctionReturn, IndexDef, KeyClass, Need, Oid, OperatorDef, PG_TRGM, PolicyDef, Relation, StoredQuery,
+    TableDef, TypeDef, ViewDef, default_oid, kept,
 };
 use verso_exec::plan::ExprKind;
 use verso_types::{Collation, SqlType, Value};
@@ -99,7 +99,22 @@ pub(super) fn depends(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                     catalog.types().for_each(|ty| rows.user_type(ty));
                 }
             }
-            catalog.all_policies().for_each(|policy| rows.policy(policy));
+            let is_named = |oid: &Oid| {
+                let relation = catalog.relation_by_oid(*oid).is_some();
+                relation || catalog.function_by_oid(*oid).is_some() || catalog.user_type(*oid).is_some()
+            };
+            match keys.oid("refobjid").filter(is_named) {
+                Some(object) => {
+                    let naming = catalog.naming(object);
+                    naming.policies().for_each(|policy| rows.policy(policy));
+                    naming.operators().for_each(|operator| rows.operator(operator));
+                    naming.casts().for_each(|cast| rows.cast(cast));
+                }
+                None => {
+                    catalog.all_policies().for_each(|policy| rows.policy(policy));
+                    rows.operators_and_casts();
+                }
+            }
             rows.others();
         }
     }
@@ -214,7 +229,13 @@ impl Rows<'_> {
                 catalog.types().for_each(|ty| self.user_type(ty));
             }
         }
-        if may_be(&[OPERATOR, CAST, COLLATION, DEFAULT_ACL, OPCLASS, OPFAMILY, EXTENSION]) {
+        if may_be(&[OPERATOR]) {
+            catalog.operator_by_oid(object).into_iter().for_each(|operator| self.operator(operator));
+        }
+        if may_be(&[CAST]) {
+            catalog.cast_by_oid(object).into_iter().for_each(|cast| self.cast(cast));
+        }
+        if may_be(&[COLLATION, DEFAULT_ACL, OPCLASS, OPFAMILY, EXTENSION]) {
             self.others();
         }
         if may_be(&[CONSTRAINT]) {
@@ -226,14 +247,46 @@ impl Rows<'_> {
         {
             self.user_type(ty);
         }
-        if may_be(&[POLICY])
-            && let Some(table) = catalog.owner_of_part(object)
-        {
-            catalog.policies(table.oid()).iter().for_each(|policy| self.policy(policy));
+        if may_be(&[POLICY]) {
+            catalog.policy_by_oid(object).into_iter().for_each(|policy| self.policy(policy));
         }
     }
 
-    /// Operators, casts, collations and default rights; extensions, and what they have brought along.
+    fn operators_and_casts(&mut self) {
+        let catalog = self.catalog;
+        catalog.operators().iter().for_each(|operator| self.operator(operator));
+        catalog.casts().iter().for_each(|cast| self.cast(cast));
+    }
+
+    fn operator(&mut self, operator: &OperatorDef) {
+        let own = (OPERATOR, operator.oid.0, 0);
+        self.inside(own, &operator.schema);
+        self.callee(own, &operator.function);
+        self.users_types(own, operator.left.into_iter().chain([operator.right, operator.result]));
+    }
+
+    fn cast(&mut self, cast: &CastDef) {
+        let own = (CAST, cast.oid.0, 0);
+        cast.function.iter().for_each(|function| self.callee(own, function));
+        self.users_types(own, [cast.source, cast.target]);
+    }
+
+    /// An object needs a function that it calls, if users have made it.
+    fn callee(&mut self, own: Place, callee: &Callee) {
+        if let Callee::User(function) = callee {
+            self.add(own, (PROC, function.0, 0), 'n');
+        }
+    }
+
+    /// An object needs each of these types once, if users have made it.
+    fn users_types(&mut self, own: Place, types: impl IntoIterator<Item = Oid>) {
+        let types: BTreeSet<Oid> = types.into_iter().collect();
+        for ty in types.into_iter().filter(|ty| self.catalog.type_or_row_by_oid(*ty).is_some()) {
+            self.add(own, (TYPE, ty.0, 0), 'n');
+        }
+    }
+
+    /// Collations and default rights; extensions, and what they have brought along.
     fn others(&mut self) {
         let catalog = self.catalog;
         for extension in super::extensions::known(catalog) {
@@ -244,28 +297,6 @@ impl Rows<'_> {
                     self.add((class, oid.0, 0), own, 'e');
                 }
             }
-        }
-        for operator in catalog.operators() {
-            let own = (OPERATOR, operator.oid.0, 0);
-            self.inside(own, &operator.schema);
-            if let Callee::User(function) = operator.function {
-                self.add(own, (PROC, function.0, 0), 'n');
-            }
-            let mut types: Vec<Oid> =
-                operator.left.into_iter().chain([operator.right, operator.result]).collect();
-            types.sort_unstable();
-            types.dedup();
-            let users = types.into_iter().filter(|ty| catalog.type_or_row_by_oid(*ty).is_some());
-            users.collect::<Vec<_>>().into_iter().for_each(|ty| self.add(own, (TYPE, ty.0, 0), 'n'));
-        }
-        for cast in catalog.casts() {
-            let own = (CAST, cast.oid.0, 0);
-            if let Some(Callee::User(function)) = cast.function {
-                self.add(own, (PROC, function.0, 0), 'n');
-            }
-            let users = [cast.source, cast.target].into_iter();
-            let users = users.filter(|ty| catalog.type_or_row_by_oid(*ty).is_some());
-            users.for_each(|ty| self.add(own, (TYPE, ty.0, 0), 'n'));
         }
         for collation in catalog.collations() {
             self.inside((COLLATION, collation.oid().0, 0), &collation.collation.schema);
@@ -278,8 +309,9 @@ impl Rows<'_> {
     fn policy(&mut self, policy: &PolicyDef) {
         let place = (POLICY, policy.oid.0, 0);
         self.add(place, (CLASS, policy.table.0, 0), 'a');
-        self.needs(place, &policy.needs);
-        self.others_named(place, policy.using.iter().chain(&policy.check).map(|text| &**text));
+        let needs: Vec<Need> = policy.needs().into_iter().collect();
+        self.needs(place, &needs);
+        self.others_named(place, policy.conditions().map(|condition| &*condition.query.text));
     }
 
     fn user_type(&mut self, ty: &TypeDef) {
@@ -376,7 +408,7 @@ impl Rows<'_> {
             () if relation && catalog.relation_by_oid(oid).is_some() => CLASS,
             () if catalog.function_by_oid(oid).is_some() => PROC,
             () if catalog.type_or_row_by_oid(oid).is_some() => TYPE,
-            () if catalog.operators().iter().any(|operator| operator.oid == oid) => OPERATOR,
+            () if catalog.operator_by_oid(oid).is_some() => OPERATOR,
             () if catalog.collation_by_oid(oid.0).is_some() => COLLATION,
             () if catalog.relation_by_oid(oid).is_some() => CLASS,
             () => return None,

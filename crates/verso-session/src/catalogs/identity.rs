@@ -336,7 +336,7 @@ pub(super) fn identity(views: &Views<'_>, catalog: &CatalogSnapshot, given: Give
             part_of(catalog, ("trigger", &trigger.name), owner.oid())
         }
         3256 => {
-            let policy = catalog.all_policies().find(|policy| policy.oid == object)?;
+            let policy = catalog.policy_by_oid(object)?;
             part_of(catalog, ("policy", &policy.name), policy.table)
         }
         3381 => {
@@ -348,7 +348,7 @@ pub(super) fn identity(views: &Views<'_>, catalog: &CatalogSnapshot, given: Give
             Some(Identity { words: format!("statistics object {shown}"), ..found })
         }
         2617 => {
-            let own = catalog.operators().iter().find(|operator| operator.oid == object);
+            let own = catalog.operator_by_oid(object);
             if own.is_none() {
                 fixed::by_oid("pg_operator", object.0.into())?;
             }
@@ -380,7 +380,7 @@ pub(super) fn identity(views: &Views<'_>, catalog: &CatalogSnapshot, given: Give
             Some(schemed("collation", &one.collation.schema, &one.collation.name, words))
         }
         2605 => {
-            let own = catalog.casts().iter().find(|cast| cast.oid == object);
+            let own = catalog.cast_by_oid(object);
             let (source, target) = match own {
                 Some(cast) => (cast.source, cast.target),
                 None => {

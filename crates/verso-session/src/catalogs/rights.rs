@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     Acl, CatalogSnapshot, Object, Oid, PolicyDef, Relation, Rights, RightsOf, Role, SequenceDef,
-    SystemRelation,
+    StoredCondition, SystemRelation,
 };
 use verso_exec::ExecError;
 use verso_exec::error::Result;
@@ -99,7 +99,7 @@ pub(super) fn policies(
     keys: &Keys<'_>,
 ) -> Vec<Vec<Value>> {
     let row = |policy: &Arc<PolicyDef>| {
-        let text = |text: &Option<Arc<str>>| condition(views, catalog, policy, text.as_ref());
+        let text = |part: &Option<StoredCondition>| condition(views, catalog, policy, part.as_ref());
         vec![
             oid(policy.oid),
             Value::Text(Arc::clone(&policy.name)),
@@ -117,26 +117,24 @@ pub(super) fn policies(
     }
 }
 
-/// A condition of a policy as SQL, with its names as the session's path wants them; as it was typed where it cannot be bound any more.
+/// A condition of a policy as SQL, with its names as the session's path wants them.
 fn condition(
     views: &Views<'_>,
     catalog: &Arc<CatalogSnapshot>,
     policy: &PolicyDef,
-    text: Option<&Arc<str>>,
+    condition: Option<&StoredCondition>,
 ) -> Value {
-    let Some(text) = text else { return Value::Null };
-    let shown = catalog.table_by_oid(policy.table).and_then(|table| {
-        let binder = super::definitions::binder(views, catalog);
-        deparse::over_table(&binder, text, &table, deparse::Part::Value(&SqlType::Bool), false)
-    });
-    let as_kept = || format!("({})", verso_catalog::kept::with_names(catalog, text));
-    Value::text(&shown.unwrap_or_else(as_kept))
+    let (Some(condition), Some(table)) = (condition, catalog.table_by_oid(policy.table)) else {
+        return Value::Null;
+    };
+    let binder = super::definitions::binder(views, catalog);
+    Value::text(&deparse::condition(&binder, condition, &table, false))
 }
 
 /// The rows of `pg_policies`.
 pub(super) fn policy_view(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
     let row = |policy: &Arc<PolicyDef>| {
-        let shown = |text: &Option<Arc<str>>| condition(views, catalog, policy, text.as_ref());
+        let shown = |part: &Option<StoredCondition>| condition(views, catalog, policy, part.as_ref());
         let table = catalog.table_by_oid(policy.table)?;
         let role = |role: &Oid| match catalog.role_by_oid(*role) {
             Some(role) => Value::Text(Arc::clone(&role.name)),

@@ -15,7 +15,7 @@ use verso_types::SqlType;
 
 use super::alter_columns::{column_named, compression_letter, storage_letter};
 use super::alter_constraints::of_table;
-use super::alter_names::rename_column;
+use super::alter_names::{rename_column, texts_of_renamed};
 use super::alter_partitions::reaches_partitions;
 use super::composite::{refuse_pseudo, refuse_system_name};
 use super::create_table::{default_text, identity_column, refuse_identity_of};
@@ -184,13 +184,6 @@ impl Schema<'_> {
             Some(Relation::Table(table)) => self.keep_before_types(&name, table, &ordered)?,
             _ => Vec::new(),
         };
-        let names_columns = |action: &AlterAction| {
-            matches!(action, AlterAction::AddColumn { .. } | AlterAction::RenameColumn { .. })
-        };
-        let meant = match relation {
-            Some(relation) if ordered.iter().any(names_columns) => self.meant_by_policies(relation.oid()),
-            _ => Vec::new(),
-        };
         let mut actions = &*ordered;
         while let Some(action) = actions.first() {
             let keys = actions.iter().take_while(|action| is_key(action)).count();
@@ -207,9 +200,6 @@ impl Schema<'_> {
             actions = &actions[1..];
         }
         self.drop_kept(&name, kept, alter)?;
-        if !meant.is_empty() {
-            self.frame.inside(|frame| Schema { frame }.refuse_other_meanings(&meant))?;
-        }
         if ordered.iter().any(|action| matches!(action, AlterAction::ColumnType { .. })) {
             self.frame.inside(|frame| {
                 let table = frame.catalog.table(name.schema_text(), &name.name.text);
@@ -498,13 +488,13 @@ impl Schema<'_> {
                 change
             }
             AlterAction::Rename(to) => {
-                TableChange::Rename { to: text(to), texts: self.texts_of_renamed(&table, to) }
+                let texts = self.by_anybody(|binder| texts_of_renamed(binder, &table, to));
+                TableChange::Rename { to: text(to), texts }
             }
             AlterAction::RenameColumn { column, to } => {
                 refuse_system_name(&to.text)?;
                 self.holders(&table, Some(&column.text))?;
-                let policies = self.renamed_policies(&table, column, to)?;
-                rename_column(&table, column, to, policies)
+                self.by_anybody(|binder| rename_column(binder, &table, column, to))
             }
             AlterAction::RenameConstraint { name: constraint, to } => {
                 TableChange::RenameConstraint { name: text(constraint), to: text(to) }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Need, Object, Oid, PolicyDef, PolicyFor, TableDef};
+use verso_catalog::{Object, Oid, PolicyDef, PolicyFor, StoredCondition, TableDef};
 
 use super::{Schema, text};
 use crate::client::{CommandTag, tag};
@@ -36,76 +36,10 @@ impl Schema<'_> {
         roles.iter().map(|role| self.role_number(role)).collect()
     }
 
-    /// A condition as the catalog keeps it.
-    fn policy_text(&self, table: &TableDef, given: &(Expr, String)) -> Result<Arc<str>, Failure> {
+    /// A condition as the catalog keeps it, with what its names mean now.
+    fn condition(&self, table: &Arc<TableDef>, given: &(Expr, String)) -> Result<StoredCondition, SqlError> {
         let (expr, written) = given;
-        let catalog = self.frame.catalog.with_role(None);
-        let binder = Binder::new(&catalog, &self.frame.services.settings.time_zone, &[]);
-        let columns: Vec<_> = table.columns.iter().map(|c| (Arc::clone(&c.name), c.ty.clone())).collect();
-        let (kept, _) =
-            binder.kept_text(expr, written, |binder| binder.policy_condition(expr, table, &columns))?;
-        Ok(kept.into())
-    }
-
-    /// What both conditions of a policy need.
-    fn policy_needs(&self, table: &Arc<TableDef>, policy: &Policy) -> Result<Vec<Need>, Failure> {
-        self.needs_of(table, &policy.using, &policy.check)
-    }
-
-    fn needs_of(
-        &self,
-        table: &Arc<TableDef>,
-        using: &Option<(Expr, String)>,
-        check: &Option<(Expr, String)>,
-    ) -> Result<Vec<Need>, Failure> {
-        let catalog = self.frame.catalog.with_role(None);
-        let binder = Binder::new(&catalog, &self.frame.services.settings.time_zone, &[]);
-        let mut needs = Vec::new();
-        for (expr, _) in using.iter().chain(check) {
-            needs.extend(binder.policy_needs(expr, table)?);
-        }
-        needs.sort_unstable();
-        needs.dedup();
-        Ok(needs)
-    }
-
-    /// What policies mean whose queries read a relation: they name its columns, and those of the tables around them, in a text that
-    /// is bound anew by whoever it concerns.
-    pub(super) fn meant_by_policies(&self, relation: Oid) -> Vec<(Arc<PolicyDef>, Vec<Need>)> {
-        let reads = |need: &Need| matches!(need, Need::Relation(of) | Need::Column(of, _) if *of == relation);
-        let policies = self.frame.catalog.all_policies();
-        let others = policies.filter(|policy| policy.table != relation && policy.needs.iter().any(reads));
-        others.filter_map(|policy| Some((Arc::clone(policy), self.meant_by(policy)?.ok()?))).collect()
-    }
-
-    /// What a policy of the catalog means; none without its table.
-    fn meant_by(&self, policy: &PolicyDef) -> Option<Result<Vec<Need>, Failure>> {
-        let table = self.frame.catalog.table_by_oid(policy.table)?;
-        let part = |text: &Option<Arc<str>>| match text {
-            Some(text) => Ok(Some((verso_parser::parse_expression(text)?, String::new()))),
-            None => Ok::<_, SqlError>(None),
-        };
-        let parts = part(&policy.using).and_then(|using| Ok((using, part(&policy.check)?)));
-        Some(parts.map_err(Failure::from).and_then(|(using, check)| self.needs_of(&table, &using, &check)))
-    }
-
-    /// Refuses a change of columns by which a policy would mean something else, or nothing.
-    pub(super) fn refuse_other_meanings(&self, meant: &[(Arc<PolicyDef>, Vec<Need>)]) -> Result<(), Failure> {
-        for (known, needs) in meant {
-            let policies = self.frame.catalog.policies(known.table);
-            let Some(policy) = policies.iter().find(|policy| policy.oid == known.oid) else { continue };
-            if matches!(self.meant_by(policy), Some(Ok(now)) if now == *needs) {
-                continue;
-            }
-            let table = self.frame.catalog.table_by_oid(known.table);
-            let what = format!(
-                "changing columns so that a name in the query of policy \"{}\" on table \"{}\" means another one",
-                known.name,
-                table.map_or_else(String::new, |table| table.name.to_string()),
-            );
-            return Err(SqlError::unsupported(what).into());
-        }
-        Ok(())
+        self.by_anybody(|binder| binder.policy_query(expr, (written, expr.at.start), table))
     }
 
     /// CREATE POLICY.
@@ -119,9 +53,8 @@ impl Schema<'_> {
             _ => PolicyFor::All,
         };
         check_parts(command, policy)?;
-        let needs = self.policy_needs(&table, policy)?;
         let part = |given: &Option<(Expr, String)>| {
-            given.as_ref().map(|given| self.policy_text(&table, given)).transpose()
+            given.as_ref().map(|given| self.condition(&table, given)).transpose()
         };
         let new = PolicyDef {
             oid: Oid(0),
@@ -135,7 +68,6 @@ impl Schema<'_> {
             },
             using: part(&policy.using)?,
             check: part(&policy.check)?,
-            needs,
         };
         self.put_policy(&table, &new)?;
         Ok(tag("CREATE POLICY"))
@@ -149,20 +81,11 @@ impl Schema<'_> {
         if let Some(roles) = &policy.roles {
             new.roles = self.policy_roles(roles)?;
         }
-        if policy.using.is_some() || policy.check.is_some() {
-            let kept = |given: &Option<(Expr, String)>, known: &Option<Arc<str>>| match (given, known) {
-                (None, Some(text)) => Ok(Some((verso_parser::parse_expression(text)?, String::new()))),
-                _ => Ok::<_, SqlError>(given.clone()),
-            };
-            let using = kept(&policy.using, &new.using)?;
-            let check = kept(&policy.check, &new.check)?;
-            new.needs = self.policy_needs(&table, &Policy { using, check, ..policy.clone() })?;
-        }
         if let Some(using) = &policy.using {
-            new.using = Some(self.policy_text(&table, using)?);
+            new.using = Some(self.condition(&table, using)?);
         }
         if let Some(check) = &policy.check {
-            new.check = Some(self.policy_text(&table, check)?);
+            new.check = Some(self.condition(&table, check)?);
         }
         self.put_policy(&table, &new)?;
         Ok(tag("ALTER POLICY"))

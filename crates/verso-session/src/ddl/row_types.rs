@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ConstraintKind, NOWHERE, Naming, Oid, TableDef, ViewDef, holders_of_rows, is_made_of, kept, relations_in,
+    ConstraintKind, NOWHERE, Naming, Oid, StoredCondition, TableDef, ViewDef, holders_of_rows, is_made_of,
+    kept, relations_in,
 };
 
 use super::Schema;
@@ -84,8 +85,10 @@ impl Schema<'_> {
                 return refuse(format!("trigger {} of table {}", trigger.name, holder.name));
             }
         }
+        // Conditions that know what their names meant follow, as views do.
+        let earlier = |condition: &StoredCondition| condition.is_plain() && plain(&condition.query.text);
         let mut policies = catalog.all_policies();
-        if let Some(policy) = policies.find(|policy| uses(&policy.using) || uses(&policy.check)) {
+        if let Some(policy) = policies.find(|policy| policy.conditions().any(earlier)) {
             return refuse(format!("policy {}", policy.name));
         }
         Ok(())

@@ -18,6 +18,7 @@ mod notify;
 mod parallel;
 mod paths;
 mod plans;
+mod policies;
 mod prepared;
 mod rights;
 mod settings;

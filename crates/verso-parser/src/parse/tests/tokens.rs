@@ -78,3 +78,34 @@ fn names_are_folded_and_cut() {
     assert_eq!(name(&"ä".repeat(40)), ["ä".repeat(31)]);
     assert_eq!(name("t.select"), ["t", "select"]);
 }
+
+#[test]
+fn columns_are_named_where_columns_may_stand() {
+    let named = |text: &str| crate::names_column(text, "date");
+    for text in [
+        "date > 1",
+        "t.date",
+        "\"date\" = 1",
+        "f(date)",
+        "extract(year from date)",
+        "(date)::date",
+        "a = date",
+    ] {
+        assert!(named(text), "{text}");
+    }
+    for text in [
+        "a::date",
+        "cast(a as date)",
+        "date '2020-01-01' < a",
+        "date(a)",
+        "extract(date from a)",
+        "a collate date",
+        "f(date => 1)",
+        "a = 'date'",
+        "b.dates",
+    ] {
+        assert!(!named(text), "{text}");
+    }
+    let renamed = crate::rename_column("date > a::date and f(t.date) = date '2020-01-01'", "date", "day");
+    assert_eq!(renamed, "day > a::date and f(t.day) = date '2020-01-01'");
+}
