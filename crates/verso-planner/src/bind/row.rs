@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Oid, Relation, SystemRelation};
+use verso_catalog::{Oid, Relation, SystemRelation, kept};
 use verso_exec::functions::records::{FIELD, UNEQUAL_COUNTS, UNLIKE_ROWS};
 use verso_exec::functions::{AggregateFunction, aggregate_candidates, is_named};
 use verso_exec::plan::{AggregateCall, ExprKind as K, Plan, SubqueryTest, TypedExpr};
@@ -23,7 +23,7 @@ use super::scope::{Scope, came_later, is_hidden, part_of_row};
 use super::subquery::subquery;
 use super::trace::Source;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Call, Expr, ExprKind, Name, QualifiedName, Query};
+use verso_parser::syntax::{Call, Expr, ExprKind, Name, QualifiedName, Query, Span};
 
 /// An expression and where it stands.
 type Located = (TypedExpr, u32);
@@ -135,7 +135,9 @@ impl Binder<'_> {
     pub(super) fn spread_all(&self, list: &[Expr], scope: &Scope) -> Vec<Expr> {
         let one = |expr: &Expr| {
             let parts = match &expr.kind {
-                ExprKind::Field { arg, name } if name.text == "*" => self.fields_of(arg, expr, scope),
+                ExprKind::Field { arg, name } if name.text == "*" => {
+                    self.fields_of((&**arg, name), expr, scope)
+                }
                 _ if expr.is_starred() => {
                     let parts = self.spread(expr, scope);
                     parts.iter().for_each(|parts| self.note_star(expr, parts, scope));
@@ -172,16 +174,34 @@ impl Binder<'_> {
         }
     }
 
+    /// How a text that is kept with names has a field of a row.
+    fn field_kept(&self, row: &SqlType, name: &str) -> String {
+        let of = if let SqlType::Row(row) = row { row.of.as_ref() } else { None };
+        let of = of.map(|of| Oid(of.oid)).filter(|of| !of.is_system());
+        let id = of.and_then(|of| {
+            let fields = self.catalog.fields_of(of);
+            Some((of, fields.iter().find(|(_, known)| **known == *name)?.0))
+        });
+        id.map_or_else(|| verso_parser::quoted(name), |(of, id)| kept::numbered_field(of, id, name))
+    }
+
     /// `(row).*`: an expression for each field; none where it is no row, which is told where it is bound.
-    fn fields_of(&self, row: &Expr, whole: &Expr, scope: &Scope) -> Option<Vec<Expr>> {
+    fn fields_of(&self, (row, star): (&Expr, &Name), whole: &Expr, scope: &Scope) -> Option<Vec<Expr>> {
         if stars_within(row) > STARS_MAX {
             return None;
         }
         let bound = self.expr(row, &mut Context::new(scope, Clause::Select)).ok()?;
         let fields = self.fields(&bound).ok()?;
         self.trace_fields(&bound, &fields, whole.at.start);
+        let mut at = row.at;
+        if let Some(notes) = self.noted {
+            let names = fields.iter().map(|(name, _)| self.field_kept(&bound.ty, name)).collect();
+            notes.field_star(star.at.start, whole.at.start, names);
+            // No name in the text means one of them.
+            at = Span { start: u32::MAX, end: u32::MAX };
+        }
         let field = |(name, _): (Arc<str>, TypedExpr)| {
-            let name = Name { text: name.to_string(), at: row.at };
+            let name = Name { text: name.to_string(), at };
             Expr { kind: ExprKind::Field { arg: Box::new(row.clone()), name }, ..whole.clone() }
         };
         Some(fields.into_iter().map(field).collect())

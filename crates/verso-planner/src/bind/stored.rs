@@ -48,6 +48,8 @@ pub(super) struct Notes {
     qualifiers: RefCell<BTreeMap<u32, u32>>,
     /// `t.*` in a list, up to its end, and the columns that it stands for.
     stars: RefCell<BTreeMap<u32, (u32, String)>>,
+    /// The star of `(row).*` in a list: where the row begins, and the fields that it stands for.
+    field_stars: RefCell<BTreeMap<u32, (u32, Vec<String>)>>,
     /// Functions that are called like fields of a row, by their names: where the row begins, and whether it is one of a FROM
     /// item or a variable that is named without a star. They are kept as calls.
     row_calls: RefCell<BTreeMap<u32, (u32, bool)>>,
@@ -76,6 +78,11 @@ impl Notes {
     /// `t.*`, which begins and ends there, stands for these columns.
     pub(super) fn star(&self, at: u32, end: u32, columns: &[String]) {
         self.stars.borrow_mut().insert(at, (end, columns.join(", ")));
+    }
+
+    /// The star at a place stands for these fields of the row that begins there.
+    pub(super) fn field_star(&self, at: u32, row: u32, fields: Vec<String>) {
+        self.field_stars.borrow_mut().insert(at, (row, fields));
     }
 
     /// A name means a field of the rows of that type.
@@ -197,6 +204,20 @@ impl Notes {
                 all.push((place..place + old, named));
                 next = place + old;
             }
+        }
+        for (star, (row, fields)) in self.field_stars.into_inner() {
+            let (Some(star), Some(row)) = (at(star), at(row)) else { continue };
+            let (Some(dot), Some((first, others))) = (dot_before(text, star), fields.split_first()) else {
+                continue;
+            };
+            // The row is repeated for each field, as it is kept.
+            let within = all.iter().filter(|(place, _)| place.start >= row && place.end <= dot);
+            let within: Vec<(Range<usize>, String)> =
+                within.map(|(place, new)| (place.start - row..place.end - row, new.clone())).collect();
+            let repeated = settled(&text[row..dot], &within).0;
+            let others = others.iter().map(|field| format!(", {repeated}.{field}")).collect::<String>();
+            let at = all.partition_point(|(place, _)| place.start < dot);
+            all.insert(at, (dot..star + 1, format!(".{first}{others}")));
         }
         all
     }

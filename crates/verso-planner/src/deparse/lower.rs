@@ -230,6 +230,14 @@ impl<'b> Lowering<'b> {
                 };
                 Node::IsTruth { arg: self.boxed(arg, &SqlType::Bool)?, test }
             }
+            ExprKind::IsDistinct { left, right, negated }
+                if let (ExprKind::Row(ours), ExprKind::Row(theirs)) = (&left.kind, &right.kind)
+                    && ours.len() == theirs.len()
+                    && !ours.iter().chain(theirs).any(Expr::is_starred) =>
+            {
+                let test = self.rows_distinct(ours, theirs)?;
+                if *negated { not(test) } else { test }
+            }
             ExprKind::IsDistinct { left, right, negated } => {
                 let [left, right] = self.operands("=", [left, right], expr.point)?;
                 let test = Node::Distinct(Box::new(left), Box::new(right));
@@ -495,6 +503,20 @@ impl<'b> Lowering<'b> {
         };
         let test = |args: [Node; 2]| Node::Op { op: op.into(), args: args.into() };
         Some(Node::Bool(word, pairs.into_iter().map(test).collect()))
+    }
+
+    /// Rows that are distinct where some of their parts are, each test with those before it.
+    fn rows_distinct(&mut self, ours: &[Expr], theirs: &[Expr]) -> Option<Node> {
+        let mut test: Option<Node> = None;
+        for (left, right) in ours.iter().zip(theirs) {
+            let [left, right] = self.operands("=", [left, right], u32::MAX)?;
+            let own = Node::Distinct(Box::new(left), Box::new(right));
+            test = Some(match test {
+                Some(before) => Node::Bool(Connective::Or, vec![before, own]),
+                None => own,
+            });
+        }
+        test
     }
 
     /// `a op ANY (array)`.
