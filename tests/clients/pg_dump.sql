@@ -70,6 +70,14 @@ CREATE CAST (mood AS integer) WITH FUNCTION as_number(mood) AS ASSIGNMENT;
 ALTER TABLE children ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own ON children FOR SELECT TO dump_reader USING (a > 1);
 CREATE POLICY change ON children AS RESTRICTIVE FOR UPDATE USING (true) WITH CHECK (b < 100);
+-- Names that were others when the texts were made.
+CREATE TABLE clerks (who name, number integer, day date CHECK (day > '2020-01-01'::date));
+CREATE POLICY theirs ON children FOR SELECT USING (EXISTS (SELECT FROM clerks WHERE who = current_user AND number = a) OR ROW(children.*) = ROW(1, 1, 7));
+ALTER TABLE clerks RENAME COLUMN number TO a;
+ALTER TABLE clerks RENAME COLUMN day TO date;
+ALTER TABLE clerks RENAME COLUMN date TO since;
+ALTER TABLE clerks RENAME TO staff;
+ALTER TABLE children ADD COLUMN later integer;
 GRANT SELECT, UPDATE (a) ON children TO dump_reader;
 GRANT USAGE ON SCHEMA dumped TO dump_reader;
 GRANT EXECUTE ON FUNCTION twice TO dump_reader;

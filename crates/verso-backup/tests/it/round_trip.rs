@@ -179,6 +179,34 @@ fn comments_on_policies_come_back() {
 }
 
 #[test]
+fn policies_come_back_with_what_their_names_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let definitions = "
+        CREATE TABLE t (a int, k int); CREATE TABLE u (m int); INSERT INTO t VALUES (1, 1), (2, 2), (3, 3); INSERT INTO u VALUES (2);
+        CREATE VIEW v AS SELECT m FROM u;
+        CREATE POLICY p ON t USING (EXISTS (SELECT FROM u WHERE m = k) OR ROW(t.*) = ROW(3, 3));
+        CREATE POLICY q ON t USING (k IN (SELECT v.m FROM v WHERE a > 9)) WITH CHECK (t IS NOT NULL);
+        ALTER TABLE t ENABLE ROW LEVEL SECURITY; GRANT SELECT ON t, u, v TO PUBLIC; CREATE ROLE reader;
+        ALTER TABLE u ADD COLUMN k int DEFAULT 2; ALTER TABLE t ADD COLUMN m int DEFAULT 2;
+        CREATE OR REPLACE VIEW v AS SELECT m, 10 AS a FROM u;
+        ALTER TABLE t RENAME COLUMN a TO id; ALTER TABLE u RENAME COLUMN m TO a; ALTER TABLE u RENAME TO \"U 2\";
+        CREATE SCHEMA moved; ALTER VIEW v SET SCHEMA moved; GRANT USAGE ON SCHEMA moved TO PUBLIC";
+    let original = database(&folder.path().join("a.verso"), definitions);
+    let path = folder.path().join("b.verso");
+    restore(&archive(&original, &BackupOptions::default()), &path, &RestoreOptions::default()).unwrap();
+    let copy = open(&path);
+    let ask = |database: &versodb::Database, question: &str| {
+        let mut connection = database.connect().unwrap();
+        connection.execute("SET ROLE reader").unwrap();
+        crate::world::answer(&mut connection, question)
+    };
+    let policies = "SELECT policyname, qual, with_check FROM pg_policies ORDER BY 1";
+    assert_eq!(ask(&copy, policies), ask(&original, policies));
+    let rows = "SELECT id FROM t ORDER BY 1";
+    assert_eq!((ask(&copy, rows).as_str(), ask(&original, rows).as_str()), ("2\n3", "2\n3"));
+}
+
+#[test]
 fn partitioned_tables_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let made = "CREATE TABLE r (id int PRIMARY KEY);

@@ -345,10 +345,15 @@ impl CatalogSnapshot {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::authority::PolicyFor;
     use crate::definition::FunctionArg;
     use crate::kept::numbered;
+    use crate::operator::CastContext;
     use crate::snapshot::PUBLIC;
+    use crate::stored::{StoredColumn, StoredCondition, StoredRelation};
     use verso_storage::page::ObjectId;
     use verso_types::{EnumLabel, EnumType};
 
@@ -400,6 +405,74 @@ mod tests {
         assert_eq!(second.naming(Oid(16_502)).functions().count(), 0);
         // The version before stays as it was.
         assert_eq!(tables(&first, MOOD), [16_500, 16_501]);
+    }
+
+    #[test]
+    fn policies_operators_and_casts_are_found_by_what_they_name_and_go_with_it() {
+        let (secured, read, function) = (Oid(16_501), Oid(16_502), Oid(16_600));
+        let policy = |oid, relation| {
+            let columns = vec![StoredColumn { id: 1, name: "a".into(), used: true }];
+            let relations = vec![StoredRelation { place: 20, relation, columns }];
+            let query =
+                StoredQuery { text: "exists (select from u)".into(), relations, ..StoredQuery::default() };
+            let using = Some(StoredCondition { table: "t".into(), query });
+            let (name, command) = (format!("p{oid}").into(), PolicyFor::All);
+            let (oid, roles) = (Oid(oid), vec![Oid(0)]);
+            Arc::new(PolicyDef {
+                oid,
+                name,
+                table: secured,
+                command,
+                permissive: true,
+                roles,
+                using,
+                check: None,
+            })
+        };
+        let mut builder = CatalogSnapshot::builder(1);
+        builder.add_type(mood());
+        builder.add_table(table(secured.0, "t", SqlType::Text, None));
+        builder.add_table(table(read.0, "u", SqlType::Text, None));
+        builder
+            .add_policies(BTreeMap::from([(secured, vec![policy(16_701, read), policy(16_702, secured)])]));
+        builder.add_operator(OperatorDef {
+            oid: Oid(16_801),
+            schema: PUBLIC.into(),
+            name: "===".into(),
+            owner: Oid(10),
+            left: None,
+            right: MOODS,
+            result: Oid(16),
+            function: Callee::User(function),
+            commutator: None,
+            negator: None,
+            restrict: None,
+            join: None,
+            hashes: false,
+            merges: false,
+        });
+        let context = CastContext::Explicit;
+        builder.add_cast(CastDef {
+            oid: Oid(16_901),
+            source: Oid(25),
+            target: MOOD,
+            function: None,
+            context,
+        });
+        let first = builder.build();
+        let policies = |snapshot: &CatalogSnapshot, oid: Oid| -> Vec<u32> {
+            snapshot.naming(oid).policies().map(|policy| policy.oid.0).collect()
+        };
+        assert_eq!((policies(&first, read), policies(&first, secured)), (vec![16_701], vec![16_701, 16_702]));
+        assert_eq!(first.naming(MOOD).operators().count(), 1);
+        assert_eq!(first.naming(function).operators().count(), 1);
+        assert_eq!(first.naming(MOOD).casts().map(|cast| cast.oid).collect::<Vec<_>>(), [Oid(16_901)]);
+        let mut builder = first.without(2, &BTreeSet::from([secured]));
+        builder.forget_operators();
+        builder.forget_casts();
+        let second = builder.build();
+        assert!(policies(&second, read).is_empty() && second.policy_by_oid(Oid(16_701)).is_none());
+        assert!(!second.is_named(&[MOOD]) && !second.is_named(&[function]));
     }
 
     #[test]
