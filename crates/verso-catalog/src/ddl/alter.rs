@@ -533,6 +533,7 @@ impl Catalog {
         shape.unlogged = table.unlogged;
         let (sequence, default) =
             self.serial_sequence(txn, snapshot, schema, &shape, table.oid, column, wanted)?;
+        self.rights_of_owned(txn, snapshot, (table.oid, schema.oid), sequence)?;
         let changed = ColumnDef { default: Some(default), identity: wanted.identity, ..column.clone() };
         let row = attribute_row(table.oid, &changed);
         self.update_rows(txn, table.oid, is_attribute(table.oid, column), |old| {
@@ -695,6 +696,7 @@ impl Catalog {
             shape.unlogged = table.unlogged;
             let (sequence, default) =
                 self.serial_sequence(txn, snapshot, schema, &shape, table.oid, &definition, column)?;
+            self.rights_of_owned(txn, snapshot, (table.oid, schema.oid), sequence)?;
             definition.default = Some(default);
             serial.push((definition.id, sequence));
         }
@@ -824,7 +826,7 @@ impl Catalog {
             table.indexes.retain(|other| Some(other.oid) != index);
             table.idle_indexes.retain(|other| Some(other.oid) != index);
         }
-        for sequence in super::owned_sequences(snapshot, table) {
+        for sequence in snapshot.sequences_of(table.oid) {
             if sequence.owned_by.is_some_and(|owner| owner.column == column.id) {
                 self.remove_sequence(txn, &sequence)?;
             }

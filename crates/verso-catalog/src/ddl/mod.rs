@@ -81,7 +81,7 @@ use std::sync::Arc;
 use verso_storage::{ObjectId, SequenceSpec, Txn};
 
 use crate::catalog::Catalog;
-use crate::definition::{ColumnDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef};
+use crate::definition::{ColumnDef, IndexDef, Oid, SchemaDef, SequenceDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::packs::stored_columns;
 use crate::sequence::SequenceBounds;
@@ -198,13 +198,6 @@ impl Catalog {
         }
         Ok(lines)
     }
-}
-
-/// The sequences that go away with a table.
-fn owned_sequences(snapshot: &CatalogSnapshot, table: &TableDef) -> Vec<Arc<SequenceDef>> {
-    let owned =
-        |sequence: &&Arc<SequenceDef>| sequence.owned_by.is_some_and(|owner| owner.table == table.oid);
-    snapshot.naming(table.oid).sequences().filter(owned).cloned().collect()
 }
 
 /// The default of a `serial` column: the sequence with its schema, so that it means the same along every search path.

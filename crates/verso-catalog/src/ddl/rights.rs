@@ -79,6 +79,22 @@ impl Catalog {
         self.change(txn, |txn| self.write_acl(txn, object, Some(acl)))
     }
 
+    /// Gives the sequence of a column that a table gets the rights that were said for what the table's owner makes in its
+    /// schema; the change has begun.
+    pub(super) fn rights_of_owned(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        (table, schema): (Oid, Oid),
+        sequence: Oid,
+    ) -> Result<(), CatalogError> {
+        let owner = snapshot.owner_of(Object::Relation(table));
+        match snapshot.acl_for_new(owner, Some(schema), RightsOf::Sequence) {
+            Some(acl) => self.write_acl(txn, Object::Relation(sequence), Some(&acl)),
+            None => Ok(()),
+        }
+    }
+
     fn write_acl(&self, txn: &mut Txn, object: Object, acl: Option<&Acl>) -> Result<(), CatalogError> {
         let key = object.key();
         let is_it = |row: &AclRow| (row.classoid, row.objoid, row.objsubid) == key;
@@ -107,9 +123,7 @@ impl Catalog {
         for object in objects {
             all.push(*object);
             if let Object::Relation(table) = object {
-                let own = snapshot
-                    .sequences()
-                    .filter(|sequence| sequence.owned_by.is_some_and(|owner| owner.table == *table));
+                let own = snapshot.sequences_of(*table).into_iter();
                 all.extend(own.map(|sequence| Object::Relation(sequence.oid)));
                 if let Some(Relation::Table(table)) = snapshot.relation_by_oid(*table) {
                     all.extend(table.all_indexes().map(|index| Object::Relation(index.oid)));

@@ -8,8 +8,8 @@ use verso_types::SqlType;
 
 use super::claim::NameOf;
 use super::needing::{Lost, Needing};
+use super::refuse_if_needed;
 use super::table::{find_table, relation_kind};
-use super::{owned_sequences, refuse_if_needed};
 use crate::aggregate::Callee;
 use crate::catalog::Catalog;
 use crate::collation::CollationDef;
@@ -192,7 +192,7 @@ impl Catalog {
                 let table = find_table(&snapshot, schema, &table.name)?;
                 self.lock_out(txn, &table, &snapshot)?;
                 moved.extend(table.all_indexes().map(|index| (index.oid, Arc::clone(&index.name))));
-                for sequence in owned_sequences(&snapshot, &table) {
+                for sequence in snapshot.sequences_of(table.oid) {
                     moved.push((sequence.oid, Arc::clone(&sequence.name)));
                 }
             }

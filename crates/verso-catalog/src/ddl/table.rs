@@ -10,9 +10,7 @@ use super::constraint::Target;
 use super::names::{Names, free};
 use super::needing::{Lost, Needing};
 use super::partition::with_partitions;
-use super::{
-    next_value, owned_sequences, persistence, refuse_if_needed, sequence_of, sequence_spec, target_schema,
-};
+use super::{next_value, persistence, refuse_if_needed, sequence_of, sequence_spec, target_schema};
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, ConstraintDef, ConstraintKind, Oid, SchemaDef, TableDef, TypeDef};
 use crate::error::{CatalogError, ObjectKind};
@@ -205,7 +203,7 @@ impl Catalog {
                 }
                 self.engine.drop_object(txn, table.heap)?;
                 if restart_identity {
-                    for sequence in owned_sequences(&snapshot, &table) {
+                    for sequence in snapshot.sequences_of(table.oid) {
                         let object = self.engine.create_sequence(txn, sequence_spec(&sequence.bounds))?;
                         let is_it = |row: &ClassRow| row.oid == sequence.oid;
                         self.update_rows(txn, sequence.oid, is_it, |row| row.relfilenode = Oid(object.0))?;

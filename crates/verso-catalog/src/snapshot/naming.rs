@@ -300,6 +300,13 @@ impl<'s> Naming<'s> {
 }
 
 impl CatalogSnapshot {
+    /// The sequences that the columns of a table own.
+    pub fn sequences_of(&self, table: Oid) -> Vec<&Arc<SequenceDef>> {
+        let is_its =
+            |sequence: &&Arc<SequenceDef>| sequence.owned_by.is_some_and(|owner| owner.table == table);
+        self.naming(table).sequences().filter(is_its).collect()
+    }
+
     /// The definitions that name an object of users, by its number or, a type, by that of its array: all that do, and perhaps
     /// others (R1).
     pub fn naming(&self, oid: Oid) -> Naming<'_> {

@@ -104,7 +104,8 @@ impl Schema<'_> {
         }
     }
 
-    /// Something new is the role's, with the rights that were said for what it makes.
+    /// Something new is the role's, with the rights that were said for what it makes; so are the sequences of a table's
+    /// columns.
     pub(super) fn made(&self, object: Object, schema: Option<&str>) -> Result<(), Failure> {
         let role = self.current();
         let catalog = self.frame.catalog;
@@ -119,8 +120,16 @@ impl Schema<'_> {
                 store.set_owner(txn, catalog, &[object], role)?;
             }
             let schema = schema.and_then(|name| catalog.schema(name)).map(|schema| schema.oid);
-            if let Some(acl) = catalog.acl_for_new(role, schema, catalog.rights_kind(object)) {
-                store.write_new_acl(txn, object, &acl)?;
+            let mut all = vec![object];
+            if let Object::Relation(table) = object {
+                all.extend(
+                    catalog.sequences_of(table).into_iter().map(|sequence| Object::Relation(sequence.oid)),
+                );
+            }
+            for object in all {
+                if let Some(acl) = catalog.acl_for_new(role, schema, catalog.rights_kind(object)) {
+                    store.write_new_acl(txn, object, &acl)?;
+                }
             }
             Ok(())
         })
