@@ -530,6 +530,20 @@ impl CatalogSnapshot {
         }
     }
 
+    /// The roles of users to which the object of this number belongs, or gives rights, or that its policies name.
+    pub(crate) fn roles_named_by(&self, oid: Oid) -> BTreeSet<Oid> {
+        let mut roles = BTreeSet::new();
+        let columns = self.column_ids(oid).into_iter().map(|column| Object::Column(oid, column));
+        let kinds = [Object::Relation(oid), Object::Schema(oid), Object::Function(oid), Object::Type(oid)];
+        for object in kinds.into_iter().chain(columns) {
+            roles.insert(self.owner_of(object));
+            roles.extend(self.own_acl(object).iter().flat_map(|acl| acl.roles().collect::<Vec<_>>()));
+        }
+        roles.extend(self.policies(oid).iter().flat_map(|policy| policy.roles.iter().copied()));
+        roles.retain(|role| !role.is_system());
+        roles
+    }
+
     /// What ALTER DEFAULT PRIVILEGES has said.
     pub fn default_acls(&self) -> &[DefaultAcl] {
         &self.authority().defaults

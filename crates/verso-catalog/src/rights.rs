@@ -392,6 +392,11 @@ impl Acl {
         self.0.iter().any(|item| item.grantee == role || item.grantor == role)
     }
 
+    /// The roles that it names.
+    pub(crate) fn roles(&self) -> impl Iterator<Item = Oid> {
+        self.0.iter().flat_map(|item| [item.grantee, item.grantor])
+    }
+
     /// The items as the catalog keeps them: with numbers of roles.
     pub(crate) fn texts(&self) -> Vec<std::sync::Arc<str>> {
         let number = |oid: Oid| if oid == PUBLIC_ROLE { String::new() } else { oid.to_string() };

@@ -130,6 +130,25 @@ impl Versions {
         }
     }
 
+    /// How many changes a transaction has announced.
+    pub fn announced(&self, txn: &Txn) -> u64 {
+        self.own(txn).map_or(0, |change| change.announced)
+    }
+
+    /// What a transaction has touched since it had announced so many changes.
+    pub fn touched_since(&self, txn: &Txn, changes: u64) -> BTreeSet<Touched> {
+        let mut all = BTreeSet::new();
+        if let Some(change) = self.own(txn) {
+            change.touched.since(changes + 1, &mut all);
+        }
+        all
+    }
+
+    /// Whether a transaction has touched an object itself.
+    pub fn has_touched(&self, txn: &Txn, object: Oid) -> bool {
+        self.own(txn).is_some_and(|change| change.touched.last.contains_key(&Touched::Object(object)))
+    }
+
     /// Whether a transaction has touched an object that not every view sees.
     pub fn is_touched(&self, object: Oid) -> bool {
         let touched = Touched::Object(object);

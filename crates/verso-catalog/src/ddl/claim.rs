@@ -14,6 +14,8 @@
 //!     them before the first is changed. What is in a partitioned table is reached through it, by rows too (`verso-exec`,
 //!     `plan/ahead.rs`), so that of two who go through it one waits with nothing of it in his hands. A partition that goes or comes has
 //!     its table locked first, and the default partition beside it last. A table that refers comes before those that it refers to.
+//! L6. What a definition names, or a role that is given something, is held weakly when the statement that names it has written it,
+//!     and who drops something holds it strongly before he relies on what names it ([`super::named`]).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -71,6 +73,12 @@ impl Catalog {
         Ok(())
     }
 
+    /// Locks a name together with others who do.
+    pub(super) fn share_name(&self, txn: &mut Txn, of: NameOf, name: &str) -> Result<(), CatalogError> {
+        txn.lock_name(number(of, [name, ""]), TableLockMode::AccessShare)?;
+        Ok(())
+    }
+
     /// Something is made in a schema, which stays (L2).
     pub(super) fn hold_schema(&self, txn: &mut Txn, schema: &SchemaDef) -> Result<(), CatalogError> {
         txn.lock_name(number(NameOf::Schema, [&schema.name, ""]), TableLockMode::AccessShare)?;
@@ -106,6 +114,7 @@ impl Catalog {
             return Err(conflict());
         }
         if mode.excludes(mode) {
+            self.check_naming(txn, snapshot, [table.oid])?;
             self.hold(txn, table.oid)
         } else if mode == TableLockMode::Share {
             // Others may add indexes, and nothing else.

@@ -173,6 +173,7 @@ impl Catalog {
         if !cascade {
             needing.refuse(&snapshot)?;
         }
+        self.claim_gone(txn, &snapshot, [oid])?;
         let mut dropped = self.release_triggers(txn, &snapshot, function, cascade)?;
         self.change(txn, |txn| {
             self.remove_needing(txn, &snapshot, &needing)?;

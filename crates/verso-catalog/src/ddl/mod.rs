@@ -14,6 +14,7 @@
 //! | [`lock_modes`] | how strongly a change of a table locks it |
 //! | [`names`] | names for what has none |
 //! | [`claim`] | what a change relies on while others change the schema too |
+//! | [`named`] | what definitions name stays, and who drops it sees them |
 //! | [`sequence`] | CREATE SEQUENCE, DROP SEQUENCE |
 //! | [`function`] | CREATE FUNCTION, DROP FUNCTION |
 //! | [`trigger`] | CREATE TRIGGER, ALTER TRIGGER, DROP TRIGGER |
@@ -42,6 +43,7 @@ mod holding;
 mod index;
 mod labels;
 mod lock_modes;
+mod named;
 mod names;
 mod needing;
 mod online;

@@ -169,6 +169,7 @@ impl Needing {
                 let sides = operator.left.into_iter().chain([operator.right, operator.result]);
                 let needs = needs_callee(&operator.function, one) || needs_type(snapshot, sides, one);
                 if needs && !needing.operators.iter().any(|(known, _)| known.oid == operator.oid) {
+                    all.push(Lost::Other(operator.oid));
                     needing.operators.push((Arc::clone(operator), one));
                 }
             }
@@ -230,6 +231,16 @@ impl Needing {
             && self.holders.is_empty()
             && self.others.is_empty()
             && self.held.is_empty()
+    }
+
+    /// The numbers of what goes along and has no lock as a table has one.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = Oid> {
+        let functions = self.functions.iter().map(|(one, _)| one.oid);
+        let others = self.aggregates.iter().chain(&self.bodies).map(|(one, _)| one.oid);
+        let operators = self.operators.iter().map(|(one, _)| one.oid);
+        let casts = self.casts.iter().map(|(one, _)| one.oid);
+        let views = self.views.iter().map(|(one, _)| one.oid);
+        views.chain(functions).chain(others).chain(operators).chain(casts)
     }
 
     /// Leaves out operators and casts that go in another way.
@@ -319,6 +330,7 @@ impl Catalog {
             let text = format!("CASCADE that would take {what}, which is of the row type {ty}, along");
             return Err(CatalogError::invalid("0A000", format!("{text} is not supported")));
         }
+        self.claim_gone(txn, snapshot, needing.numbers())?;
         let mut views = needing.views.iter().rev();
         // No snapshot is taken within a change: it would be kept for the version that the change makes.
         let remove = |txn: &mut Txn, view: &ViewDef| match needing

@@ -74,6 +74,7 @@ impl Catalog {
         if !cascade {
             needing.refuse(&snapshot)?;
         }
+        self.claim_gone(txn, &snapshot, [operator.oid])?;
         self.change(txn, |txn| {
             self.remove_needing(txn, &snapshot, &needing)?;
             self.remove_operator(txn, operator.oid)

@@ -198,6 +198,8 @@ impl Catalog {
             NameOf::Rights,
             [&format!("default {role} {schema}"), &kind.letter().to_string()],
         )?;
+        let named = acl.into_iter().flat_map(Acl::roles).chain([role]);
+        named.into_iter().try_for_each(|role| self.hold_role(txn, role))?;
         self.check_newest(txn, snapshot)?;
         let oid = self.new_oid()?;
         self.change(txn, |txn| {
@@ -229,6 +231,7 @@ impl Catalog {
         change: MembershipChange,
     ) -> Result<bool, CatalogError> {
         self.lock_name(txn, NameOf::Rights, [&format!("member {role} {member}"), ""])?;
+        [role, member, grantor].into_iter().try_for_each(|role| self.hold_role(txn, role))?;
         self.check_newest(txn, snapshot)?;
         let fits = |one: &&Membership| one.role == role && one.member == member && one.grantor == grantor;
         let known = snapshot.memberships().iter().find(fits);

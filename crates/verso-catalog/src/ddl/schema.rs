@@ -315,6 +315,10 @@ impl Catalog {
         }
         // Whoever is making something in it ends first; what that was the next snapshot has.
         self.lock_name(txn, NameOf::Schema, [name, ""])?;
+        let views = contents.views.iter().map(|one| one.oid);
+        let sequences = contents.sequences.iter().map(|one| one.oid);
+        let others = contents.functions.iter().map(|one| one.oid).chain(sequences);
+        self.claim_gone(txn, &snapshot, views.chain(others))?;
         self.check_newest(txn, &snapshot)?;
         let seen = snapshot;
         let mut along = names;
@@ -365,7 +369,7 @@ impl Catalog {
     }
 
     /// What the transaction sees after what it has just changed.
-    fn snapshot_now(&self, txn: &mut Txn) -> Result<Arc<CatalogSnapshot>, CatalogError> {
+    pub(super) fn snapshot_now(&self, txn: &mut Txn) -> Result<Arc<CatalogSnapshot>, CatalogError> {
         txn.begin_statement()?;
         let snapshot = self.snapshot(txn);
         txn.end_statement()?;

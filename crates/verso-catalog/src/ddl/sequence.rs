@@ -98,6 +98,7 @@ impl Catalog {
             dependents.extend(std::mem::take(&mut defaults).into_iter().map(on));
             refuse_if_needed(named(&snapshot, Lost::Relation(sequence.oid)), dependents)?;
         }
+        self.claim_gone(txn, &snapshot, [sequence.oid])?;
         self.change(txn, |txn| {
             self.remove_needing(txn, &snapshot, &needing)?;
             self.remove_sequence(txn, &sequence)

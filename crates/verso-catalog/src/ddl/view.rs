@@ -196,6 +196,7 @@ impl Catalog {
         if !cascade {
             needing.refuse(&snapshot)?;
         }
+        self.claim_gone(txn, &snapshot, views.iter().map(|view| view.oid))?;
         self.check_newest(txn, &snapshot)?;
         self.change(txn, |txn| {
             self.remove_needing(txn, &snapshot, &needing)?;

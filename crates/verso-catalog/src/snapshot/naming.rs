@@ -311,12 +311,8 @@ impl CatalogSnapshot {
     /// others (R1).
     pub fn naming(&self, oid: Oid) -> Naming<'_> {
         let contents = &*self.contents;
-        let ty = contents.types_by_oid.get(&oid);
-        let mut numbers = BTreeSet::from([relation_of(oid)]);
-        numbers.extend(ty.iter().flat_map(|ty| [ty.oid, ty.array]));
-        let all: BTreeSet<Oid> = numbers.into_iter().flat_map(|oid| contents.references.of(oid)).collect();
         let mut naming = Naming::default();
-        for own in all {
+        for own in self.namers(oid) {
             naming.relations.extend(contents.relations_by_oid.get(&own));
             naming.functions.extend(contents.functions_by_oid.get(&own));
             naming.types.extend(contents.types_by_oid.get(&own));
@@ -328,6 +324,40 @@ impl CatalogSnapshot {
         naming.functions.sort_by(|a, b| (&a.schema, &a.name, a.oid).cmp(&(&b.schema, &b.name, b.oid)));
         naming.types.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
         naming
+    }
+
+    /// The numbers of those definitions.
+    pub(crate) fn namers(&self, oid: Oid) -> BTreeSet<Oid> {
+        let contents = &*self.contents;
+        let ty = contents.types_by_oid.get(&oid);
+        let mut numbers = BTreeSet::from([relation_of(oid)]);
+        numbers.extend(ty.iter().flat_map(|ty| [ty.oid, ty.array]));
+        numbers.into_iter().flat_map(|oid| contents.references.of(oid)).collect()
+    }
+
+    /// What the definition of this number names, and the policies of a table; nothing where there is none.
+    pub(crate) fn named_by(&self, own: Oid) -> BTreeSet<Oid> {
+        let contents = &*self.contents;
+        let mut named = BTreeSet::new();
+        named.extend(contents.relations_by_oid.get(&own).into_iter().flat_map(named_by_relation));
+        named.extend(contents.functions_by_oid.get(&own).into_iter().flat_map(|one| named_by_function(one)));
+        named.extend(contents.types_by_oid.get(&own).into_iter().flat_map(|one| named_by_type(one)));
+        named.extend(self.operator_by_oid(own).into_iter().flat_map(|one| named_by_operator(one)));
+        named.extend(self.cast_by_oid(own).into_iter().flat_map(named_by_cast));
+        named.extend(self.policies(own).iter().flat_map(|one| named_by_policy(one)));
+        named.remove(&own);
+        named
+    }
+
+    /// Whether there is a relation, function, type, collation, operator or cast of this number.
+    pub(crate) fn knows(&self, oid: Oid) -> bool {
+        let contents = &*self.contents;
+        contents.relations_by_oid.get(&oid).is_some()
+            || contents.functions_by_oid.get(&oid).is_some()
+            || contents.types_by_oid.get(&oid).is_some()
+            || self.collation_by_oid(oid.0).is_some()
+            || self.operator_by_oid(oid).is_some()
+            || self.cast_by_oid(oid).is_some()
     }
 
     /// Whether a definition names one of these numbers, but for those that have one of them themselves.

@@ -195,6 +195,7 @@ impl Schema<'_> {
                 }
             }
             self.may_alter(role, "drop")?;
+            services.instance.catalog.claim_role(&mut self.frame.txn.borrow_mut(), snapshot, role.oid)?;
             let mut needed = self.needed_role(role.oid);
             let goes = |oid: verso_catalog::Oid| {
                 names.iter().any(|name| snapshot.role_named(&name.text).is_some_and(|role| role.oid == oid))

@@ -1,0 +1,153 @@
+//! What definitions name stays while their transaction is under way, and who drops something looks at all that names it (L6 in
+//! [`super::claim`]).
+//!
+//! ```text
+//! CREATE VIEW v AS … t …    writes v ─► holds t, weakly ─► t is still there: done
+//! DROP TABLE t              locks t, strongly: waits for the other ─► v names t, which it has not seen: begins anew
+//! ```
+//!
+//! Tables are held as who reads them holds them, everything else by its number.
+
+use std::collections::BTreeSet;
+
+use verso_storage::{TableLockMode, Txn, WaitPolicy};
+
+use super::claim::{NameOf, conflict};
+use crate::catalog::Catalog;
+use crate::definition::Oid;
+use crate::error::CatalogError;
+use crate::snapshot::{CatalogSnapshot, Relation};
+use crate::versions::Touched;
+
+impl Catalog {
+    /// How many changes of the schema the transaction has announced, for [`Catalog::hold_named`].
+    pub fn changes(&self, txn: &Txn) -> u64 {
+        self.with_versions(|versions| versions.announced(txn))
+    }
+
+    /// A statement of the schema has ended that began in `before`, when the transaction had announced so many changes: holds what
+    /// its definitions name and did not name before, and the roles that it gave something to.
+    ///
+    /// Costs a version of the catalog, which the next statement would make anyway, and a lock for each name.
+    ///
+    /// # Errors
+    /// `Conflict` where something of it is gone by now: the statement is to begin anew; those of waiting; storage's.
+    pub fn hold_named(
+        &self,
+        txn: &mut Txn,
+        before: &CatalogSnapshot,
+        changes: u64,
+    ) -> Result<(), CatalogError> {
+        let touched = self.with_versions(|versions| versions.touched_since(txn, changes));
+        if touched.is_empty() {
+            return Ok(());
+        }
+        let now = self.snapshot_now(txn)?;
+        let mut own: BTreeSet<Oid> = touched
+            .iter()
+            .filter_map(|one| if let Touched::Object(oid) = one { Some(*oid) } else { None })
+            .collect();
+        if touched.iter().any(|one| matches!(one, Touched::Table(_))) {
+            // Rows of operators and casts belong to nothing else.
+            let operators = now.operators().iter().map(|one| one.oid);
+            let new = operators.chain(now.casts().iter().map(|one| one.oid));
+            own.extend(new.filter(|oid| !before.knows(*oid)));
+        }
+        let mut named = BTreeSet::new();
+        let mut roles = BTreeSet::new();
+        for oid in &own {
+            let known = before.named_by(*oid);
+            named.extend(now.named_by(*oid).into_iter().filter(|one| !known.contains(one)));
+            let known = before.roles_named_by(*oid);
+            roles.extend(now.roles_named_by(*oid).into_iter().filter(|one| !known.contains(one)));
+        }
+        named.retain(|oid| !own.contains(oid) && now.knows(*oid));
+        for oid in &named {
+            match now.relation_by_oid(*oid) {
+                Some(Relation::Table(table)) => {
+                    let mode = TableLockMode::AccessShare;
+                    self.engine.lock_table(txn, table.heap, mode, WaitPolicy::Block)?;
+                }
+                _ => self.hold_number(txn, *oid)?,
+            }
+        }
+        for role in &roles {
+            self.hold_number(txn, *role)?;
+        }
+        if named.is_empty() && roles.is_empty() {
+            return Ok(());
+        }
+        let newest = self.committed()?;
+        let is_there = |oid: Oid| newest.knows(oid) || newest.role_by_oid(oid).is_some();
+        let is_own = |oid: Oid| self.with_versions(|versions| versions.has_touched(txn, oid));
+        match named.into_iter().chain(roles).all(|oid| is_there(oid) || is_own(oid)) {
+            true => Ok(()),
+            false => Err(conflict()),
+        }
+    }
+
+    /// Something of this number stays until the transaction ends.
+    pub(super) fn hold_number(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
+        self.share_name(txn, NameOf::Made, &oid.0.to_string())
+    }
+
+    /// Somebody is given something, or made a member, who stays until the transaction ends.
+    pub(super) fn hold_role(&self, txn: &mut Txn, role: Oid) -> Result<(), CatalogError> {
+        if role.is_system() {
+            return Ok(());
+        }
+        self.hold_number(txn, role)?;
+        let is_there = self.committed()?.role_by_oid(role).is_some();
+        let is_own = self.with_versions(|versions| versions.has_touched(txn, role));
+        if is_there || is_own { Ok(()) } else { Err(conflict()) }
+    }
+
+    /// A role goes, and nobody gives it anything meanwhile; `seen` is where the caller looked for what it has.
+    ///
+    /// # Errors
+    /// `Conflict` where others have changed something since.
+    pub fn claim_role(&self, txn: &mut Txn, seen: &CatalogSnapshot, role: Oid) -> Result<(), CatalogError> {
+        self.lock_made(txn, seen, role)
+    }
+
+    /// These go, and nobody makes anything that names them meanwhile; `seen` is where the caller looked for what does.
+    ///
+    /// # Errors
+    /// `Conflict` where others name them now, or no more.
+    pub(super) fn claim_gone(
+        &self,
+        txn: &mut Txn,
+        seen: &CatalogSnapshot,
+        gone: impl IntoIterator<Item = Oid>,
+    ) -> Result<(), CatalogError> {
+        let gone: BTreeSet<Oid> = gone.into_iter().filter(|oid| !oid.is_system()).collect();
+        for oid in &gone {
+            self.lock_name(txn, NameOf::Made, [&oid.0.to_string(), ""])?;
+        }
+        self.check_naming(txn, seen, gone)
+    }
+
+    /// What names these, which the transaction has locked, is what named them in `seen`, but for its own changes.
+    ///
+    /// # Errors
+    /// `Conflict` where it is not.
+    pub(super) fn check_naming(
+        &self,
+        txn: &Txn,
+        seen: &CatalogSnapshot,
+        of: impl IntoIterator<Item = Oid>,
+    ) -> Result<(), CatalogError> {
+        if self.is_newest(txn, seen.version)? {
+            return Ok(());
+        }
+        let newest = self.committed()?;
+        for oid in of {
+            let (then, now) = (seen.namers(oid), newest.namers(oid));
+            let is_own = |one: &Oid| self.with_versions(|versions| versions.has_touched(txn, *one));
+            if !then.symmetric_difference(&now).all(is_own) {
+                return Err(conflict());
+            }
+        }
+        Ok(())
+    }
+}
