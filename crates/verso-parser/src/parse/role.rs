@@ -109,21 +109,21 @@ fn role_setting(cursor: &mut Cursor<'_>, name: Option<Name>) -> Result<Statement
 /// One option; false if there is none.
 fn option(cursor: &mut Cursor<'_>, options: &mut RoleOptions) -> Result<bool, SyntaxError> {
     let Some(word) = cursor.word() else { return Ok(false) };
-    match word.as_str() {
-        "superuser" => options.superuser = Some(true),
-        "nosuperuser" => options.superuser = Some(false),
-        "createrole" => options.create_role = Some(true),
-        "nocreaterole" => options.create_role = Some(false),
-        "login" => options.login = Some(true),
-        "nologin" => options.login = Some(false),
-        "createdb" => options.create_db = Some(true),
-        "nocreatedb" => options.create_db = Some(false),
-        "inherit" => options.inherit = Some(true),
-        "noinherit" => options.inherit = Some(false),
-        "replication" => options.replication = Some(true),
-        "noreplication" => options.replication = Some(false),
-        "bypassrls" => options.bypass_rls = Some(true),
-        "nobypassrls" => options.bypass_rls = Some(false),
+    let (flag, value) = match word.as_str() {
+        "superuser" => (&mut options.superuser, true),
+        "nosuperuser" => (&mut options.superuser, false),
+        "createrole" => (&mut options.create_role, true),
+        "nocreaterole" => (&mut options.create_role, false),
+        "login" => (&mut options.login, true),
+        "nologin" => (&mut options.login, false),
+        "createdb" => (&mut options.create_db, true),
+        "nocreatedb" => (&mut options.create_db, false),
+        "inherit" => (&mut options.inherit, true),
+        "noinherit" => (&mut options.inherit, false),
+        "replication" => (&mut options.replication, true),
+        "noreplication" => (&mut options.replication, false),
+        "bypassrls" => (&mut options.bypass_rls, true),
+        "nobypassrls" => (&mut options.bypass_rls, false),
         "in" => {
             if !cursor.accept(&["in", "role"]) {
                 cursor.expect(&["in", "group"])?;
@@ -151,14 +151,14 @@ fn option(cursor: &mut Cursor<'_>, options: &mut RoleOptions) -> Result<bool, Sy
                 cursor.advance();
             }
             cursor.expect(&["password"])?;
-            options.password =
-                Some(if cursor.accept(&["null"]) { None } else { Some(string_literal(cursor)?.0) });
+            let password = if cursor.accept(&["null"]) { None } else { Some(string_literal(cursor)?.0) };
+            once(&mut options.password, password)?;
             return Ok(true);
         }
         "valid" => {
             cursor.advance();
             cursor.expect(&["until"])?;
-            options.valid_until = Some(string_literal(cursor)?.0);
+            once(&mut options.valid_until, string_literal(cursor)?.0)?;
             return Ok(true);
         }
         "connection" => {
@@ -168,11 +168,20 @@ fn option(cursor: &mut Cursor<'_>, options: &mut RoleOptions) -> Result<bool, Sy
             let limit = cursor.integer()?;
             let fits = i32::try_from(limit).ok().filter(|limit| *limit >= -1);
             let error = || SyntaxError::new("22023", format!("invalid connection limit: {limit}"));
-            options.connection_limit = Some(fits.ok_or_else(error)?);
+            once(&mut options.connection_limit, fits.ok_or_else(error)?)?;
             return Ok(true);
         }
         _ => return Err(cursor.unsupported(&format!("role option {}", word.to_uppercase()))),
-    }
+    };
+    once(flag, value)?;
     cursor.advance();
     Ok(true)
+}
+
+/// What is said twice, or said and denied, is an error.
+fn once<T>(option: &mut Option<T>, value: T) -> Result<(), SyntaxError> {
+    match option.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(SyntaxError::new("42601", "conflicting or redundant options")),
+    }
 }

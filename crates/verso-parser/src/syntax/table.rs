@@ -423,7 +423,8 @@ impl AlterAction {
     /// Whether materialized views are altered so, too: how their rows are kept, and what is known of them.
     pub fn suits_materialized_views(&self) -> bool {
         match self {
-            AlterAction::Statistics { .. }
+            AlterAction::RenameColumn { .. }
+            | AlterAction::Statistics { .. }
             | AlterAction::Storage { .. }
             | AlterAction::Compression { .. }
             | AlterAction::ClusterOn(_)

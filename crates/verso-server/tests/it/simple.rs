@@ -167,6 +167,47 @@ fn a_changed_setting_is_reported_and_comes_back_with_a_rollback() {
 }
 
 #[test]
+fn a_setting_that_comes_first_belongs_to_the_transaction_of_its_series() {
+    let world = World::new();
+    let mut raw = world.connect();
+    let mut shown = |sql: &str| {
+        let replies = raw.query(sql);
+        assert!(replies.iter().all(|reply| reply.kind != 'N'), "{sql}: a warning");
+        replies
+            .iter()
+            .filter(|reply| reply.kind == 'D')
+            .map(|row| row.text().split_off(6))
+            .collect::<String>()
+    };
+    assert_eq!(shown("SET LOCAL lock_timeout = '1s'; SHOW lock_timeout"), "1s");
+    assert_eq!(shown("SHOW lock_timeout"), "0");
+    assert_eq!(
+        shown("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; SHOW transaction_isolation"),
+        "serializable"
+    );
+    assert_eq!(shown("SET lock_timeout = '1s'; SELECT 1 / 0"), "");
+    assert_eq!(shown("SHOW lock_timeout"), "0");
+    assert_eq!(shown("SET LOCAL ROLE pg_monitor; SELECT current_user"), "pg_monitor");
+    let statement = |sql: &str| [parse("", sql), bind("", "", &[]), execute("", 0)].concat();
+    let mut series = |texts: &[&str]| {
+        let mut bytes: Vec<u8> = texts.iter().flat_map(|sql| statement(sql)).collect();
+        bytes.extend(sync());
+        raw.send(&bytes);
+        let replies = raw.until('Z');
+        replies
+            .iter()
+            .filter(|reply| reply.kind == 'D')
+            .map(|row| row.text().split_off(6))
+            .collect::<String>()
+    };
+    assert_eq!(series(&["SET LOCAL lock_timeout = '1s'", "SHOW lock_timeout"]), "1s");
+    assert_eq!(series(&["SET lock_timeout = '1s'", "SELECT 1 / 0"]), "");
+    assert_eq!(series(&["SHOW lock_timeout"]), "0");
+    assert_eq!(series(&["SET lock_timeout = '1s'"]), "");
+    assert_eq!(series(&["SHOW lock_timeout"]), "1s");
+}
+
+#[test]
 fn a_time_zone_set_in_a_text_counts_for_its_next_statements() {
     let world = World::new();
     let mut raw = world.connect();

@@ -308,6 +308,12 @@ impl Schema<'_> {
             }
             new.default = default_text(binder, (expr, text.as_str()), &column.name.text, &ty)?;
         }
+        if column.serial && column.identity.is_some() {
+            let name = &column.name.text;
+            let text =
+                format!("both default and identity specified for column \"{name}\" of table \"{table}\"");
+            return Err(SqlError::syntax(text).at(column.name.at.start).into());
+        }
         if let Some((identity, sequence)) = &column.identity {
             let identity = identity_column(&column.name, ty, *identity, sequence)?;
             return Ok(NewColumn { not_null: new.not_null, ..identity });

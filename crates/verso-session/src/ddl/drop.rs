@@ -21,6 +21,7 @@ impl Schema<'_> {
                     let (object, kind) =
                         (Object::Relation(relation.oid()), super::rights::kind_word(&relation));
                     self.own_to_drop(object, relation.schema(), kind, relation.name())?;
+                    self.refuse_of_identity(&relation)?;
                     found.push(relation);
                 }
                 None if drop.if_exists => {
@@ -38,6 +39,18 @@ impl Schema<'_> {
             self.drop_held(&found, &mut along)?;
         }
         self.frame.inside(|frame| Schema { frame }.drop_found(drop, &found, along))
+    }
+
+    /// The sequence of an identity column goes with that only.
+    fn refuse_of_identity(&self, relation: &Relation) -> Result<(), SqlError> {
+        let Relation::Sequence(sequence) = relation else { return Ok(()) };
+        let Some(owner) = sequence.owned_by else { return Ok(()) };
+        let Some(table) = self.frame.catalog.table_by_oid(owner.table) else { return Ok(()) };
+        let column = table.columns.iter().find(|column| column.id == owner.column);
+        let Some(column) = column.filter(|column| column.identity.is_some()) else { return Ok(()) };
+        let of = format!("column {} of table {}", column.name, table.name);
+        let text = format!("cannot drop sequence {} because {of} requires it", sequence.name);
+        Err(SqlError::new("2BP01", text).with_hint(format!("You can drop {of} instead.")))
     }
 
     /// Drops the columns of other tables that are of the row types of these relations.

@@ -41,6 +41,7 @@ impl Schema<'_> {
                 }
                 if let Relation::Sequence(sequence) = &relation
                     && let Some(table) = sequence.owned_by.and_then(|by| catalog.table_by_oid(by.table))
+                    && catalog.owner_of(Object::Relation(table.oid)) != owner
                 {
                     let text = format!("cannot change owner of sequence \"{}\"", sequence.name);
                     let detail =

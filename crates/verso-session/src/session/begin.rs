@@ -8,7 +8,7 @@ use super::Session;
 use crate::client::{CommandTag, tag};
 use crate::serving::{Late, check_late};
 use crate::transaction::{Block, Condition, Modes, State, in_failed_transaction};
-use verso_parser::syntax::{IsolationLevel, TransactionModes};
+use verso_parser::syntax::{IsolationLevel, Statement, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
@@ -41,6 +41,26 @@ impl Session {
         self.services.frameless.set(frameless);
         self.services.clocks.start_transaction();
         Ok(())
+    }
+
+    /// A setting that is changed by the first statement of a series belongs to the series' transaction (X2), as what comes behind
+    /// it does: SET LOCAL lasts to its end, and a failure takes back what was set.
+    pub(super) fn begin_series_for(&mut self, statement: &Statement) -> Result<(), SqlError> {
+        let local = match statement {
+            Statement::Set { local, .. } | Statement::ActAs { local, .. } => local.then_some("SET LOCAL"),
+            Statement::SetTransaction(_) => Some("SET TRANSACTION"),
+            Statement::Reset(_) | Statement::ResetAll | Statement::SetSessionCharacteristics(_) => None,
+            _ => return Ok(()),
+        };
+        if !self.transaction.series || self.transaction.is_open() {
+            return Ok(());
+        }
+        // A client that sends one statement after the other may send no more of them.
+        if let Some(what) = local.filter(|_| !self.transaction.several) {
+            let text = format!("{what} can only be used in transaction blocks");
+            self.services.notices.warn(sqlstate::NO_ACTIVE_TRANSACTION, &text);
+        }
+        self.open(&TransactionModes::default(), Block::Implicit)
     }
 
     /// BEGIN.

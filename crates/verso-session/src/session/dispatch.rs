@@ -36,6 +36,7 @@ impl Session {
             let text = format!("{word} cannot run inside a transaction block");
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
+        self.begin_series_for(job.statement)?;
         let tag = match job.statement {
             Statement::Begin { modes, start } => {
                 self.begin(modes).map(|()| tag(if *start { "START TRANSACTION" } else { "BEGIN" }))

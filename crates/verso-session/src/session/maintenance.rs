@@ -75,6 +75,12 @@ impl Session {
             Some(name) => {
                 let catalog = self.with_catalog(|_, catalog, _| Ok(Arc::clone(catalog)))?;
                 let found = catalog.table(name.schema_text(), &name.name.text);
+                if let Some(other) = catalog.relation(name.schema_text(), &name.name.text)
+                    && found.is_none()
+                {
+                    self.services.notices.warn("01000", &passed_over(other.name(), "vacuum"));
+                    return Ok(tag(word));
+                }
                 let missing = || {
                     let text = format!("relation \"{name}\" does not exist");
                     let plain = SqlError::new(sqlstate::UNDEFINED_TABLE, text).at(name.at().start);
