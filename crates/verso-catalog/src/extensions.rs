@@ -11,6 +11,8 @@ use crate::snapshot::CatalogSnapshot;
 
 /// What brings `gin_trgm_ops`.
 pub const PG_TRGM: &str = "pg_trgm";
+/// What brings the view of what statements have cost.
+pub const PG_STAT_STATEMENTS: &str = "pg_stat_statements";
 /// What brings the operator classes of `gist` for numbers, texts and their like.
 pub const BTREE_GIST: &str = "btree_gist";
 
@@ -24,6 +26,7 @@ pub fn extension_with(function: &str) -> Option<&'static str> {
         "set_limit" | "show_limit" | "show_trgm" | "similarity" | "similarity_dist" | "similarity_op" => {
             PG_TRGM
         }
+        "pg_stat_statements" | "pg_stat_statements_info" | "pg_stat_statements_reset" => PG_STAT_STATEMENTS,
         _ if function.starts_with("word_similarity") || function.starts_with("strict_word_similarity") => {
             PG_TRGM
         }

@@ -85,7 +85,9 @@ pub use definition::{
 };
 pub use error::{CatalogError, ObjectKind};
 pub use extended::{CommonValues, ExtendedStatistics, StatisticsDef, StatisticsKind};
-pub use extensions::{BTREE_GIST, PG_TRGM, extension_with, extensions_used, extensions_with_operator};
+pub use extensions::{
+    BTREE_GIST, PG_STAT_STATEMENTS, PG_TRGM, extension_with, extensions_used, extensions_with_operator,
+};
 pub use key_class::KeyClass;
 pub use needs::Need;
 pub use operator::{CastContext, CastDef, OperatorDef};

@@ -60,6 +60,12 @@ pub enum SystemView {
     Reservations,
     /// `verso_statement_cache`: texts whose plans are kept for all sessions.
     StatementCache,
+    /// `pg_stat_statements`: what statements have cost; with PostgreSQL's columns.
+    StatementFigures,
+    /// `pg_stat_statements(showtext)`: the same, perhaps without texts.
+    StatementFiguresOf,
+    /// `pg_stat_statements_info`: one row, since when that is counted.
+    StatementInformation,
     /// `verso_history`: what is within reach of the past, and the space that it takes; no row where it is not kept.
     History,
 }
@@ -93,9 +99,68 @@ pub struct Asked<'a> {
     pub columns: &'a [usize],
 }
 
+/// The columns of `pg_stat_statements`, as version 1.12 of the extension has them.
+const STATEMENT_FIGURES: &[(&str, SqlType)] = {
+    use SqlType::{Bool, Float8, Int8, Numeric, Oid, Text, Timestamptz};
+    &[
+        ("userid", Oid),
+        ("dbid", Oid),
+        ("toplevel", Bool),
+        ("queryid", Int8),
+        ("query", Text),
+        ("plans", Int8),
+        ("total_plan_time", Float8),
+        ("min_plan_time", Float8),
+        ("max_plan_time", Float8),
+        ("mean_plan_time", Float8),
+        ("stddev_plan_time", Float8),
+        ("calls", Int8),
+        ("total_exec_time", Float8),
+        ("min_exec_time", Float8),
+        ("max_exec_time", Float8),
+        ("mean_exec_time", Float8),
+        ("stddev_exec_time", Float8),
+        ("rows", Int8),
+        ("shared_blks_hit", Int8),
+        ("shared_blks_read", Int8),
+        ("shared_blks_dirtied", Int8),
+        ("shared_blks_written", Int8),
+        ("local_blks_hit", Int8),
+        ("local_blks_read", Int8),
+        ("local_blks_dirtied", Int8),
+        ("local_blks_written", Int8),
+        ("temp_blks_read", Int8),
+        ("temp_blks_written", Int8),
+        ("shared_blk_read_time", Float8),
+        ("shared_blk_write_time", Float8),
+        ("local_blk_read_time", Float8),
+        ("local_blk_write_time", Float8),
+        ("temp_blk_read_time", Float8),
+        ("temp_blk_write_time", Float8),
+        ("wal_records", Int8),
+        ("wal_fpi", Int8),
+        ("wal_bytes", Numeric(None)),
+        ("wal_buffers_full", Int8),
+        ("jit_functions", Int8),
+        ("jit_generation_time", Float8),
+        ("jit_inlining_count", Int8),
+        ("jit_inlining_time", Float8),
+        ("jit_optimization_count", Int8),
+        ("jit_optimization_time", Float8),
+        ("jit_emission_count", Int8),
+        ("jit_emission_time", Float8),
+        ("jit_deform_count", Int8),
+        ("jit_deform_time", Float8),
+        ("parallel_workers_to_launch", Int8),
+        ("parallel_workers_launched", Int8),
+        ("stats_since", Timestamptz(None)),
+        ("minmax_stats_since", Timestamptz(None)),
+    ]
+};
+
 impl SystemView {
     /// All that are Verso's own. Their places are their numbers in `pg_class`: new ones go to the end.
-    pub const ALL: [SystemView; 23] = [
+    pub const ALL: [SystemView; 25] = [
         SystemView::Database,
         SystemView::Transactions,
         SystemView::Sessions,
@@ -119,6 +184,8 @@ impl SystemView {
         SystemView::Waits,
         SystemView::Logs,
         SystemView::Archive,
+        SystemView::StatementFigures,
+        SystemView::StatementInformation,
     ];
 
     /// Its name in SQL.
@@ -148,6 +215,8 @@ impl SystemView {
             SystemView::Waits => "verso_waits",
             SystemView::Logs => "verso_logs",
             SystemView::Archive => "verso_archive",
+            SystemView::StatementFigures | SystemView::StatementFiguresOf => "pg_stat_statements",
+            SystemView::StatementInformation => "pg_stat_statements_info",
         }
     }
 
@@ -159,7 +228,8 @@ impl SystemView {
 
     /// The function of that name in `pg_catalog` that gives rows.
     pub fn of_call(name: &str) -> Option<SystemView> {
-        [SystemView::Tip, SystemView::PageWritesOf].into_iter().find(|view| view.name() == name)
+        let calls = [SystemView::Tip, SystemView::PageWritesOf, SystemView::StatementFiguresOf];
+        calls.into_iter().find(|view| view.name() == name)
     }
 
     /// Types of its arguments: not empty for what is called as a function.
@@ -167,6 +237,7 @@ impl SystemView {
         match self {
             SystemView::Tip => &[SqlType::Int8, SqlType::Int8],
             SystemView::PageWritesOf => &[SqlType::System(SystemType::Regclass)],
+            SystemView::StatementFiguresOf => &[SqlType::Bool],
             _ => &[],
         }
     }
@@ -175,6 +246,8 @@ impl SystemView {
     pub fn columns(self) -> Vec<ViewColumn> {
         use SqlType::{Bool, Float8, Int4, Int8, Numeric, Text, Timestamptz};
         let columns: &[(&'static str, SqlType)] = match self {
+            SystemView::StatementFigures | SystemView::StatementFiguresOf => STATEMENT_FIGURES,
+            SystemView::StatementInformation => &[("dealloc", Int8), ("stats_reset", Timestamptz(None))],
             SystemView::Wal => &[
                 ("appended", Int8),
                 ("written", Int8),
@@ -402,7 +475,7 @@ mod tests {
             let names: HashSet<_> = view.columns().iter().map(|column| column.name).collect();
             assert_eq!(names.len(), view.columns().len(), "{}", view.name());
         }
-        for view in [SystemView::Tip, SystemView::PageWritesOf] {
+        for view in [SystemView::Tip, SystemView::PageWritesOf, SystemView::StatementFiguresOf] {
             assert_eq!(SystemView::of_call(view.name()), Some(view));
             assert!(!view.arguments().is_empty());
         }

@@ -55,6 +55,27 @@ pub struct Services<'a> {
     pub catalogs: &'a dyn CatalogFunctions,
     /// What the catalog keeps as text, bound.
     pub binding: &'a dyn Binding,
+    /// Figures of the statements of functions.
+    pub figures: &'a dyn StatementFigures,
+}
+
+/// Keeps figures of what the statements of functions cost.
+pub trait StatementFigures {
+    /// How things stand as a statement begins; none where no figures are kept.
+    fn begin(&self) -> Option<Begun> {
+        None
+    }
+    /// A statement that began then has ended well, with so many rows.
+    fn ended(&self, _text: &Arc<str>, _begun: &Begun, _rows: u64) {}
+}
+
+/// How things stood when a statement began.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun {
+    /// The moment, in nanoseconds.
+    pub nanos: u64,
+    /// What the thread had done.
+    pub work: verso_storage::Work,
 }
 
 /// Threads for the parts of a query.

@@ -124,7 +124,8 @@ pub(crate) fn purposed(prepared: &Prepared, purpose: &ExecutePurpose) -> Result<
         },
     };
     let types: Vec<Option<SqlType>> = prepared.params().iter().cloned().map(Some).collect();
-    let parsed = Parsed { statement, at: inner.at, databases: Vec::new() };
+    let (databases, fingerprint) = (Vec::new(), inner.fingerprint.clone());
+    let parsed = Parsed { statement, at: inner.at, databases, fingerprint };
     let around = Prepared::unbound(Arc::clone(prepared.text()), Some(parsed), &types);
     Ok(Some(around.around(prepared)))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::CatalogSnapshot;
+use verso_catalog::{CatalogSnapshot, PG_STAT_STATEMENTS};
 use verso_exec::exec::{Measured, Probes, check_rights, execute, prune, reads_whole};
 use verso_exec::plan::{Delete, Plan, Statement as Bound, TypedExpr, Update};
 use verso_exec::{ExecContext, ExecError};
@@ -14,7 +14,7 @@ use crate::client::{Results, Serialized};
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::plans::explain_columns;
-use crate::settings::Settings;
+use crate::settings::{QueryIds, Settings};
 use verso_parser::syntax::{ExplainFormat, ExplainOptions, ExplainSerialize};
 use verso_planner::errors::SqlError;
 use verso_planner::estimate::Estimate;
@@ -32,12 +32,33 @@ pub(crate) const SETTINGS: [&str; 8] = [
     "work_mem",
 ];
 
-/// EXPLAIN of a statement whose planning took so many nanoseconds.
+/// What is known of a statement that EXPLAIN shows.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Explained {
+    /// How long planning it took.
+    pub(crate) planning_nanos: u64,
+    /// Its number, which constants have no say in.
+    pub(crate) id: Option<i64>,
+}
+
+impl Explained {
+    /// The number, where EXPLAIN shows it.
+    fn shown(self, frame: &Frame<'_>, options: ExplainOptions) -> Option<i64> {
+        let shows = match frame.services.settings.tracks.ids {
+            QueryIds::On => true,
+            QueryIds::Auto => frame.catalog.extension(PG_STAT_STATEMENTS).is_some(),
+            QueryIds::Off | QueryIds::Regress => false,
+        };
+        self.id.filter(|_| options.verbose && shows)
+    }
+}
+
+/// EXPLAIN of a statement.
 pub(crate) fn explain(
     frame: &Frame<'_>,
     bound: &Bound,
     options: ExplainOptions,
-    planning_nanos: u64,
+    explained: Explained,
     params: &[Value],
     results: &mut Results<'_>,
 ) -> Result<CommandTag, Failure> {
@@ -51,8 +72,9 @@ pub(crate) fn explain(
     let tree = Tree::new(estimate, options.verbose);
     let mut summary = Summary {
         settings: options.settings.then(|| changed_settings(frame)),
+        query_id: explained.shown(frame, options),
         serialization: None,
-        planning_nanos: options.summary.then_some(planning_nanos),
+        planning_nanos: options.summary.then_some(explained.planning_nanos),
         execution_nanos: None,
     };
     let node = if options.analyze {

@@ -119,7 +119,7 @@ impl Frame<'_> {
         let values = if alone { values } else { &[] };
         let binder = Binder::new(self.catalog, style, types).with_rules(settings.rules);
         let binder = binder.with_values(values).lasting(lasts);
-        let bound = binder.statement(statement)?;
+        let bound = self.services.planning(|| binder.statement(statement))?;
         self.run_once(bound, binder.told(), job, results)
     }
 
@@ -159,14 +159,19 @@ impl Frame<'_> {
         if job.sets.is_some() || !prepared.wants_values(settings.plan_cache_mode) {
             return Ok(None);
         }
-        let planned = Arc::new(prepared.plan_for(job.params, self.catalog, &settings.time_zone)?);
+        let plan = || prepared.plan_for(job.params, self.catalog, &settings.time_zone);
+        let planned = Arc::new(self.services.planning(plan)?);
         Ok(Some(Ready::new(planned, settings.executor, settings.epoch()).of_values()))
     }
 
     /// Compiles a prepared statement, bound anew where the catalog has changed.
     fn compile(&self, prepared: &Prepared) -> Result<Ready, SqlError> {
         let settings = &self.services.settings;
-        let planned = prepared.plan(self.catalog, &settings.time_zone, self.keeps)?;
+        let plan = || prepared.plan(self.catalog, &settings.time_zone, self.keeps);
+        let planned = match prepared.is_planned(self.catalog, &settings.time_zone) {
+            true => plan()?,
+            false => self.services.planning(plan)?,
+        };
         Ok(Ready::new(planned, settings.executor, self.services.settings.epoch()))
     }
 

@@ -10,7 +10,7 @@ use verso_exec::{ExecContext, ExecError, evaluate, run_procedure};
 use verso_types::{Batch, SqlType, Value};
 
 use crate::client::{CommandTag, OutputColumn, Results, tag};
-use crate::explain::explain;
+use crate::explain::{Explained, explain};
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::inside::Inside;
@@ -69,7 +69,7 @@ pub(crate) fn statement(
         | Statement::Update(_)
         | Statement::Delete(_)
         | Statement::Merge(_) => {
-            let bound = binder.statement(job.statement)?;
+            let bound = frame.services.planning(|| binder.statement(job.statement))?;
             return frame.run_once(bound, binder.told(), job, results);
         }
         Statement::Flashback(flashback) => {
@@ -99,9 +99,10 @@ pub(crate) fn statement(
             // What is only shown may read materialized views without rows.
             let binder = if options.analyze { binder } else { binder.unread() };
             let bound = binder.statement(statement)?;
-            let planning = frame.services.clocks.nanos().saturating_sub(start);
+            let planning_nanos = frame.services.clocks.nanos().saturating_sub(start);
+            let explained = Explained { planning_nanos, id: job.identity.explained() };
             frame.tell(&binder.told());
-            explain(frame, &bound, *options, planning, job.params, results)?
+            explain(frame, &bound, *options, explained, job.params, results)?
         }
         Statement::Listen(channel) => {
             frame.services.listen(&channel.text)?;

@@ -27,6 +27,7 @@ use crate::reservations::Journal;
 use crate::resets::Resets;
 use crate::shares::Shares;
 use crate::shares::rest_of_sweep;
+use crate::tracked::Tracked;
 pub(crate) use folder::archive_folder;
 use settings::DatabaseSettings;
 pub(crate) use sweeps::SweepRecord;
@@ -89,6 +90,8 @@ pub struct Instance {
     pub(crate) long: Arc<LongTransactions>,
     /// Counters that were set back.
     pub(crate) resets: Resets,
+    /// What statements have cost.
+    pub(crate) tracked: Tracked,
     /// Who may connect.
     usage: Mutex<Usage>,
 }
@@ -219,6 +222,7 @@ impl Instance {
         Instance {
             reservations: Arc::default(),
             resets: Resets::default(),
+            tracked: Tracked::new(&memory, moment),
             usage: Mutex::default(),
             shares: Arc::new(Shares::new(Arc::clone(&engine.env().clock))),
             automatic: AutoAnalyze::default(),
@@ -244,10 +248,10 @@ impl Instance {
         }
     }
 
-    /// What statements, sessions and connections hold of the memory: all but the catalog.
+    /// What statements, sessions and connections hold of the memory: all but the catalog and the figures of statements.
     pub fn held_bytes(&self) -> u64 {
         let catalog = self.catalog_memory.lock();
-        self.memory.used_bytes().saturating_sub(catalog.bytes())
+        self.memory.used_bytes().saturating_sub(catalog.bytes()).saturating_sub(self.tracked.held_bytes())
     }
 
     /// Counts what the catalog takes now. It is there whatever the limit: statements have what is left.

@@ -26,6 +26,7 @@
 //! | [`memory`] | what a session's statements and portals may hold |
 //! | [`plans`] | statements made ready, and kept |
 //! | [`tables`] | the executors' tables, over storage |
+//! | [`tracked`] | what statements cost, statement by statement |
 //! | [`notify`] | LISTEN, NOTIFY: messages between sessions |
 //! | [`registry`] | who is connected; cancel, terminate, timeouts |
 //! | [`settings`] | the settings and their values |
@@ -72,6 +73,7 @@ mod session;
 mod settings;
 mod shares;
 mod tables;
+mod tracked;
 mod transaction;
 mod views;
 mod wal_views;

@@ -12,7 +12,7 @@ use verso_types::{Batch, SqlType, Value};
 use crate::client::{Client, CommandTag, Notice, OutputColumn, Results, StatementSink};
 use crate::cursors::served;
 use crate::executing;
-use crate::explain::explain;
+use crate::explain::{Explained, explain};
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::framed;
@@ -116,7 +116,8 @@ fn run(frame: &Frame<'_>, parsed: &Parsed, text: &str, given: Given<'_>) -> Resu
         let outer = frame.services.may_end.replace(false);
         let done = frame.inside(|frame| match (&parsed.statement, given.query) {
             (Statement::Explain { options, .. }, Some(query)) => {
-                explain(frame, query, *options, 0, given.params, &mut results).map(Done::Tag)
+                explain(frame, query, *options, Explained::default(), given.params, &mut results)
+                    .map(Done::Tag)
             }
             (Statement::Execute { name, args, purpose }, _) => {
                 executing::execute(frame, (name, args, purpose), &mut results)

@@ -17,6 +17,7 @@ use crate::passwords::without_passwords;
 use crate::portal::Portals;
 use crate::registry::SessionInfo;
 use crate::services::Services;
+use crate::tracked;
 
 /// Sums over the session's statements.
 #[derive(Clone, Debug, Default)]
@@ -156,6 +157,11 @@ impl Views<'_> {
             SystemView::Waits => self.wait_rows(),
             SystemView::Logs => self.log_rows(),
             SystemView::Archive => vec![self.archive_row()],
+            SystemView::StatementFigures => tracked::statements(self, true),
+            SystemView::StatementFiguresOf => {
+                tracked::statements(self, matches!(args.first(), Some(Value::Bool(true))))
+            }
+            SystemView::StatementInformation => vec![tracked::information(self)],
             SystemView::Statements => crate::catalogs::statements(self),
             SystemView::PageWritesOf => self.page_write_rows(args),
             SystemView::PageWrites => {
@@ -235,12 +241,7 @@ impl Views<'_> {
 
     /// The statement of a session, where the role may see it: its own, or that of a role that it is a member of.
     pub(crate) fn statement_of(&self, info: &SessionInfo) -> Value {
-        let owner = info.identity.lock().role;
-        // A role of another database is not known here, whatever its number.
-        let here = info.member.number() == self.services.instance.member.number();
-        let sees = self.services.has_role(verso_catalog::authority::READ_ALL_STATS)
-            || here && self.services.has_role(owner);
-        if !sees {
+        if !self.may_see(info) {
             return Value::text(NOT_SHOWN);
         }
         let text = Arc::clone(&info.statement.lock());
@@ -248,6 +249,15 @@ impl Views<'_> {
             Cow::Borrowed(_) => Value::Text(text),
             Cow::Owned(text) => Value::text(&text),
         }
+    }
+
+    /// Whether the role may see what a session does: its own, or that of a role that it is a member of.
+    pub(crate) fn may_see(&self, info: &SessionInfo) -> bool {
+        let owner = info.identity.lock().role;
+        // A role of another database is not known here, whatever its number.
+        let here = info.member.number() == self.services.instance.member.number();
+        self.services.has_role(verso_catalog::authority::READ_ALL_STATS)
+            || here && self.services.has_role(owner)
     }
 
     /// The table with this number, and its oid.

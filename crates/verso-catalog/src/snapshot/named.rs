@@ -174,6 +174,8 @@ impl CatalogSnapshot {
             }
             Some(PG_CATALOG) => SystemView::from_name(name),
             Some(INFORMATION_SCHEMA) => RelationId::find(INFORMATION_SCHEMA, name).map(SystemView::Relation),
+            // A view that came with an extension is in the schema where that was made, too.
+            Some(schema) if self.has_from_extension(schema, name) => SystemView::from_name(name),
             Some(_) => None,
         }
     }

@@ -46,6 +46,7 @@ impl Session {
             views: self,
             catalogs: self,
             binding: self,
+            figures: self,
         }
     }
 
@@ -237,6 +238,8 @@ impl SessionCursors for Session {
         nothing()
     }
 }
+
+impl verso_exec::context::StatementFigures for Session {}
 
 impl Binding for Session {
     fn compile_function(

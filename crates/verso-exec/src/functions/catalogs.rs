@@ -325,6 +325,11 @@ static MOMENTARY: &[BuiltinFunction] = catalog_functions![volatile
     pg_stat_reset_slru() -> Void;
     pg_stat_reset_single_table_counters(Oid) -> Void;
     pg_stat_reset_single_function_counters(Oid) -> Void;
+    pg_stat_statements_reset() -> Timestamptz;
+    pg_stat_statements_reset(Oid) -> Timestamptz;
+    pg_stat_statements_reset(Oid, Oid) -> Timestamptz;
+    pg_stat_statements_reset(Oid, Oid, Int8) -> Timestamptz;
+    pg_stat_statements_reset(Oid, Oid, Int8, Bool) -> Timestamptz;
 ];
 
 /// Functions of arrays.

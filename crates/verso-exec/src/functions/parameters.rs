@@ -12,13 +12,16 @@ pub struct Parameters {
     pub list: Vec<(&'static str, Option<&'static str>)>,
 }
 
+/// The same lines for functions of extensions that are built in.
+const OF_EXTENSIONS: &str = "pg_stat_statements_reset\tuserid,dbid,queryid,minmax_only\t0|0|0|false";
+
 /// The forms of the built-in functions of this name, those with the fewest parameters first.
 #[must_use]
 pub fn parameters(function: &str) -> &'static [Parameters] {
     static INDEX: OnceLock<HashMap<&'static str, Vec<Parameters>>> = OnceLock::new();
     let index = INDEX.get_or_init(|| {
         let mut index: HashMap<&'static str, Vec<Parameters>> = HashMap::new();
-        for line in include_str!("../../data/parameters.tsv").lines() {
+        for line in include_str!("../../data/parameters.tsv").lines().chain(OF_EXTENSIONS.lines()) {
             let mut fields = line.split('\t');
             let (Some(name), Some(names), Some(defaults)) = (fields.next(), fields.next(), fields.next())
             else {

@@ -275,6 +275,12 @@ impl Reservation {
         self.bytes
     }
 
+    /// What its account is charged for that.
+    #[must_use]
+    pub fn charged_bytes(&self) -> u64 {
+        self.granted
+    }
+
     /// What it may hold by itself.
     #[must_use]
     pub fn limit_bytes(&self) -> u64 {

@@ -188,7 +188,24 @@ pub(super) fn runs_again(cx: &ExecContext<'_>, error: &ExecError, tries: &mut u3
 }
 
 /// Runs a statement in a storage frame of its own (L2) and yields its number of rows.
+#[inline]
 pub(super) fn run_embedded(
+    statement: &mut Embedded,
+    params: Option<&[Value]>,
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+    taken: Taken<'_>,
+) -> Result<u64> {
+    let figures = cx.services.figures;
+    let begun = figures.begin();
+    let rows = run_in_frame(statement, params, cx, frame, taken)?;
+    if let (Some(begun), Some(text)) = (&begun, &statement.text) {
+        figures.ended(text, begun, rows);
+    }
+    Ok(rows)
+}
+
+fn run_in_frame(
     statement: &mut Embedded,
     params: Option<&[Value]>,
     cx: &ExecContext<'_>,

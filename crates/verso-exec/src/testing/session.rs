@@ -112,6 +112,7 @@ impl TestSession {
             views: self,
             catalogs: self,
             binding: self,
+            figures: self,
         }
     }
 
@@ -256,6 +257,8 @@ impl SessionCursors for TestSession {
         Err(ExecError::raised("34000", format!("cursor \"{cursor}\" does not exist")))
     }
 }
+
+impl crate::context::StatementFigures for TestSession {}
 
 impl Binding for TestSession {
     fn compile_function(

@@ -29,6 +29,7 @@ mod domain;
 mod explain;
 mod expr;
 mod extension;
+mod fingerprint;
 mod function;
 mod lexer;
 mod numbers;
@@ -62,7 +63,7 @@ use std::ops::Range;
 use verso_types::SqlType;
 
 use crate::error::SyntaxError;
-use crate::syntax::{Expr, Parsed, Span, Statement};
+use crate::syntax::{Expr, Fingerprint, Parsed, Span, Statement};
 use cursor::Cursor;
 use lexer::{Class, Lexeme, Text, Token};
 use source::Source;
@@ -87,8 +88,11 @@ fn parsed(source: &Source<'_>, tokens: &Range<usize>) -> Result<Parsed, SyntaxEr
     let tokens = &source.tokens()[tokens.clone()];
     let at = tokens[0].at.to(tokens[tokens.len() - 1].at);
     source.take_databases();
-    let statement = parse_tokens(source, tokens)?;
-    Ok(Parsed { statement, at, databases: source.take_databases() })
+    source.take_constants();
+    let mut statement = parse_tokens(source, tokens)?;
+    let fingerprint = fingerprint::of(source, tokens, &statement, source.take_constants());
+    fingerprint::shared(&mut statement, &fingerprint);
+    Ok(Parsed { statement, at, databases: source.take_databases(), fingerprint })
 }
 
 /// The tokens of each statement, which has some. `BEGIN ATOMIC … END` has semicolons of its own.
@@ -148,7 +152,8 @@ pub fn parse_standard_body(text: &str) -> Result<Vec<Parsed>, SyntaxError> {
         if !matches!(cursor.peek(), Token::SemiColon) {
             let statement = statement(&mut cursor)?;
             let databases = source.take_databases();
-            statements.push(Parsed { statement, at: cursor.since(start), databases });
+            let (at, fingerprint) = (cursor.since(start), Fingerprint::default());
+            statements.push(Parsed { statement, at, databases, fingerprint });
         }
         cursor.expect_token(&Token::SemiColon)?;
     }

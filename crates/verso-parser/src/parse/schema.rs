@@ -6,8 +6,8 @@ use super::function::{function_reference, planning_option};
 use super::setting::{one_setting, setting_name};
 use crate::error::SyntaxError;
 use crate::syntax::{
-    AlterFunction, DropKind, FunctionSetting, Owned, Parsed, Planning, QualifiedName, RoleName, RoutineKind,
-    SchemaStatement, Statement, ViewStatement, Volatility,
+    AlterFunction, DropKind, Fingerprint, FunctionSetting, Owned, Parsed, Planning, QualifiedName, RoleName,
+    RoutineKind, SchemaStatement, Statement, ViewStatement, Volatility,
 };
 use verso_types::sqlstate;
 
@@ -51,7 +51,8 @@ fn element(cursor: &mut Cursor<'_>) -> Result<(u8, Parsed), SyntaxError> {
         Statement::Rights(_) => 5,
         _ => return Err(cursor.source().near(start.start)),
     };
-    Ok((rank, Parsed { statement, at: cursor.since(start), databases: Vec::new() }))
+    let (at, fingerprint) = (cursor.since(start), Fingerprint::default());
+    Ok((rank, Parsed { statement, at, databases: Vec::new(), fingerprint }))
 }
 
 /// Behind ALTER.

@@ -7,7 +7,8 @@ use verso_types::{SqlType, sqlstate};
 
 use crate::error::SyntaxError;
 use crate::syntax::{
-    Cursor as Declared, Direction, Discarded, ExecutePurpose, Expr, Fetch, Name, Parsed, Prepare, Statement,
+    Cursor as Declared, Direction, Discarded, ExecutePurpose, Expr, Fetch, Fingerprint, Name, Parsed,
+    Prepare, Statement,
 };
 
 /// Parses one of these statements, if `word` begins one.
@@ -117,7 +118,12 @@ fn prepare(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     Ok(Statement::Prepare(Prepare {
         name,
         types,
-        statement: Box::new(Parsed { statement, at, databases: Vec::new() }),
+        statement: Box::new(Parsed {
+            statement,
+            at,
+            databases: Vec::new(),
+            fingerprint: Fingerprint::default(),
+        }),
     }))
 }
 
@@ -154,7 +160,8 @@ fn declare(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let at = cursor.here();
     let query = cursor.query()?;
     let at = at.to(cursor.here());
-    let query = Box::new(Parsed { statement: Statement::Query(query), at, databases: Vec::new() });
+    let (statement, fingerprint) = (Statement::Query(query), Fingerprint::default());
+    let query = Box::new(Parsed { statement, at, databases: Vec::new(), fingerprint });
     Ok(Statement::Declare(Declared { name, binary, scroll, insensitive, hold, query }))
 }
 

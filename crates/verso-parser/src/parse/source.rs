@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use super::fingerprint::Noted;
 use super::lexer::{self, Lexeme, Text, Token};
 use crate::error::SyntaxError;
 use crate::syntax::{DatabaseName, Hint, Span};
@@ -17,6 +18,8 @@ pub struct Source<'a> {
     lines: Vec<u32>,
     /// The names with a database that were read since they were last taken.
     databases: RefCell<Vec<DatabaseName>>,
+    /// The constants that were read since they were last taken.
+    constants: RefCell<Vec<Noted>>,
 }
 
 impl<'a> Source<'a> {
@@ -43,7 +46,7 @@ impl<'a> Source<'a> {
         };
         let newline = |(at, byte): (usize, u8)| (byte == b'\n').then_some(at as u32 + 1);
         let lines = text.bytes().enumerate().filter_map(newline).collect();
-        Source { text, lexed, end, lines, databases: RefCell::default() }
+        Source { text, lexed, end, lines, databases: RefCell::default(), constants: RefCell::default() }
     }
 
     /// Notes a name with a database.
@@ -54,6 +57,25 @@ impl<'a> Source<'a> {
     /// The names with a database that were read since they were last taken.
     pub(super) fn take_databases(&self) -> Vec<DatabaseName> {
         self.databases.take()
+    }
+
+    /// Notes a constant of an expression, or a list of them.
+    pub(super) fn note_constant(&self, at: Span, is_list: bool) {
+        self.constants.borrow_mut().push(Noted { at, is_list });
+    }
+
+    /// What was noted at this place is no constant after all.
+    pub(super) fn forget_constant(&self, at: Span) {
+        let mut constants = self.constants.borrow_mut();
+        // It was read just now, perhaps twice.
+        while constants.last().is_some_and(|constant| constant.at == at) {
+            constants.pop();
+        }
+    }
+
+    /// The constants that were read since they were last taken.
+    pub(super) fn take_constants(&self) -> Vec<Noted> {
+        self.constants.take()
     }
 
     /// The tokens.

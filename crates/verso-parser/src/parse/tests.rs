@@ -1,3 +1,4 @@
+mod fingerprints;
 mod grammar;
 mod texts;
 mod tokens;

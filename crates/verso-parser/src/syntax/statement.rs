@@ -18,6 +18,8 @@ pub struct Parsed {
     pub at: Span,
     /// Where it names databases in front of schemas; the names themselves are without them.
     pub databases: Vec<DatabaseName>,
+    /// What it is apart from its constants; of a part of a statement that of nothing.
+    pub fingerprint: Fingerprint,
 }
 
 /// `database.schema.name`: only the session's own database can be named so.

@@ -6,7 +6,7 @@ use verso_parser::syntax::QualifiedName;
 use super::Binder;
 
 /// A function, the view, and which of its columns the function has; all of them where none is named.
-const FUNCTIONS: [(&str, &str, &[&str]); 9] = [
+const FUNCTIONS: [(&str, &str, &[&str]); 10] = [
     ("pg_available_extensions", "pg_available_extensions", &["name", "default_version", "comment"]),
     (
         "pg_available_extension_versions",
@@ -18,6 +18,7 @@ const FUNCTIONS: [(&str, &str, &[&str]); 9] = [
     ("pg_prepared_statement", "pg_prepared_statements", &[]),
     ("pg_prepared_xact", "pg_prepared_xacts", &["transaction", "gid", "prepared"]),
     ("pg_show_all_settings", "pg_settings", &[]),
+    ("pg_stat_statements_info", "pg_stat_statements_info", &[]),
     ("pg_timezone_abbrevs_abbrevs", "pg_timezone_abbrevs", &[]),
     ("pg_timezone_names", "pg_timezone_names", &[]),
 ];
@@ -32,7 +33,7 @@ pub fn is_form(name: &str) -> bool {
 
 /// The rows of the function of that name, called without arguments; none where it is no such function.
 pub(super) fn scan(binder: &Binder<'_>, name: &QualifiedName) -> Option<Plan> {
-    if name.schema_text().is_some_and(|schema| schema != "pg_catalog") {
+    if !binder.is_built_in(name.schema_text(), &name.name.text) {
         return None;
     }
     let (_, of, wanted) = FUNCTIONS.iter().find(|(function, ..)| *function == name.name.text)?;

@@ -28,6 +28,8 @@ use document::Document;
 pub struct Summary {
     /// Settings that are not what they are by default, if asked for.
     pub settings: Option<Vec<(String, String)>>,
+    /// The number of the statement, if asked for.
+    pub query_id: Option<i64>,
     /// What it took to put the rows into the protocol's form, if asked for.
     pub serialization: Option<Serialization>,
     /// Nanoseconds of planning.
@@ -61,6 +63,7 @@ pub fn text(node: &Node, shown: Shown, summary: &Summary) -> Vec<String> {
         let all: Vec<String> = settings.iter().map(|(name, value)| format!("{name} = '{value}'")).collect();
         lines.push(format!("Settings: {}", all.join(", ")));
     }
+    lines.extend(summary.query_id.map(|id| format!("Query Identifier: {id}")));
     let milliseconds = |what: &str, nanos: u64| format!("{what} Time: {:.3} ms", nanos as f64 / 1e6);
     lines.extend(summary.planning_nanos.map(|nanos| milliseconds("Planning", nanos)));
     lines.extend(summary.serialization.map(|done| {
@@ -101,6 +104,9 @@ fn document(node: &Node, shown: Shown, summary: &Summary) -> Document {
     if let Some(settings) = &summary.settings {
         let settings = settings.iter().map(|(name, value)| (name.clone(), Document::Text(value.clone())));
         fields.push(("Settings".to_string(), Document::Object(settings.collect())));
+    }
+    if let Some(id) = summary.query_id {
+        fields.push(("Query Identifier".to_string(), Document::Number(id.to_string())));
     }
     let milliseconds = |nanos: u64| Document::Number(format!("{:.3}", nanos as f64 / 1e6));
     if let Some(nanos) = summary.planning_nanos {

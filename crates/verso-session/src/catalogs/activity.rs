@@ -54,6 +54,11 @@ pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
             (.., "active") => queues().then_some(("IPC", waits::ADMISSION)),
             _ => Some(("Client", "ClientRead")),
         };
+        let query_id = match info.query_id.load(Ordering::Relaxed) {
+            0 => Value::Null,
+            id if views.may_see(info) => Value::Int8(id),
+            _ => Value::Null,
+        };
         let (kind, event) =
             event.map_or((Value::Null, Value::Null), |(kind, event)| (Value::text(kind), Value::text(event)));
         vec![
@@ -76,7 +81,7 @@ pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
             Value::text(state),
             Value::Null,
             Value::Null,
-            Value::Null,
+            query_id,
             text,
             Value::text("client backend"),
         ]

@@ -13,6 +13,7 @@ use super::objects::UTF8;
 use crate::client::Notice;
 use crate::registry::backend_id;
 use crate::resets;
+use crate::tracked;
 use crate::views::Views;
 
 /// Bytes of the longest character of UTF-8.
@@ -62,6 +63,10 @@ pub(super) fn call(
             for_superusers(views, catalog, function)?;
             services.instance.resets.touch(resets::DATABASE, services.clocks.now());
             Value::text("")
+        }
+        "pg_stat_statements_reset" => {
+            for_superusers(views, catalog, function)?;
+            tracked::reset(views, args)?
         }
         "pg_stat_reset_slru" => {
             for_superusers(views, catalog, function)?;

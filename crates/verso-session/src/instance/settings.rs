@@ -21,6 +21,7 @@ use crate::automatic::AutoSettings;
 use crate::cluster::usual_memory_bytes;
 use crate::registry::LongAction;
 use crate::settings::{self, CommitLevel, Settings, flag, number, small};
+use crate::tracked::MAX_USUAL;
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Settings of the database, as ALTER DATABASE SET leaves them.
@@ -242,6 +243,9 @@ impl Instance {
             }
             "stmt_cache_size" => {
                 self.statements.set_size(value.map(|_| small(name, value, 0)).transpose()?);
+            }
+            "pg_stat_statements.max" => {
+                self.tracked.set_most(small(name, value, MAX_USUAL)?);
             }
             "max_pdq_priority" => {
                 self.shares.set_max(small(name, value, 100)?);

@@ -199,7 +199,7 @@ impl OwnStatements {
                     // What such literals are read as changes with the type.
                     && normal.params().iter().all(|ty| ty.composite_depth() == 0) =>
             {
-                Kept::Statement(Arc::new(normal.of_normal(types)))
+                Kept::Statement(Arc::new(normal.of_normal(types).known_as(given.own_identity())))
             }
             _ => Kept::AsItIs,
         };

@@ -1,13 +1,54 @@
 //! One statement to be run, and how it ended.
 
+use std::sync::Arc;
+
 use verso_types::Value;
 
 use crate::client::CommandTag;
 use crate::plans::Prepared;
-use verso_parser::syntax::{Parsed, Span, Statement};
+use crate::tracked::TEXT_BYTES_MAX;
+use verso_parser::syntax::{Fingerprint, Parsed, Span, Statement};
 
 /// How much of a statement's text others are shown.
 const SHOWN_TEXT_MAX: usize = 1_024;
+
+/// What a statement is apart from its constants.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Identity<'j> {
+    /// Of the text that the job has.
+    OfText(&'j Fingerprint),
+    /// Its number and its text, put together when it was prepared.
+    Kept(&'j (i64, Arc<str>)),
+}
+
+impl Identity<'_> {
+    /// Its number.
+    #[inline]
+    pub(crate) fn id(self) -> i64 {
+        match self {
+            Identity::OfText(fingerprint) => fingerprint.id,
+            Identity::Kept((id, _)) => *id,
+        }
+    }
+
+    /// Of EXPLAIN: the number of what it explains.
+    pub(crate) fn explained(self) -> Option<i64> {
+        match self {
+            Identity::OfText(fingerprint) => {
+                fingerprint.explained.or(Some(fingerprint.id)).filter(|id| *id != 0)
+            }
+            Identity::Kept((id, _)) => Some(*id),
+        }
+    }
+
+    /// Its text with parameters for its constants; `sql` is what it was parsed from.
+    pub(crate) fn text(self, sql: &str) -> String {
+        match self {
+            Identity::OfText(fingerprint) => fingerprint.normalized(sql, TEXT_BYTES_MAX),
+            Identity::Kept((_, text)) => text.to_string(),
+        }
+    }
+}
 
 /// A statement to be run.
 #[derive(Clone, Copy)]
@@ -18,6 +59,7 @@ pub struct Job<'j> {
     pub(crate) at: Span,
     /// Where that begins in bytes, as far as it is known: to find it means to read the text up to there.
     pub(crate) byte: Option<usize>,
+    pub(crate) identity: Identity<'j>,
     pub(crate) params: &'j [Value],
     /// Instead of `params`: it runs once for each of these.
     pub(crate) sets: Option<&'j [Vec<Value>]>,
@@ -39,6 +81,7 @@ impl<'j> Job<'j> {
             sql,
             at: parsed.at,
             byte: None,
+            identity: Identity::OfText(&parsed.fingerprint),
             params,
             sets: None,
             prepared: None,
@@ -51,7 +94,8 @@ impl<'j> Job<'j> {
     /// One execution of a prepared statement; none if it is empty.
     pub(crate) fn prepared(prepared: &'j Prepared, params: &'j [Value]) -> Option<Job<'j>> {
         let parsed = prepared.parsed.as_ref()?;
-        Some(Job { prepared: Some(prepared), shows: true, ..Job::of(parsed, prepared.text(), params) })
+        let job = Job { prepared: Some(prepared), shows: true, ..Job::of(parsed, prepared.text(), params) };
+        Some(Job { identity: prepared.identity().unwrap_or(job.identity), ..job })
     }
 
     /// The text others are shown.

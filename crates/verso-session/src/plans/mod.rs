@@ -37,7 +37,7 @@ pub(crate) use effect::{
     Begins, calls_users, changes, changes_schema, changes_temporary, command, ends_transaction, in_read_only,
     is_plain, log_class, maintains,
 };
-pub(crate) use job::{Done, Job, Places};
+pub(crate) use job::{Done, Identity, Job, Places};
 pub(crate) use named::NamedStatements;
 pub(crate) use prepared::Planned;
 pub use prepared::Prepared;

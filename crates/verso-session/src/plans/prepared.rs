@@ -19,7 +19,8 @@ use verso_types::{SqlType, TimeStyle};
 use super::for_values::ForValues;
 use super::literals_read::LiteralsRead;
 use crate::client::OutputColumn;
-use crate::plans::{calls_users, ends_transaction};
+use crate::plans::{Identity, calls_users, ends_transaction};
+use crate::tracked::TEXT_BYTES_MAX;
 use verso_parser::syntax::{Parsed, Statement};
 use verso_planner::bind::{Binder, Inference};
 use verso_planner::errors::{SqlError, Subject, sqlstate};
@@ -61,6 +62,8 @@ pub struct Prepared {
     pub(super) for_values: Mutex<ForValues>,
     /// How often it has run by the plan for any values, and by plans for those given.
     runs: [AtomicU64; 2],
+    /// What it is apart from its constants, where its text does not tell.
+    identity: Option<(i64, Arc<str>)>,
     /// Memory that a session is charged for it, where the text is long.
     _held: Option<Reservation>,
 }
@@ -167,6 +170,7 @@ impl Prepared {
             varies: AtomicBool::new(false),
             for_values: Mutex::default(),
             runs: [const { AtomicU64::new(0) }; 2],
+            identity: None,
             _held: None,
         }
     }
@@ -209,6 +213,23 @@ impl Prepared {
     /// The same, with what its session is charged for it.
     pub(crate) fn holding(self, held: Option<Reservation>) -> Prepared {
         Prepared { _held: held, ..self }
+    }
+
+    /// The same, known by another text than the one that was parsed.
+    pub(crate) fn known_as(self, identity: Option<(i64, Arc<str>)>) -> Prepared {
+        Prepared { identity, ..self }
+    }
+
+    /// What it is known by, where that is another text than its own.
+    #[inline]
+    pub(crate) fn identity(&self) -> Option<Identity<'_>> {
+        self.identity.as_ref().map(Identity::Kept)
+    }
+
+    /// What it is apart from its constants, to be kept.
+    pub(crate) fn own_identity(&self) -> Option<(i64, Arc<str>)> {
+        let fingerprint = &self.parsed.as_ref()?.fingerprint;
+        Some((fingerprint.id, fingerprint.normalized(&self.text, TEXT_BYTES_MAX).into()))
     }
 
     /// The same with parameters that no plan tells.
@@ -324,6 +345,15 @@ impl Prepared {
         self.parsed.as_ref().is_some_and(|parsed| ends_transaction(&parsed.statement))
     }
 
+    /// Whether the plan for a version of the catalog is at hand.
+    pub(crate) fn is_planned(&self, catalog: &CatalogSnapshot, time_zone: &TimeStyle) -> bool {
+        self.plan.lock().as_ref().is_some_and(|plan| self.fits(plan, catalog, time_zone))
+    }
+
+    fn fits(&self, plan: &Planned, catalog: &CatalogSnapshot, time_zone: &TimeStyle) -> bool {
+        plan.version == catalog.key() && (self.lasts || plan.time_zone == *time_zone)
+    }
+
     /// The plan for a version of the catalog: the one at hand, or a new one (Q2).
     pub(crate) fn plan(
         &self,
@@ -333,8 +363,7 @@ impl Prepared {
     ) -> Result<Arc<Planned>, SqlError> {
         let mut plan = self.plan.lock();
         if let Some(plan) = &*plan
-            && plan.version == catalog.key()
-            && (self.lasts || plan.time_zone == *time_zone)
+            && self.fits(plan, catalog, time_zone)
         {
             return Ok(Arc::clone(plan));
         }

@@ -79,6 +79,17 @@ pub enum PortalEnd {
     Empty,
 }
 
+impl PortalEnd {
+    /// How many rows a run of a query has yielded that was to yield so many at most.
+    pub(crate) fn rows(&self, most: u64) -> u64 {
+        match self {
+            PortalEnd::Suspended => most,
+            PortalEnd::Complete(tag) => tag.rows,
+            PortalEnd::Empty => 0,
+        }
+    }
+}
+
 impl State {
     /// How long it lives; none where there is nothing to come.
     pub(crate) fn lives(&self) -> Option<Lives> {

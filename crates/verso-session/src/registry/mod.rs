@@ -176,6 +176,8 @@ pub(crate) struct SessionInfo {
     pub(crate) waits: Waits,
     clock: Arc<dyn Clock>,
     pub(crate) statement: Mutex<Arc<str>>,
+    /// The number of that statement; 0 for none.
+    pub(crate) query_id: AtomicI64,
     pub(crate) application: Mutex<Arc<str>>,
     pub(crate) identity: Mutex<Identity>,
     /// Microseconds since 2000; 0 for none.
@@ -483,6 +485,7 @@ impl Registry {
             waits: Waits::default(),
             clock: Arc::clone(clock),
             statement: Mutex::new("".into()),
+            query_id: AtomicI64::new(0),
             application: Mutex::new("".into()),
             identity: Mutex::default(),
             statement_started: AtomicI64::new(0),

@@ -68,6 +68,7 @@ use crate::registry::{Identity, SessionInfo, backend_id};
 use crate::settings::{OwedWait, SessionSettings, Written, written};
 use crate::shares::Grant;
 use crate::tables::{Deferred, EngineTables, OpenTables};
+use crate::tracked::OwnFigures;
 use crate::views::CatalogViews;
 
 /// What statements read of their session while they run.
@@ -83,6 +84,10 @@ pub(crate) struct Services {
     /// What its statements hold.
     pub(crate) memory: SessionMemory,
     pub(crate) clocks: Clocks,
+    /// What its statements have cost, as far as the database does not know yet.
+    pub(crate) figures: OwnFigures,
+    /// Plans made since the last statement was counted, and how long that took.
+    pub(crate) planned: Cell<(u64, u64)>,
     pub(crate) notices: Notices,
     pub(crate) sequences: SequenceValues,
     random: RandomNumbers,
@@ -176,6 +181,8 @@ impl Services {
             identity: Identity::default(),
             settings,
             clocks,
+            figures: OwnFigures::default(),
+            planned: Cell::default(),
             notices: Notices::default(),
             sequences: SequenceValues::default(),
             random: RandomNumbers::new(Arc::clone(&env.random)),
@@ -251,6 +258,7 @@ impl Services {
             views: views.rows_of(),
             catalogs: views.functions_of(),
             binding: self,
+            figures: self,
         }
     }
 

@@ -21,6 +21,14 @@ impl Services {
         self.acting.get().or_else(set).unwrap_or_else(|| self.session_role())
     }
 
+    /// The role that the running statement was begun as, whatever it has asked for since.
+    #[inline]
+    pub(crate) fn running_role(&self) -> Oid {
+        let settings = &self.settings;
+        let set = settings.role.as_ref().or(settings.session_role.as_ref());
+        set.map_or(self.identity.role, |(oid, _)| *oid)
+    }
+
     /// The role that the session belongs to.
     pub(crate) fn session_role(&self) -> Oid {
         self.settings.roles_asked()[1].as_ref().map_or(self.identity.role, |(oid, _)| *oid)

@@ -57,6 +57,7 @@ impl Services {
             "lru_max_dirty" => Some(database.lru_dirty[1].to_string()),
             "auto_readahead" => Some(self.instance.engine.read_ahead().to_string()),
             "stmt_cache_size" => Some(self.instance.statements.size().to_string()),
+            "pg_stat_statements.max" => Some(self.instance.tracked.most().to_string()),
             "gc_policy" => Some(self.instance.engine.gc_policy().name().to_string()),
             "max_pdq_priority" => Some(self.instance.shares.max().to_string()),
             "version_retention" => Some(settings::duration(database.version_retention_ms)),

@@ -19,6 +19,7 @@
 //! | [`databases`] | CREATE DATABASE, DROP DATABASE, and what is done to another database |
 //! | [`measure`] | what a statement cost |
 //! | [`slow`] | the log of slow statements |
+//! | [`track`] | what goes into `pg_stat_statements` |
 //!
 //! S1. A statement that fails leaves nothing behind: its frame is undone, or (NO SAVEPOINT) the whole transaction
 //!     must be rolled back.
@@ -48,6 +49,7 @@ mod settle;
 mod slow;
 mod statement;
 mod texts;
+mod track;
 
 pub(crate) use set::{check_resets, modes_of};
 pub(crate) use slow::in_one_line;
@@ -80,6 +82,8 @@ pub struct Session {
     portals: Portals,
     services: Services,
     measures: Measures,
+    /// What the running EXECUTE executes.
+    executed: Option<Arc<Prepared>>,
     /// The text that others are shown.
     shown: Arc<str>,
     /// A timeout was set once, so that deadlines are kept: also while none is set, to take back those that were.
@@ -101,6 +105,7 @@ impl Drop for Session {
         }
         let services = &self.services;
         services.unlisten_all();
+        services.figures.end(&services.instance.tracked, services.info.number);
         services.instance.sessions.remove(services.info.number);
         // Who is told of its end often knows the session in turn: neither would ever go.
         services.info.set_hook(None);
@@ -117,6 +122,7 @@ impl Session {
             portals: Portals::default(),
             services: Services::new(instance),
             measures: Measures::default(),
+            executed: None,
             shown: "".into(),
             is_timed: false,
         };

@@ -24,7 +24,10 @@ impl Session {
             executing::types_of(prepare, catalog, &session.services.settings.time_zone)
         })?;
         let held = self.services.memory.for_kept(&self.services.settings, job.shown())?;
+        let identity = (job.identity.id(), job.identity.text(job.sql).into());
         let prepared = self.prepare_parsed(job.shown().into(), parsed, &types, Some(held))?;
+        let prepared = prepared.known_as(Some(identity));
+        self.tracked_plan(&prepared);
         self.keep_statement(name, Arc::new(prepared), true);
         Ok(tag("PREPARE"))
     }
@@ -44,7 +47,10 @@ impl Session {
         let generic = !prepared.wants_values(self.services.settings.plan_cache_mode);
         let prepared = match executing::purposed(&prepared, purpose)? {
             Some(other) => Arc::new(other),
-            None => prepared,
+            None => {
+                self.executed = Some(Arc::clone(&prepared));
+                prepared
+            }
         };
         let inner = Job::prepared(&prepared, &values);
         let inner = inner.ok_or_else(|| SqlError::internal("an empty statement was prepared"))?;

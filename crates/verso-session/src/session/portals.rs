@@ -298,7 +298,8 @@ impl Session {
         max_rows: u64,
         sink: &mut dyn StatementSink,
     ) -> Result<PortalEnd, SqlError> {
-        self.pulled(job, open.is_none(), sink, |session, sink| {
+        let rows = |end: &PortalEnd| Some(end.rows(max_rows));
+        self.pulled(job, open.is_none(), sink, rows, |session, sink| {
             if open.as_ref().is_some_and(|open| open.detached)
                 && let Some(active) = session.transaction.active()
             {
@@ -324,7 +325,8 @@ impl Session {
         }) {
             return Ok(None);
         }
-        self.pulled(job, true, sink, |session, sink| {
+        let rows = |end: &Option<PortalEnd>| end.as_ref().map(|end| end.rows(max_rows));
+        self.pulled(job, true, sink, rows, |session, sink| {
             if !session.open_detached(job, state, false, sink)? {
                 return Ok(None);
             }
@@ -335,12 +337,14 @@ impl Session {
         })
     }
 
-    /// Does the work of a run of a portal, its first one or another.
+    /// Does the work of a run of a portal, its first one or another; `rows` tells how many there were, none where
+    /// nothing has run.
     fn pulled<T>(
         &mut self,
         job: &Job<'_>,
         is_first: bool,
         sink: &mut dyn StatementSink,
+        rows: impl FnOnce(&T) -> Option<u64>,
         work: impl FnOnce(&mut Session, &mut dyn StatementSink) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
         self.begin_work(job)?;
@@ -348,14 +352,21 @@ impl Session {
             self.tell_begin(job);
         }
         let slow = self.slow_start();
+        let tracking = self.track(job);
         self.services.forget_asked();
         let mut result = self.contained(|session| {
             session.check_owed(job)?;
             work(session, sink)
         });
         result = result.and_then(|done| self.change_asked_settings().map(|()| done));
-        if let Err(error) = &mut result {
-            self.fail_work(error);
+        match (&mut result, tracking) {
+            (Err(error), _) => self.fail_work(error),
+            (Ok(done), Some(tracking)) => {
+                if let Some(rows) = rows(done) {
+                    self.tracked(job, &tracking, rows, u64::from(is_first));
+                }
+            }
+            (Ok(_), None) => {}
         }
         self.tell_slow(job, slow);
         self.end_work();

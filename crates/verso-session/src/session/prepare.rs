@@ -28,8 +28,9 @@ impl Session {
         self.services.info.clear();
         self.read_outside();
         let mut prepared = self.contained(|session| session.prepare_within(sql, types));
-        if let Err(error) = &mut prepared {
-            self.fail_work(error);
+        match &mut prepared {
+            Ok(prepared) => self.tracked_plan(prepared),
+            Err(error) => self.fail_work(error),
         }
         prepared.map(Arc::new)
     }
@@ -110,7 +111,8 @@ impl Session {
         let columns = match statement {
             statement if is_plain(statement) => {
                 return self.with_catalog(|session, catalog, keep| {
-                    nothing.bind(catalog, &session.services.settings.time_zone, types, keep)
+                    let services = &session.services;
+                    services.planning(|| nothing.bind(catalog, &services.settings.time_zone, types, keep))
                 });
             }
             Statement::Execute { name, purpose, .. } => match purpose {

@@ -44,6 +44,7 @@ impl Session {
         let counts = *job.statement != Statement::ShowStatementStatistics;
         let measures = counts && self.services.settings.statement_statistics;
         let measure = measures.then(|| Measure::start(&self.services));
+        let tracking = self.track(job);
         let mut result =
             self.contained(|session| session.check_owed(job).and_then(|()| session.dispatch(job, sink)));
         if result.is_ok() && job.ends {
@@ -58,6 +59,9 @@ impl Session {
         }
         if counts {
             self.measures.count(result.as_ref().map_or(0, Done::rows));
+        }
+        if let (Some(tracking), Ok(done)) = (tracking, &result) {
+            self.tracked(job, &tracking, done.rows(), 1);
         }
         if let Some(measure) = measure {
             measure.finish(&mut self.measures, &self.services);
@@ -118,6 +122,7 @@ impl Session {
         // What goes the short way does not ask for the time.
         let now = services.clocks.start_statement(self.may_be_direct(job));
         info.statement_started.store(now, Ordering::Relaxed);
+        info.query_id.store(services.query_id(job.identity.id()), Ordering::Relaxed);
         let shared = job.prepared.filter(|_| job.shows).map(Prepared::text);
         if !shared.is_some_and(|text| Arc::ptr_eq(&self.shown, text)) {
             self.shown = shared.map_or_else(|| job.shown().into(), Arc::clone);

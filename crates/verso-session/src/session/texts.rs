@@ -30,6 +30,7 @@ impl Session {
         let known = texts.find(&instance.statements, path, sql, params, &mut |text, types| {
             self.prepare_quietly(text, types)
         });
+        self.services.planned_once();
         let result = match known {
             // Its literals are read as its parameters' types are defined now.
             Some(Known::Normal(prepared)) if self.is_outdated(&prepared) => None,

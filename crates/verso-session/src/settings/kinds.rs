@@ -31,6 +31,8 @@ pub(crate) fn allowed(name: &str) -> Allowed {
         "bytea_output" => words(&["escape", "hex"]),
         "intervalstyle" => words(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]),
         "executor" => words(&["auto", "row", "vector"]),
+        "compute_query_id" => words(&["auto", "regress", "on", "off"]),
+        "pg_stat_statements.track" => words(&["none", "top", "all"]),
         "plan_cache_mode" => words(&["auto", "force_generic_plan", "force_custom_plan"]),
         "procedure_commit" => words(&["deferred_wait", "wait"]),
         "default_transaction_isolation" | "transaction_isolation" => words(&ISOLATION),
@@ -43,6 +45,8 @@ pub(crate) fn allowed(name: &str) -> Allowed {
         | "autovacuum"
         | "colocate"
         | "compress"
+        | "pg_stat_statements.track_planning"
+        | "pg_stat_statements.track_utility"
         | "row_security"
         | "stmt_cache"
         | "standard_conforming_strings"

@@ -50,6 +50,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ),
     ("commit_logging", "Whether the log of a commit is written at once or with others: immediate or batch."),
     ("commit_wait", "Whether a commit waits for the disk: wait, nowait or force_wait."),
+    ("compute_query_id", "Enables in-core computation of query identifiers."),
     ("datestyle", "Sets the display format for date and time values."),
     ("default_text_search_config", "Sets default text search configuration."),
     ("default_transaction_deferrable", "Sets the default deferrable status of new transactions."),
@@ -118,6 +119,19 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "parallel_workers",
         "Workers of a query or of a job of maintenance: of CREATE INDEX, REINDEX and SWEEP.",
     ),
+    (
+        "pg_stat_statements.max",
+        "Sets the maximum number of statements tracked by pg_stat_statements (ALTER SYSTEM SET).",
+    ),
+    ("pg_stat_statements.track", "Selects which statements are tracked by pg_stat_statements."),
+    (
+        "pg_stat_statements.track_planning",
+        "Selects whether planning duration is tracked by pg_stat_statements.",
+    ),
+    (
+        "pg_stat_statements.track_utility",
+        "Selects whether utility commands are tracked by pg_stat_statements.",
+    ),
     ("plan_cache_mode", "Controls the planner's selection of custom or generic plan."),
     (
         "procedure_commit",
@@ -175,7 +189,7 @@ pub(crate) fn all() -> &'static [(&'static str, &'static str)] {
 }
 
 /// Those of the database as a whole, which nobody sets for a session.
-pub(crate) const OF_DATABASE: [&str; 31] = [
+pub(crate) const OF_DATABASE: [&str; 32] = [
     "archive_target",
     "archive_timeout",
     "auto_backout",
@@ -200,6 +214,7 @@ pub(crate) const OF_DATABASE: [&str; 31] = [
     "max_snapshot_age",
     "max_wal_size",
     "memory_limit",
+    "pg_stat_statements.max",
     "shared_buffers",
     "stmt_cache_size",
     "sweep_interval",

@@ -44,7 +44,7 @@ pub use otherwise::unknown;
 pub(crate) use path::names;
 pub use ranges::setting_bytes;
 pub(crate) use ranges::{Range, number, range, small};
-pub use statements::{LogPlans, LogStatement, PlanCacheMode};
+pub use statements::{LogPlans, LogStatement, PlanCacheMode, QueryIds, Track, Tracks};
 pub(crate) use superuser::{check_may_set, needs_superuser};
 pub(crate) use values::{duration, least_duration_text, memory_bytes, memory_text, size_text, wal_bytes};
 pub use values::{flag, on};
@@ -114,6 +114,8 @@ pub struct Settings {
     pub log_min_duration_ms: Option<i64>,
     /// Whether their plans are.
     pub log_plans: LogPlans,
+    /// Of which statements figures are kept.
+    pub tracks: Tracks,
     /// Whether prepared statements are planned for the values of their parameters.
     pub plan_cache_mode: PlanCacheMode,
     /// Which statements are logged when they begin.
@@ -180,6 +182,7 @@ impl Default for Settings {
             log_min_duration_ms: None,
             log_statement: LogStatement::None,
             log_plans: LogPlans::Off,
+            tracks: Tracks::default(),
             plan_cache_mode: PlanCacheMode::Auto,
             log: LogSettings::default(),
             messages_from: MessageLevel::Notice,

@@ -258,6 +258,7 @@ pub(crate) fn range(name: &str) -> Option<Range> {
         "extra_float_digits" => Range::things(-15, 3),
         "autovacuum_analyze_threshold" => Range::things(0, MOST),
         "stmt_cache_size" => Range::things(0, 1_000_000),
+        "pg_stat_statements.max" => Range::things(100, MOST / 2),
         "sweep_interval" => Range::things(0, i64::MAX),
         _ => return None,
     })

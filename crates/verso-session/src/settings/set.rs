@@ -11,8 +11,8 @@ use verso_planner::errors::{SqlError, sqlstate};
 use super::listed::OF_DATABASE;
 use super::messages::MessageLevel;
 use super::otherwise::unknown;
-use super::statements::{LogPlans, LogStatement, PlanCacheMode};
-use super::values::flag;
+use super::statements::{LogPlans, LogStatement, PlanCacheMode, QueryIds, Track};
+use super::values::{boolean, flag};
 use super::{DEFAULT_PATH, Settings, number, range, small};
 use super::{accepted, fixed, path, zone};
 
@@ -238,6 +238,29 @@ impl Settings {
                     })?,
                 };
             }
+            ("compute_query_id", value) => {
+                let wanted = value.unwrap_or("auto");
+                let named = |ids: &QueryIds| wanted.eq_ignore_ascii_case(ids.name());
+                self.tracks.ids = match QueryIds::ALL.into_iter().find(named) {
+                    Some(ids) => ids,
+                    None => match boolean(wanted) {
+                        Some(true) => QueryIds::On,
+                        Some(false) => QueryIds::Off,
+                        None => {
+                            let hint = "Available values: auto, regress, on, off.";
+                            return Err(invalid(wanted).with_hint(hint));
+                        }
+                    },
+                };
+            }
+            ("pg_stat_statements.track", value) => {
+                let wanted = value.unwrap_or("top");
+                let found = Track::ALL.into_iter().find(|one| wanted.eq_ignore_ascii_case(one.name()));
+                self.tracks.which =
+                    found.ok_or_else(|| invalid(wanted).with_hint("Available values: none, top, all."))?;
+            }
+            ("pg_stat_statements.track_utility", value) => self.tracks.utility = flag(name, value, true)?,
+            ("pg_stat_statements.track_planning", value) => self.tracks.planning = flag(name, value, false)?,
             ("stmt_cache", value) => {
                 self.keeps_statements = flag(name, value, default.keeps_statements)?;
             }

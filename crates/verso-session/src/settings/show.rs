@@ -62,6 +62,10 @@ impl Settings {
                 self.log.show(name).to_string()
             }
             "log_plans" => self.log_plans.name().to_string(),
+            "compute_query_id" => self.tracks.ids.name().to_string(),
+            "pg_stat_statements.track" => self.tracks.which.name().to_string(),
+            "pg_stat_statements.track_planning" => on(self.tracks.planning),
+            "pg_stat_statements.track_utility" => on(self.tracks.utility),
             "plan_cache_mode" => self.plan_cache_mode.name().to_string(),
             "work_mem" => size_text(self.work_memory_bytes),
             "min_parallel_table_scan_size" => memory_text(self.parallel_scan_bytes),

@@ -1,5 +1,5 @@
-//! What a session does about its statements: which of them are logged, and with which plans, and whether prepared ones are planned
-//! for the values of their parameters.
+//! What a session does about its statements: which of them are logged, and with which plans, whether prepared ones are planned
+//! for the values of their parameters, and of which figures are kept.
 
 /// Which statements are logged when they begin; each of these includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,5 +76,91 @@ impl PlanCacheMode {
             PlanCacheMode::ForceGeneric => "force_generic_plan",
             PlanCacheMode::ForceCustom => "force_custom_plan",
         }
+    }
+}
+
+/// Whether statements have numbers, and whether EXPLAIN shows them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueryIds {
+    /// They have, and EXPLAIN shows them where the database has asked for `pg_stat_statements`.
+    #[default]
+    Auto,
+    /// They have, and EXPLAIN does not show them.
+    Regress,
+    /// They have, and EXPLAIN shows them.
+    On,
+    /// They have not: no figures are kept of them.
+    Off,
+}
+
+impl QueryIds {
+    pub(super) const ALL: [QueryIds; 4] = [QueryIds::Auto, QueryIds::Regress, QueryIds::On, QueryIds::Off];
+
+    /// As SHOW prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            QueryIds::Auto => "auto",
+            QueryIds::Regress => "regress",
+            QueryIds::On => "on",
+            QueryIds::Off => "off",
+        }
+    }
+}
+
+/// Of which statements figures are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Track {
+    /// Of none.
+    None,
+    /// Of those that clients send.
+    #[default]
+    Top,
+    /// Of those of functions, too.
+    All,
+}
+
+impl Track {
+    pub(super) const ALL: [Track; 3] = [Track::None, Track::Top, Track::All];
+
+    /// As SHOW prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Track::None => "none",
+            Track::Top => "top",
+            Track::All => "all",
+        }
+    }
+}
+
+/// The settings of `pg_stat_statements` that sessions have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tracks {
+    /// `pg_stat_statements.track`.
+    pub which: Track,
+    /// `pg_stat_statements.track_utility`: also of statements without plans.
+    pub utility: bool,
+    /// `pg_stat_statements.track_planning`: also how long plans take to make.
+    pub planning: bool,
+    /// `compute_query_id`.
+    pub ids: QueryIds,
+}
+
+impl Default for Tracks {
+    fn default() -> Tracks {
+        Tracks { which: Track::Top, utility: true, planning: false, ids: QueryIds::Auto }
+    }
+}
+
+impl Tracks {
+    /// Whether figures are kept of a statement that a client sends; `is_plain` of one with a plan.
+    #[inline]
+    pub(crate) fn top(&self, is_plain: bool) -> bool {
+        self.which != Track::None && self.ids != QueryIds::Off && (is_plain || self.utility)
+    }
+
+    /// Whether they are kept of statements of functions.
+    #[inline]
+    pub(crate) fn nested(&self) -> bool {
+        self.which == Track::All && self.ids != QueryIds::Off
     }
 }

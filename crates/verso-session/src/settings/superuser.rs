@@ -4,8 +4,9 @@
 
 use verso_planner::errors::{SqlError, sqlstate};
 
-const OF_SUPERUSERS: [&str; 25] = [
+const OF_SUPERUSERS: [&str; 29] = [
     "allow_in_place_tablespaces",
+    "compute_query_id",
     "deadlock_timeout",
     "ignore_checksum_failure",
     "jit_dump_bitcode",
@@ -25,6 +26,9 @@ const OF_SUPERUSERS: [&str; 25] = [
     "log_replication_commands",
     "log_statement",
     "log_statement_stats",
+    "pg_stat_statements.track",
+    "pg_stat_statements.track_planning",
+    "pg_stat_statements.track_utility",
     "session_replication_role",
     "temp_file_limit",
     "track_cost_delay_timing",

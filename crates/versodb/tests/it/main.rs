@@ -7,6 +7,7 @@ mod collations;
 mod commits;
 mod compiled;
 mod exclusion;
+mod figures;
 mod files;
 mod full_disk;
 mod guide;

@@ -105,6 +105,7 @@ impl Luggage {
             views: &session,
             catalogs: &session,
             binding: &session,
+            figures: &session,
         };
         let probes = self.measured.clone().map(Probes::of_worker);
         let turns = self.turns.as_ref().map(|turns| turns.of_worker());
@@ -289,6 +290,8 @@ impl CatalogFunctions for Elsewhere {
         refused(&format!("call {function}"))
     }
 }
+
+impl crate::context::StatementFigures for Elsewhere {}
 
 impl Binding for Elsewhere {
     fn compile_function(&self, _: &Arc<FunctionDef>, _: &Arc<CatalogSnapshot>) -> Result<Arc<PlFunction>> {

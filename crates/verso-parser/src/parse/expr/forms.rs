@@ -145,6 +145,7 @@ impl Cursor<'_> {
             _ => return Err(self.unexpected()),
         };
         self.advance();
+        self.source().note_constant(at, false);
         self.expect(&["from"])?;
         let field = node(ExprKind::Literal(Literal::String(field)), at, at.start);
         Ok(vec![field, self.expr()?])

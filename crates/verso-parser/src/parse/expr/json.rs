@@ -365,6 +365,7 @@ impl Cursor<'_> {
         let Token::String(text) = self.peek() else { return Err(self.unexpected()) };
         let text = self.source().meaning(text).to_string();
         self.advance();
+        self.source().note_constant(at, false);
         Ok(node(ExprKind::Literal(Literal::String(text)), at, at.start))
     }
 }

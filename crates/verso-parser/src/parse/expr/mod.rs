@@ -246,6 +246,7 @@ impl Cursor<'_> {
                 if let (true, ExprKind::Literal(Literal::Number(digits))) = (negative, &arg.kind) {
                     let digits =
                         digits.strip_prefix('-').map_or_else(|| format!("-{digits}"), str::to_string);
+                    cursor.source().note_constant(at, false);
                     return Ok(node(ExprKind::Literal(Literal::Number(digits)), at, start.start));
                 }
                 let op = if negative { "-" } else { "+" }.to_string();

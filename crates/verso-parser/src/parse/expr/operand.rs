@@ -1,6 +1,7 @@
 //! Operands: columns, constants, parentheses, rows, arrays, queries, and what may stand behind one: `[i]`, `.f`.
 
 use super::super::cursor::Cursor;
+use super::super::fingerprint::list;
 use super::super::lexer::{Class, Token};
 use super::{builtin, node};
 use crate::error::SyntaxError;
@@ -15,11 +16,13 @@ impl Cursor<'_> {
             Token::Number(digits) => {
                 let digits = self.source().meaning(digits).to_string();
                 self.advance();
+                self.source().note_constant(start, false);
                 (node(ExprKind::Literal(Literal::Number(digits)), start, start.start), false)
             }
             Token::String(text) => {
                 let text = self.source().meaning(text).to_string();
                 self.advance();
+                self.source().note_constant(start, false);
                 (node(ExprKind::Literal(Literal::String(text)), start, start.start), false)
             }
             Token::Parameter(0) => {
@@ -33,6 +36,7 @@ impl Cursor<'_> {
             Token::Bits(text) => {
                 let text = self.source().meaning(text).to_string();
                 self.advance();
+                self.source().note_constant(start, false);
                 (node(ExprKind::Literal(Literal::Bits(text)), start, start.start), false)
             }
             Token::LParen => (self.parenthesis()?, true),
@@ -188,6 +192,7 @@ impl Cursor<'_> {
         };
         let literal = |cursor: &mut Self, literal| {
             cursor.advance();
+            cursor.source().note_constant(start, false);
             Ok(node(ExprKind::Literal(literal), start, start.start))
         };
         match lower {
@@ -284,8 +289,16 @@ impl Cursor<'_> {
                 elements = cursor.exprs()?;
             }
             cursor.expect_token(&Token::RBracket)?;
+            cursor.note_list(&elements);
             Ok(node(ExprKind::Array(elements), cursor.since(start), start.start))
         })
+    }
+
+    /// Notes that elements are a list of constants, if they are one.
+    pub(super) fn note_list(&self, elements: &[Expr]) {
+        if let Some(noted) = list(elements) {
+            self.source().note_constant(noted.at, noted.is_list);
+        }
     }
 
     /// A name of a collation, with its schema or without.

@@ -163,6 +163,7 @@ impl Cursor<'_> {
             return Ok(node(ExprKind::InSubquery { args: row_of(*arg), query, negated }, at, point));
         }
         let list = self.listed(Cursor::expr)?;
+        self.note_list(&list);
         let at = self.since(arg.at);
         Ok(node(ExprKind::InList { arg, list, negated }, at, point))
     }

@@ -25,6 +25,7 @@ impl Cursor<'_> {
             return Ok(GroupItem::Set(Vec::new(), self.since(start)));
         }
         let expr = self.expr()?;
+        self.note_column_number(&expr);
         match expr.kind {
             // `(a, b)` are two keys.
             ExprKind::Row(values) => Ok(GroupItem::Set(values, expr.at)),

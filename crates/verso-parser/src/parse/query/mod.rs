@@ -9,6 +9,7 @@ mod select;
 mod with;
 
 use super::cursor::Cursor;
+use super::fingerprint::column_number;
 use super::lexer::Token;
 use super::source::too_complex;
 use crate::error::SyntaxError;
@@ -233,11 +234,19 @@ impl Cursor<'_> {
         Ok(())
     }
 
+    /// A number in ORDER BY, GROUP BY or DISTINCT ON says which column is meant: it is no constant.
+    pub(super) fn note_column_number(&self, expr: &Expr) {
+        if let Some(at) = column_number(expr) {
+            self.source().forget_constant(at);
+        }
+    }
+
     /// `ORDER BY a, b`.
     pub(super) fn order_by(&mut self) -> Result<Vec<OrderItem>, SyntaxError> {
         self.expect(&["order", "by"])?;
         self.list(|cursor| {
             let expr = cursor.expr()?;
+            cursor.note_column_number(&expr);
             let mut using = None;
             let descending = if cursor.accept(&["using"]) {
                 let at = cursor.here();

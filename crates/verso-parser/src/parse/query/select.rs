@@ -16,6 +16,7 @@ impl Cursor<'_> {
             if self.accept(&["on"]) {
                 distinct = false;
                 distinct_on = self.listed(Cursor::expr)?;
+                distinct_on.iter().for_each(|expr| self.note_column_number(expr));
             }
         } else {
             self.accept(&["all"]);

@@ -72,7 +72,7 @@ impl Binder<'_> {
         }
         let args = self.located(&call.args, &mut cx)?;
         if let Some(view) = SystemView::of_call(name)
-            && matches!(call.name.schema_text(), None | Some("pg_catalog"))
+            && self.is_built_in(call.name.schema_text(), name)
         {
             return Ok((self.view_call(view, args, at)?, false));
         }
@@ -88,6 +88,11 @@ impl Binder<'_> {
             found => found?,
         };
         self.function_rows(found, name)
+    }
+
+    /// Whether something built in of that name may be meant with this schema: those of extensions are where these were made, too.
+    pub(in crate::bind) fn is_built_in(&self, schema: Option<&str>, name: &str) -> bool {
+        schema.is_none_or(|schema| schema == "pg_catalog" || self.catalog.has_from_extension(schema, name))
     }
 
     /// The value of a form of SQL that looks like a call, or of one that FROM takes for a call.
