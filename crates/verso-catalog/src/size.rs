@@ -40,6 +40,9 @@ impl Sizes {
     }
 }
 
+/// How many kinds of objects make up most of a relation that has several, about; and how many catalogs objects are of.
+const KINDS: f64 = 2.0;
+const CLASSES: f64 = 4.0;
 /// In how many schemas relations are, about.
 const SCHEMAS: f64 = 16.0;
 
@@ -58,9 +61,15 @@ impl CatalogSnapshot {
         })
     }
 
-    /// About how many values a key of such a relation has.
+    /// About how many values a column of such a relation has: a key, or one of which that is known.
     pub fn system_values(&self, relation: &SystemRelation, column: usize) -> Option<f64> {
         let rows = self.system_rows(relation)?;
+        // As many kinds as are common.
+        match relation.columns[column].name {
+            "relkind" | "contype" | "deptype" | "typtype" | "prokind" => return Some(KINDS),
+            "classid" | "refclassid" | "classoid" => return Some(CLASSES),
+            _ => {}
+        }
         let owners = 300.0 + self.relations_count() as f64;
         relation.is_key(column).then(|| match relation.columns[column].name {
             "oid" | "relname" | "typname" | "indexrelid" => rows,

@@ -248,11 +248,21 @@ SELECT pg_catalog.current_database() AS table_catalog, nr.nspname AS table_schem
        pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constraint_schema, c.conname AS constraint_name
 FROM pg_catalog.pg_constraint c
   JOIN pg_catalog.pg_namespace nc ON nc.oid = c.connamespace
-  JOIN pg_catalog.pg_class r ON r.oid = CASE WHEN c.contype = 'f' THEN c.confrelid ELSE c.conrelid END
+  JOIN pg_catalog.pg_class r ON r.oid = c.conrelid
   JOIN pg_catalog.pg_namespace nr ON nr.oid = r.relnamespace
-  CROSS JOIN LATERAL unnest(CASE WHEN c.contype = 'f' THEN c.confkey ELSE c.conkey END) AS k(own)
+  CROSS JOIN LATERAL unnest(c.conkey) AS k(own)
   JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum = k.own
-WHERE c.contype IN ('c', 'n', 'p', 'u', 'f') AND r.relkind IN ('r', 'p')
+WHERE c.contype IN ('c', 'n', 'p', 'u') AND r.relkind IN ('r', 'p')
+  AND pg_catalog.pg_has_role(r.relowner, 'USAGE')
+UNION ALL
+SELECT pg_catalog.current_database(), nr.nspname, r.relname, a.attname, pg_catalog.current_database(), nc.nspname, c.conname
+FROM pg_catalog.pg_constraint c
+  JOIN pg_catalog.pg_namespace nc ON nc.oid = c.connamespace
+  JOIN pg_catalog.pg_class r ON r.oid = c.confrelid
+  JOIN pg_catalog.pg_namespace nr ON nr.oid = r.relnamespace
+  CROSS JOIN LATERAL unnest(c.confkey) AS k(own)
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum = k.own
+WHERE c.contype = 'f' AND r.relkind IN ('r', 'p')
   AND pg_catalog.pg_has_role(r.relowner, 'USAGE')
 
 -- view information_schema.constraint_table_usage
@@ -260,9 +270,17 @@ SELECT pg_catalog.current_database() AS table_catalog, nr.nspname AS table_schem
        pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constraint_schema, c.conname AS constraint_name
 FROM pg_catalog.pg_constraint c
   JOIN pg_catalog.pg_namespace nc ON nc.oid = c.connamespace
-  JOIN pg_catalog.pg_class r ON r.oid = CASE WHEN c.contype = 'f' THEN c.confrelid ELSE c.conrelid END
+  JOIN pg_catalog.pg_class r ON r.oid = c.conrelid
   JOIN pg_catalog.pg_namespace nr ON nr.oid = r.relnamespace
-WHERE c.contype IN ('p', 'u', 'f') AND r.relkind IN ('r', 'p')
+WHERE c.contype IN ('p', 'u') AND r.relkind IN ('r', 'p')
+  AND pg_catalog.pg_has_role(r.relowner, 'USAGE')
+UNION ALL
+SELECT pg_catalog.current_database(), nr.nspname, r.relname, pg_catalog.current_database(), nc.nspname, c.conname
+FROM pg_catalog.pg_constraint c
+  JOIN pg_catalog.pg_namespace nc ON nc.oid = c.connamespace
+  JOIN pg_catalog.pg_class r ON r.oid = c.confrelid
+  JOIN pg_catalog.pg_namespace nr ON nr.oid = r.relnamespace
+WHERE c.contype = 'f' AND r.relkind IN ('r', 'p')
   AND pg_catalog.pg_has_role(r.relowner, 'USAGE')
 
 -- view information_schema.data_type_privileges

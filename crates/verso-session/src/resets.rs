@@ -17,7 +17,7 @@ struct Counted {
     reset: Option<usize>,
 }
 
-const COUNTED: [Counted; 6] = [
+const COUNTED: [Counted; 7] = [
     Counted {
         view: DATABASE,
         counters: &[3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 23],
@@ -28,11 +28,18 @@ const COUNTED: [Counted; 6] = [
     Counted { view: "pg_stat_checkpointer", counters: &[0, 1, 2, 6, 7, 8], moments: &[], reset: Some(10) },
     Counted { view: "pg_stat_bgwriter", counters: &[0, 1, 2], moments: &[], reset: Some(3) },
     Counted { view: "pg_stat_archiver", counters: &[0, 3], moments: &[2], reset: Some(6) },
-    Counted { view: TABLES, counters: &[9, 10, 11, 24, 25], moments: &[20, 21], reset: None },
+    Counted {
+        view: TABLES,
+        counters: &[3, 5, 6, 8, 9, 10, 11, 24, 25],
+        moments: &[4, 7, 20, 21],
+        reset: None,
+    },
+    Counted { view: INDEXES, counters: &[5, 7, 8], moments: &[6], reset: None },
 ];
 
 pub(crate) const DATABASE: &str = "pg_stat_database";
 pub(crate) const TABLES: &str = "pg_stat_all_tables";
+pub(crate) const INDEXES: &str = "pg_stat_all_indexes";
 
 /// What the rows said when they were set back, by view and, of tables, number.
 #[derive(Debug, Default)]

@@ -6,6 +6,7 @@ use super::command::{COMMANDS, Kind, OPTION_NAMES, Words, find};
 use super::format::layout::{Format, LineStyle};
 use super::grammar;
 use super::peer::Peer;
+use super::variables::values_of;
 
 /// More names than these help nobody.
 const NAMES_MAX: usize = 1000;
@@ -91,6 +92,10 @@ fn of_command(known: &mut Known, line: &str, at: usize) -> (usize, Vec<Candidate
             ["expanded" | "x"] => of(&["on", "off", "auto"]),
             ["pager"] => of(&["on", "off", "always"]),
             [_] => of(&["on", "off"]),
+            _ => Vec::new(),
+        },
+        Words::Variable if spec.names[0] == "set" && !earlier.is_empty() => match earlier.as_slice() {
+            [name] => of(values_of(name)),
             _ => Vec::new(),
         },
         Words::Variable => {
@@ -203,6 +208,9 @@ fn in_sql(known: &mut Known, before: &str, word: &str) -> Vec<Candidate> {
     if words.is_empty() {
         return keywords_of(grammar::first_words(), word);
     }
+    if let Some(next) = words_of_names(&words) {
+        return keywords_of(next.into_iter(), word);
+    }
     if matches!(last, "SET" | "SHOW" | "RESET") && words.first().is_none_or(|first| first != "UPDATE") {
         let settings = "SELECT name FROM pg_catalog.pg_settings";
         let mut found = names(known, settings, word);
@@ -239,6 +247,30 @@ fn in_sql(known: &mut Known, before: &str, word: &str) -> Vec<Candidate> {
         found.dedup_by(|a, b| a.shown == b.shown);
     }
     found
+}
+
+/// The words that go on with the name of a statement of the schema: behind CREATE, DROP MATERIALIZED and their like.
+fn words_of_names(words: &[String]) -> Option<Vec<&'static str>> {
+    let first = words.first().filter(|word| ["CREATE", "ALTER", "DROP"].contains(&word.as_str()))?;
+    let mut all: Vec<&'static str> = Vec::new();
+    for name in grammar::names().filter(|name| name.starts_with(first.as_str())) {
+        let mut parts = name.split(' ');
+        let begins = words.iter().all(|word| parts.next() == Some(word.as_str()));
+        match parts.next() {
+            // Behind a whole name comes what it is about.
+            None if begins => return None,
+            Some(next) if begins && !all.contains(&next) => all.push(next),
+            _ => {}
+        }
+    }
+    if words.len() == 1 {
+        let before: &[&'static str] = match first.as_str() {
+            "CREATE" => &["OR REPLACE", "TEMPORARY", "UNIQUE", "UNLOGGED"],
+            _ => &[],
+        };
+        all.extend(before);
+    }
+    (!all.is_empty()).then_some(all)
 }
 
 /// The query of the values of a setting, behind `SET name =`.
@@ -349,6 +381,27 @@ mod tests {
         assert!(values_behind(&words("set local jit"), "set local jit =").is_some());
         assert!(values_behind(&words("alter system set jit to"), "alter system set jit to").is_some());
         assert!(values_behind(&words("set jit"), "set jit").is_none());
+    }
+
+    #[test]
+    fn variables_are_completed_and_values_of_those_that_switch_something() {
+        assert_eq!(shown("", "\\set ow"), (5, vec!["own ".to_owned()]));
+        assert_eq!(shown("", "\\set ON_ERROR_STOP o"), (19, vec!["on ".to_owned(), "off ".to_owned()]));
+        assert_eq!(shown("", "\\set VERBOSITY t"), (15, vec!["terse ".to_owned()]));
+        assert_eq!(shown("", "\\set own o").1, Vec::<String>::new());
+        assert_eq!(shown("", "\\unset ow"), (7, vec!["own ".to_owned()]));
+    }
+
+    #[test]
+    fn names_of_statements_are_completed_word_by_word() {
+        let (start, found) = shown("", "create ta");
+        assert_eq!((start, found), (7, vec!["table ".to_owned()]));
+        let all = shown("", "CREATE ").1;
+        assert!(all.contains(&"TABLE ".to_owned()) && all.contains(&"UNIQUE ".to_owned()), "{all:?}");
+        assert_eq!(shown("", "drop materialized "), (18, vec!["VIEW ".to_owned()]));
+        let words = |text: &str| text.split(' ').map(str::to_uppercase).collect::<Vec<_>>();
+        assert_eq!(words_of_names(&words("create table")), None);
+        assert_eq!(words_of_names(&words("select")), None);
     }
 
     #[test]

@@ -53,6 +53,17 @@ const SWITCHES: [(&str, &str); 8] = [
     ("WATCH_INTERVAL", "2"),
 ];
 
+/// What a variable that switches something takes, as far as these are words.
+pub fn values_of(name: &str) -> &'static [&'static str] {
+    match name {
+        "AUTOCOMMIT" | "ECHO_HIDDEN" | "ON_ERROR_STOP" | "QUIET" => &["on", "off"],
+        "ECHO" => &["all", "errors", "none", "queries"],
+        "ON_ERROR_ROLLBACK" => &["on", "off", "interactive"],
+        "VERBOSITY" => &["default", "sqlstate", "terse", "verbose"],
+        _ => &[],
+    }
+}
+
 /// Variables of psql that this shell does not obey. To take their values in silence would promise what does not happen.
 const NOT_OBEYED: [&str; 13] = [
     "COMP_KEYWORD_CASE",

@@ -19,7 +19,7 @@ pub use std::sync::atomic;
 pub use condvar::Condvar;
 pub use mutex::{Mutex, MutexGuard};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-pub use striped::{StripedRwLock, StripedWriteGuard};
+pub use striped::{StripedRwLock, StripedWriteGuard, thread_number};
 
 use crate::simulation::{self, Scheduler, WaitKey, WaitKind, Woken};
 

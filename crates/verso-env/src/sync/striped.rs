@@ -33,7 +33,8 @@ thread_local! {
 }
 
 /// This thread's number; threads are numbered as they come. One for all in a simulation, which has to replay.
-fn number() -> usize {
+#[inline]
+pub fn thread_number() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     if simulation::current().is_some() {
         return 0;
@@ -64,7 +65,7 @@ impl<T, const N: usize> StripedRwLock<T, N> {
     #[inline]
     #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
-        self.stripes[number() % N].0.read()
+        self.stripes[thread_number() % N].0.read()
     }
 
     /// Locks for writing, waiting as long as it takes.

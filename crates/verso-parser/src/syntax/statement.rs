@@ -3,10 +3,10 @@
 use super::{
     ActAs, AlterIndex, AlterSequence, AlterTable, Call, Cluster, Comment, CommitWrite, Copy, CreateAggregate,
     CreateFunction, CreateIndex, CreateSequence, CreateTable, CreateTableAs, CreateTrigger, Cursor,
-    DatabaseStatement, Delete, Drop, DropFunction, DropKind, DropTrigger, Expr, Fetch, FunctionBody, Insert,
-    LockTable, LogicalBackup, Merge, Name, Past, Prepare, QualifiedName, Query, Reindex, ReindexTarget,
-    RenameTrigger, RightsStatement, RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes,
-    Truncate, TypeStatement, Update, ViewStatement,
+    DatabaseStatement, Delete, Drop, DropFunction, DropKind, DropTrigger, Expr, Fetch, Fingerprint,
+    FunctionBody, Insert, LockTable, LogicalBackup, Merge, Name, Past, Prepare, QualifiedName, Query,
+    Reindex, ReindexTarget, RenameTrigger, RightsStatement, RoleStatement, SchemaStatement, SetConstraints,
+    Span, TransactionModes, Truncate, TypeStatement, Update, ViewStatement,
 };
 
 /// A statement and its place in the script.

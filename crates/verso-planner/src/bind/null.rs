@@ -1,5 +1,6 @@
 //! Which columns of a plan have no NULL.
 
+use verso_catalog::SystemView;
 use verso_exec::plan::{ExprKind as K, JoinKind, Plan, TypedExpr};
 use verso_types::SqlType;
 
@@ -13,9 +14,15 @@ pub(crate) fn may_be_null(plan: &Plan, expr: &TypedExpr) -> bool {
             column.is_none_or(|at| !table.is_never_null(at))
         }
         // What a row of a catalog is about.
-        Plan::SystemScan { output, .. } => {
+        Plan::SystemScan { view, columns, output, .. } => {
             let known = |name: &str| name == "oid" || name == "objoid" || name.ends_with("relid");
-            output.get(column).is_none_or(|column| column.ty != SqlType::Oid || !known(&column.name))
+            let declared = match (view, columns.get(column)) {
+                (SystemView::Relation(relation), Some(at)) => relation.get().columns[*at].not_null,
+                _ => false,
+            };
+            output
+                .get(column)
+                .is_none_or(|column| column.ty != SqlType::Oid || !(declared || known(&column.name)))
         }
         Plan::Filter { input, .. } | Plan::Sort { input, .. } => below(input, column),
         Plan::Shared { plan, .. } => below(plan, column),

@@ -3,19 +3,84 @@
 //!
 //! The conditions of the join stay: keys are a hint, and rows that do not fit may come nevertheless.
 
+use std::sync::Arc;
+
 use verso_catalog::{SystemRelation, SystemView};
-use verso_exec::plan::{ExprKind, JoinKind, KeyMatch, Plan, TypedExpr};
+use verso_exec::plan::{ExprKind, JoinKind, KeyMatch, Plan, SubqueryTest, TypedExpr};
 use verso_types::SqlType;
 
 use super::system::column;
 use crate::bind::map_columns;
 use crate::estimate::Estimate;
+use crate::rewrite::equality;
 
 /// What it costs to ask the session for the rows of one key, in rows that it makes.
 const LOOKUP: f64 = 4.0;
 /// What a row of a relation costs that is not in every database the same; others are kept.
 const MADE: f64 = 1.0;
 const KEPT: f64 = 0.2;
+
+/// What it costs to make a row, in nanoseconds, as the order of joins counts; and to begin.
+const MAKE: f64 = 1_000.0;
+const ASK: f64 = 2_000.0;
+
+/// What it costs to have a relation of the catalogs, perhaps below a filter, yield its rows where these of its columns are told; none
+/// for anything else.
+pub(crate) fn cost(scan: &Plan, told: &[usize], estimate: Estimate<'_>) -> Option<f64> {
+    let (below, relation) = scan_of(scan)?;
+    let Plan::SystemScan { view, columns, keys, .. } = below else { return None };
+    let mut known: Vec<usize> = keys.iter().map(|(at, _)| *at).collect();
+    if let Plan::Filter { predicate, .. } = scan {
+        known.extend(super::system::keys(*view, columns, predicate).into_iter().map(|(at, _)| at));
+    }
+    known.extend(told.iter().filter_map(|column| columns.get(*column)));
+    let known = known.into_iter().filter(|at| relation.is_key(*at));
+    let values = known.map(|at| estimate.system_values(relation, at)).fold(1.0, f64::max);
+    let each = if estimate.is_made(relation) { MADE } else { KEPT };
+    Some(ASK + estimate.system_rows(relation) / values * each * MAKE)
+}
+
+/// Whether columns of a relation of the catalogs are keys of it, by which the session finds rows.
+pub(crate) fn has_key(scan: &Plan, told: &[usize]) -> bool {
+    let Some((Plan::SystemScan { columns, .. }, relation)) = scan_of(scan) else { return false };
+    told.iter().filter_map(|column| columns.get(*column)).any(|at| relation.is_key(*at))
+}
+
+/// Makes a condition of a semi- or anti-join with a relation of the catalogs that asks for the rows of each row's key, where that is
+/// cheaper than to make all rows of it; whether it has done so. Neither side is planned yet.
+pub(super) fn of_semi(plan: &mut Plan, estimate: Estimate<'_>) -> bool {
+    let Plan::Semi { left, right, equal, filter: None, anti } = &mut *plan else { return false };
+    if saving(left, (right, false), equal, estimate).is_none() {
+        return false;
+    }
+    let mut outer = Vec::new();
+    let mut asked = Vec::new();
+    for (ours, theirs) in &*equal {
+        let Some(function) = equality(&ours.ty) else { return false };
+        let handed = TypedExpr::new(ExprKind::Outer(outer.len()), ours.ty.clone());
+        outer.push(ours.clone());
+        let args = vec![theirs.clone(), handed];
+        asked.push(TypedExpr::new(ExprKind::Call { function, args }, SqlType::Bool));
+    }
+    let scan = match std::mem::replace(&mut **right, super::nothing()) {
+        Plan::Filter { input, predicate } => {
+            asked.extend(predicate.conjuncts());
+            *input
+        }
+        scan => scan,
+    };
+    let Some(predicate) = TypedExpr::conjunction(asked) else { return false };
+    let found = Plan::Filter { input: Box::new(scan), predicate };
+    let kind =
+        ExprKind::Subquery { plan: Arc::new(found), outer, test: SubqueryTest::Exists, args: Vec::new() };
+    let mut predicate = TypedExpr::new(kind, SqlType::Bool);
+    if *anti {
+        predicate = TypedExpr::new(ExprKind::Not(Box::new(predicate)), SqlType::Bool);
+    }
+    let input = std::mem::replace(&mut **left, super::nothing());
+    *plan = Plan::Filter { input: Box::new(input), predicate };
+    true
+}
 
 /// Makes lookups of a join, both sides of which are planned, where that can be done.
 pub(super) fn of_join(plan: &mut Plan, estimate: Estimate<'_>) {

@@ -58,6 +58,7 @@ use crate::hints::Hints;
 use crate::rewrite::{self, Planning};
 pub(crate) use derived::condition_of;
 use derived::{Derived, serving};
+pub(crate) use lookups::{cost as cost_of_catalog, has_key};
 pub(crate) use order::has_order;
 pub(crate) use searches::ranged;
 use terms::{Says, Term};
@@ -202,7 +203,7 @@ impl<'s> Planner<'s> {
         }
         distinct::by_groups(plan);
         searches::of_join(plan, self.estimate, self.hints);
-        if searches::of_semi(plan, self.estimate, self.hints) {
+        if searches::of_semi(plan, self.estimate, self.hints) || lookups::of_semi(plan, self.estimate) {
             plan.for_each_expr_mut(&mut |expr| self.expression(expr));
         }
         match plan {

@@ -88,6 +88,16 @@ fn listed(relation: &SystemRelation, columns: &[usize], condition: &TypedExpr) -
 }
 
 fn key(columns: &[usize], condition: &TypedExpr) -> Option<(usize, TypedExpr)> {
+    if let ExprKind::Like { arg, pattern, escape, negated: false, case_insensitive: false } = &condition.kind
+    {
+        // So JDBC asks for a name: 'my\\_table'.
+        let escape = match escape {
+            Some(escape) => text(escape)?.chars().next(),
+            None => Some('\\'),
+        };
+        let name = only_liked(text(pattern)?, escape)?;
+        return Some((columns[column(arg)?], TypedExpr::literal(Value::text(&name), SqlType::Text)));
+    }
     let ExprKind::Call { function, args } = &condition.kind else { return None };
     let (operator, [left, right]) = (function.operator?, args.as_slice()) else { return None };
     if operator == "~" {
@@ -105,6 +115,20 @@ fn key(columns: &[usize], condition: &TypedExpr) -> Option<(usize, TypedExpr)> {
         constant.then(|| (columns[column], other.clone()))
     };
     one(left, right).or_else(|| one(right, left))
+}
+
+/// The one text that a pattern of LIKE matches, if there is only one.
+fn only_liked(pattern: &str, escape: Option<char>) -> Option<String> {
+    let mut only = String::new();
+    let mut rest = pattern.chars();
+    while let Some(next) = rest.next() {
+        match next {
+            next if Some(next) == escape => only.push(rest.next()?),
+            '%' | '_' => return None,
+            next => only.push(next),
+        }
+    }
+    Some(only)
 }
 
 /// The one text that a regular expression matches: `^(t)$`, `^t$`.
@@ -144,6 +168,21 @@ pub(super) fn column(expr: &TypedExpr) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pattern_of_like_without_wildcards_matches_one_text() {
+        for (pattern, escape, only) in [
+            ("t5", Some('\\'), Some("t5")),
+            ("my\\_table", Some('\\'), Some("my_table")),
+            ("my_table", Some('\\'), None),
+            ("t%", Some('\\'), None),
+            ("t!%", Some('!'), Some("t%")),
+            ("t\\", None, Some("t\\")),
+            ("t\\", Some('\\'), None),
+        ] {
+            assert_eq!(only_liked(pattern, escape).as_deref(), only, "{pattern}");
+        }
+    }
 
     #[test]
     fn a_pattern_of_a_whole_name_matches_only_that() {

@@ -589,7 +589,7 @@ fn hand_on(expr: &mut TypedExpr, outer: &mut Vec<TypedExpr>) {
 }
 
 /// The function of `=` for two values of a type.
-pub(super) fn equality(ty: &SqlType) -> Option<&'static BuiltinFunction> {
+pub(crate) fn equality(ty: &SqlType) -> Option<&'static BuiltinFunction> {
     let wanted = if matches!(ty, SqlType::Varchar(_)) { &SqlType::Text } else { ty };
     let fits = |arg: &ArgType| matches!(arg, ArgType::Exact(exact) if exact.same_base(wanted));
     operator_candidates("=")

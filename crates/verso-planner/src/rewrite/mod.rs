@@ -57,6 +57,7 @@ use crate::errors::SqlError;
 use crate::estimate::Estimate;
 use crate::hints::Hints;
 pub(crate) use called::inlined;
+pub(crate) use graph::equality;
 pub use rules::Rules;
 pub(crate) use unnest::asks_of_the_row;
 use verso_env::recursion::check;

@@ -285,6 +285,9 @@ impl<'g> Orders<'g> {
 
     /// Rows that a lookup of a leaf by what ties it to others finds.
     fn lookup(&self, leaf: usize, others: &dyn Fn(usize) -> bool) -> Option<f64> {
+        if let Some(found) = self.asked(leaf, others) {
+            return Some(found);
+        }
         let Plan::TableScan { table, columns, .. } = &self.graph.leaves[leaf].plan else { return None };
         if !self.lookups || !self.estimate.methods.index_scan || self.hints.whole.contains(&leaf) {
             return None;
@@ -297,6 +300,21 @@ impl<'g> Orders<'g> {
             .filter_map(|column| Some(table.columns.get(*columns.get(column - start)?)?.id))
             .collect();
         self.estimate.lookup(table, &known)
+    }
+
+    /// What asking a relation of the catalogs for the rows of a key costs, in rows that an index finds.
+    fn asked(&self, leaf: usize, others: &dyn Fn(usize) -> bool) -> Option<f64> {
+        let Leaf { plan, start, .. } = &self.graph.leaves[leaf];
+        let may_be = matches!(plan, Plan::SystemScan { .. } | Plan::Filter { .. });
+        if !may_be || !self.lookups || self.hints.whole.contains(&leaf) {
+            return None;
+        }
+        let columns = self.graph.lookups(leaf, others).into_iter();
+        let told: Vec<usize> = columns.map(|column| column - start).collect();
+        if !crate::plan::has_key(plan, &told) {
+            return None;
+        }
+        Some(crate::plan::cost_of_catalog(plan, &told, self.estimate)? / FETCH)
     }
 
     /// Rows of a leaf that an index finds by ranges of what the others have.
@@ -516,6 +534,7 @@ fn cost(plan: &Plan, rows: f64, estimate: Estimate<'_>) -> f64 {
             }
         }
         Plan::Past { input, .. } => cost(input, rows, estimate),
+        plan if let Some(made) = crate::plan::cost_of_catalog(plan, &[], estimate) => made + rows * OUT,
         Plan::Filter { input, .. } | Plan::Project { input, .. } => {
             cost(input, estimate.rows(input), estimate) + rows * OUT
         }

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use verso_catalog::{CatalogSnapshot, Oid, Relation, TableDef};
-use verso_storage::{AdvisoryKey, LockInfo, LockTarget, TxnId};
+use verso_catalog::{CatalogSnapshot, Oid, Relation, SystemView, TableDef};
+use verso_storage::heap::UseCounts;
+use verso_storage::{AdvisoryKey, LockInfo, LockTarget, ObjectId, TxnId};
 use verso_types::Value;
 use verso_types::opaque::network::Network;
 
@@ -242,6 +243,18 @@ pub(super) fn reset_all(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>) {
     for row in counted(views, catalog, tables_of_users(catalog)) {
         reset_row(resets, row, at);
     }
+    reset_indexes(views, catalog, None, at);
+}
+
+/// Sets the counters of the indexes of a table back, or of all.
+fn reset_indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, table: Option<Oid>, at: i64) {
+    let relation = SystemView::from_name("pg_stat_all_indexes");
+    let Some(SystemView::Relation(relation)) = relation else { return };
+    let wanted: Vec<_> = table.map(|table| (0, oid(table))).into_iter().collect();
+    let keys = Keys { relation: relation.get(), keys: &wanted, columns: &[] };
+    for row in counted_indexes(views, catalog, &keys) {
+        views.services.instance.resets.reset(resets::INDEXES, number_at(&row, 1), row, at);
+    }
 }
 
 /// Sets the counters of a table back, which is also told of the database.
@@ -253,11 +266,13 @@ pub(super) fn reset_table(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, tab
     for row in counted(views, catalog, table.iter()) {
         reset_row(resets, row, at);
     }
+    if let Some(table) = table {
+        reset_indexes(views, catalog, Some(table.oid), at);
+    }
 }
 
 fn reset_row(resets: &Resets, row: Vec<Value>, at: i64) {
-    let number = row[0].as_i64().and_then(|number| u32::try_from(number).ok());
-    resets.reset(resets::TABLES, number.unwrap_or_default(), row, at);
+    resets.reset(resets::TABLES, number_at(&row, 0), row, at);
 }
 
 fn tables_of_users(catalog: &CatalogSnapshot) -> impl Iterator<Item = &Arc<TableDef>> {
@@ -304,10 +319,7 @@ fn statistics_of<'t>(
     tables: impl Iterator<Item = &'t Arc<TableDef>>,
 ) -> Vec<Vec<Value>> {
     let resets = &views.services.instance.resets;
-    let since = |row: Vec<Value>| {
-        let number = row[0].as_i64().and_then(|number| u32::try_from(number).ok());
-        resets.since(resets::TABLES, number.unwrap_or_default(), row)
-    };
+    let since = |row: Vec<Value>| resets.since(resets::TABLES, number_at(&row, 0), row);
     counted(views, catalog, tables).into_iter().map(since).collect()
 }
 
@@ -319,6 +331,7 @@ fn counted<'t>(
 ) -> Vec<Vec<Value>> {
     let instance = &views.services.instance;
     let changed: HashMap<_, _> = instance.engine.changed_rows().into_iter().collect();
+    let uses = instance.engine.uses();
     let analyzed = instance.automatic.tables.lock().clone();
     let time = |time: Option<i64>| time.map_or(Value::Null, Value::Timestamptz);
     let row = |table: &Arc<TableDef>| {
@@ -332,6 +345,17 @@ fn counted<'t>(
         row[9] = count(rows.inserted);
         row[10] = count(rows.updated);
         row[11] = count(rows.deleted);
+        let scanned = used(&uses, table.heap);
+        row[3] = count(scanned.scans);
+        row[4] = moment_of(scanned);
+        row[5] = count(scanned.read);
+        // Without an index there is nothing to tell, as in PostgreSQL.
+        let by_index = table.all_indexes().map(|index| used(&uses, index.object));
+        if let Some(found) = by_index.reduce(together) {
+            row[6] = count(found.scans);
+            row[7] = moment_of(found);
+            row[8] = count(found.fetched + scanned.fetched);
+        }
         let analyzed = analyzed.get(&table.heap).copied().unwrap_or_default();
         row[20] = time(analyzed.last);
         row[21] = time(analyzed.last_automatic);
@@ -342,8 +366,43 @@ fn counted<'t>(
     tables.map(row).collect()
 }
 
-/// The rows of `pg_stat_all_indexes`; what nobody counts is NULL.
-pub(super) fn indexes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+/// How often an object was read.
+fn used(uses: &HashMap<ObjectId, UseCounts>, object: ObjectId) -> UseCounts {
+    uses.get(&object).copied().unwrap_or_default()
+}
+
+/// Both together.
+fn together(one: UseCounts, other: UseCounts) -> UseCounts {
+    UseCounts {
+        scans: one.scans + other.scans,
+        read: one.read + other.read,
+        fetched: one.fetched + other.fetched,
+        last_unix_micros: one.last_unix_micros.max(other.last_unix_micros),
+    }
+}
+
+/// When it was read last.
+fn moment_of(uses: UseCounts) -> Value {
+    match uses.last_unix_micros {
+        0 => Value::Null,
+        moment => Value::Timestamptz(moment - EPOCH_MICROS),
+    }
+}
+
+/// The rows of `pg_stat_all_indexes`, since they were set back.
+pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+    let resets = &views.services.instance.resets;
+    let since = |row: Vec<Value>| resets.since(resets::INDEXES, number_at(&row, 1), row);
+    counted_indexes(views, catalog, keys).into_iter().map(since).collect()
+}
+
+/// The number in a column of a row.
+fn number_at(row: &[Value], column: usize) -> u32 {
+    row[column].as_i64().and_then(|number| u32::try_from(number).ok()).unwrap_or_default()
+}
+
+/// The same, since the database was opened.
+fn counted_indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     let of_index = |index: Oid| match catalog.relation_by_oid(index) {
         Some(Relation::Index(index)) => index.table,
@@ -357,14 +416,20 @@ pub(super) fn indexes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Ve
             None => tables_of_users(catalog).cloned().collect(),
         },
     };
+    let uses = views.services.instance.engine.uses();
     for table in &tables {
         for index in table.all_indexes() {
+            let found = used(&uses, index.object);
             let mut row = vec![Value::Null; 9];
             row[0] = oid(table.oid);
             row[1] = oid(index.oid);
             row[2] = Value::Text(Arc::clone(&table.schema));
             row[3] = Value::Text(Arc::clone(&table.name));
             row[4] = Value::Text(Arc::clone(&index.name));
+            row[5] = count(found.scans);
+            row[6] = moment_of(found);
+            row[7] = count(found.read);
+            row[8] = count(found.fetched);
             rows.push(row);
         }
     }

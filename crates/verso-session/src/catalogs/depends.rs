@@ -60,6 +60,8 @@ const DEPENDING: &[u32] = &[
     OPFAMILY,
     EXTENSION,
 ];
+/// Those of them whose objects belong to no relation, function or type.
+const OTHERS: &[u32] = &[COLLATION, DEFAULT_ACL, OPCLASS, OPFAMILY, EXTENSION];
 /// Those whose objects others depend on.
 const NEEDED: &[u32] =
     &[TYPE, PROC, CLASS, CONSTRAINT, LANGUAGE, NAMESPACE, OPERATOR, TRIGGER, COLLATION, OPCLASS, EXTENSION];
@@ -82,7 +84,10 @@ pub(super) fn depends(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
         return Vec::new();
     }
     let mut rows = Rows { views, catalog, rows: Vec::new() };
+    let is_of = |column: &str, classes: &[u32]| keys.oid(column).is_some_and(|of| classes.contains(&of.0));
     match keys.oid("objid") {
+        // What these need, and what extensions have brought along, stands in no relation's definition.
+        _ if is_of("refclassid", &[EXTENSION]) || is_of("classid", OTHERS) => rows.others(),
         Some(object) => rows.of_object(object, keys.oid("classid")),
         None => {
             for relation in concerned(catalog, keys).iter().filter(|relation| !relation.oid().is_system()) {
@@ -235,7 +240,7 @@ impl Rows<'_> {
         if may_be(&[CAST]) {
             catalog.cast_by_oid(object).into_iter().for_each(|cast| self.cast(cast));
         }
-        if may_be(&[COLLATION, DEFAULT_ACL, OPCLASS, OPFAMILY, EXTENSION]) {
+        if may_be(OTHERS) {
             self.others();
         }
         if may_be(&[CONSTRAINT]) {

@@ -170,7 +170,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_stat_progress_copy" => all(progress::copy(views)),
         "pg_stat_database" => all(vec![since(views, resets::DATABASE, activity::database(views))]),
         "pg_stat_all_tables" => all(activity::tables(views, &catalog, &keys)),
-        "pg_stat_all_indexes" => all(activity::indexes(&catalog, &keys)),
+        "pg_stat_all_indexes" => all(activity::indexes(views, &catalog, &keys)),
         "pg_description" => {
             let own = |((class, object, column), text): ((Oid, Oid, i32), &Arc<str>)| {
                 vec![oid(object), oid(class), Value::Int4(column), Value::Text(Arc::clone(text))]

@@ -44,7 +44,7 @@ pub use otherwise::unknown;
 pub(crate) use path::names;
 pub use ranges::setting_bytes;
 pub(crate) use ranges::{Range, number, range, small};
-pub use statements::{LogPlans, LogStatement, PlanCacheMode, QueryIds, Track, Tracks};
+pub use statements::{LogPlans, LogStatement, PlanCacheMode, QueryIds, Tracks};
 pub(crate) use superuser::{check_may_set, needs_superuser};
 pub(crate) use values::{duration, least_duration_text, memory_bytes, memory_text, size_text, wal_bytes};
 pub use values::{flag, on};

@@ -1,8 +1,7 @@
 //! Rows of `pg_stat_statements` and `pg_stat_statements_info`, and `pg_stat_statements_reset`.
 
 use verso_exec::ExecError;
-use verso_types::Value;
-use verso_types::number::Decimal;
+use verso_types::{Decimal, Value};
 
 use super::Key;
 use super::table::{Entry, Wanted};

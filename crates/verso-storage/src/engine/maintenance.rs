@@ -1,5 +1,6 @@
 //! Jobs of maintenance: sweeps, packing, the check, housekeeping; the workers that they have.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,7 +10,7 @@ use super::Engine;
 use super::options::GcPolicy;
 use crate::StorageError;
 use crate::heap::packed::{Trained, Which};
-use crate::heap::{ChangedRows, Heap, Packing, packed};
+use crate::heap::{ChangedRows, Heap, Packing, UseCounts, packed};
 use crate::maintenance::check::CheckReport;
 use crate::maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
 use crate::maintenance::{background, backout, check, sweep};
@@ -35,6 +36,19 @@ impl Engine {
         let heaps = self.shared().heaps.lock();
         let users = heaps.iter().filter(|(object, _)| object.0 >= Engine::FIRST_USER_OBJECT);
         users.map(|(object, heap)| (*object, Arc::clone(&heap.changed))).collect()
+    }
+
+    /// How often users' tables and their indexes were read: those that somebody has used since the database was opened.
+    pub fn uses(&self) -> HashMap<ObjectId, UseCounts> {
+        let is_users = |heap: &&Arc<Heap>| heap.object.0 >= Engine::FIRST_USER_OBJECT;
+        // Their indexes have a lock of their own.
+        let heaps: Vec<Arc<Heap>> = self.shared().heaps.lock().values().filter(is_users).cloned().collect();
+        let mut uses = HashMap::new();
+        for heap in heaps {
+            uses.insert(heap.object, heap.uses.get());
+            uses.extend(heap.indexes.list().iter().map(|index| (index.object(), index.uses.get())));
+        }
+        uses
     }
 
     /// Lists a job, which begins, perhaps at a table; it leaves the list when what is returned is dropped.

@@ -45,6 +45,7 @@ mod unchanged;
 mod undecided;
 pub mod undo;
 pub mod unused;
+mod uses;
 pub mod value_slot;
 
 pub use changed::{ChangedRows, ReadCounts, ReadTotals, RowCounts, RowTotals};
@@ -55,3 +56,5 @@ pub use read::ScanBatch;
 pub use scan::{HeapScan, ScanSpec};
 pub use sieve::{Condition, KeySet, has_bit};
 pub use table::Heap;
+pub use uses::UseCounts;
+pub(crate) use uses::Uses;

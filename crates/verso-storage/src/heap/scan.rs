@@ -49,6 +49,8 @@ pub struct HeapScan {
     pub(crate) pieces: Option<Arc<Pieces>>,
     /// Slots of the next page that are still to be read, one after the other, because its values may be long.
     pub(crate) part: Range<u16>,
+    /// It was counted, or is a part of one that was.
+    pub(crate) is_counted: bool,
     /// It has looked at a page.
     pub(crate) has_begun: bool,
     /// What records must fulfil.
@@ -106,6 +108,7 @@ impl HeapScan {
     /// has none. This one is at its end then.
     #[must_use]
     pub fn split(&mut self, parts: usize) -> Vec<HeapScan> {
+        self.count();
         let pieces = Arc::new(Pieces { next: AtomicU32::new(self.next), end: self.end });
         let long = std::mem::replace(&mut self.part, 0..0);
         let part = |_| HeapScan {
@@ -120,6 +123,7 @@ impl HeapScan {
             later: Vec::new(),
             pieces: Some(Arc::clone(&pieces)),
             part: 0..0,
+            is_counted: true,
             has_begun: false,
             sieve: self.sieve.as_ref().map(Sieve::of_part),
             draw: self.draw,
@@ -225,6 +229,13 @@ impl HeapScan {
         Ok(count)
     }
 
+    /// Counts the scan, once (U1).
+    fn count(&mut self) {
+        if !std::mem::replace(&mut self.is_counted, true) {
+            self.heap.uses.scan(self.shared.env.clock.unix_micros_rough());
+        }
+    }
+
     /// Takes further pages where there are none left.
     fn refill(&mut self) {
         if self.next != self.end {
@@ -241,6 +252,7 @@ impl HeapScan {
     /// # Errors
     /// `Corrupt`, `Io`, `Cancelled`.
     pub fn next(&mut self, out: &mut ScanBatch) -> Result<bool, StorageError> {
+        self.count();
         prepare(&self.heap, &self.columns, out);
         self.refill();
         let mut passed = 0;
@@ -299,7 +311,9 @@ impl HeapScan {
         if let Some(sieve) = &mut self.sieve {
             work::removed(sieve.take_removed());
         }
-        self.shared.read.scan(if self.sieve.is_some() { out.seen() } else { out.records.len() });
+        let seen = if self.sieve.is_some() { out.seen() } else { out.records.len() };
+        self.shared.read.scan(seen);
+        self.heap.uses.read(seen, 0);
         Ok(!out.records.is_empty())
     }
 

@@ -17,6 +17,7 @@ use super::read::{ScanBatch, Wanted, prepare, read_page};
 use super::room::FreeRoom;
 use super::root::{self, DATA_PAGES};
 use super::scan::{HeapScan, ScanSpec};
+use super::uses::Uses;
 use crate::StorageError;
 use crate::buffer::BufferPool;
 use crate::index::{ClosedGate, IndexSet};
@@ -62,6 +63,8 @@ pub struct Heap {
     shared_pages: Mutex<SmallVec<[u32; 4]>>,
     /// Rows that were changed.
     pub changed: Arc<ChangedRows>,
+    /// How often it was read.
+    pub(crate) uses: Uses,
     /// Dictionaries of its texts that are in memory.
     pub(super) dictionaries: Dictionaries,
     /// How its pages are packed.
@@ -104,6 +107,7 @@ impl Heap {
             shares_pages: AtomicBool::new(false),
             shared_pages: Mutex::default(),
             changed: Arc::new(ChangedRows::new(object.0 >= crate::Engine::FIRST_USER_OBJECT)),
+            uses: Uses::default(),
             dictionaries: Dictionaries::default(),
             packing: PackingState::default(),
         })
@@ -310,6 +314,7 @@ impl Heap {
             later: Vec::new(),
             pieces: None,
             part: 0..0,
+            is_counted: false,
             has_begun: false,
             sieve: None,
             draw: None,

@@ -95,8 +95,11 @@ impl IndexScan {
                 return Err(StorageError::Cancelled);
             }
             prepare(&self.heap, &self.columns[..self.wanted], out);
-            self.has_begun = true;
+            if !std::mem::replace(&mut self.has_begun, true) {
+                self.index.uses.scan(self.shared.env.clock.unix_micros_rough());
+            }
             self.collect()?;
+            self.index.uses.read(self.ends.len(), 0);
             self.resolve(out)?;
             // Long values make batches of few records.
             self.most = match out.batch.variable_bytes() {
@@ -396,6 +399,7 @@ impl IndexScan {
             out.records.extend(selection.iter().map(|row| self.rows.records[*row as usize]));
         }
         self.shared.read.fetch(selection.len());
+        self.index.uses.read(0, selection.len());
         out.batch.rows = out.records.len();
         Ok(())
     }
@@ -495,6 +499,7 @@ impl Heap {
         out: &mut ScanBatch,
     ) -> Result<bool, StorageError> {
         prepare(self, columns, out);
+        index.uses.scan(shared.env.clock.unix_micros_rough());
         let mut records: SmallVec<[RecordId; 4]> = SmallVec::new();
         {
             let leaf = index.read_leaf(shared, key)?;
@@ -522,6 +527,7 @@ impl Heap {
                 records.extend(kept.iter().map(|entry| record_of(entry)));
             }
         }
+        let entries = records.len();
         for record in records {
             if let Some(reader) = view.reader() {
                 reader.reads_record(self.object, record.page_index, record.slot);
@@ -535,15 +541,20 @@ impl Heap {
                 })
             };
             match read_at_home(shared, self, view, record, accept, || index.columns(), columns, out)? {
-                AtHome::Read => return Ok(true),
+                AtHome::Read => {
+                    index.uses.read(entries, 1);
+                    return Ok(true);
+                }
                 AtHome::Nothing => {}
                 AtHome::Older => {
                     if self.get_older(shared, view, index, key, record, columns, out)? {
+                        index.uses.read(entries, 1);
                         return Ok(true);
                     }
                 }
             }
         }
+        index.uses.read(entries, 0);
         Ok(false)
     }
 

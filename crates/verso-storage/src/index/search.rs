@@ -98,6 +98,7 @@ impl CandidateScan {
         }
         out.batch.rows = out.records.len();
         self.reader.shared.read.fetch(out.batch.rows);
+        self.heap.uses.read(0, out.batch.rows);
         Ok(out.batch.rows > 0)
     }
 
@@ -162,13 +163,20 @@ fn found(
     gather: &Gather<Arc<Index>>,
 ) -> Result<Vec<RecordId>, StorageError> {
     match gather {
-        Gather::Search(index, search) => Searcher { reader, heap, index }.find(search),
+        Gather::Search(index, search) => {
+            index.uses.scan(reader.shared.env.clock.unix_micros_rough());
+            let found = Searcher { reader, heap, index }.find(search)?;
+            index.uses.read(found.len(), 0);
+            Ok(found)
+        }
         Gather::Ranges(index, ranges) => {
+            index.uses.scan(reader.shared.env.clock.unix_micros_rough());
             let searcher = Searcher { reader, heap, index };
             let mut all = Vec::new();
             for range in ranges {
                 searcher.within(&range.start(), range.end(), &mut all)?;
             }
+            index.uses.read(all.len(), 0);
             Ok(each_once(all))
         }
         Gather::Any(parts) => {

@@ -16,7 +16,7 @@ use super::filling::Filling;
 use super::key::{KeyPart, KeyRange, is_inverted, successor};
 use super::purging::Purging;
 use crate::StorageError;
-use crate::heap::{ColumnSpec, root};
+use crate::heap::{ColumnSpec, Uses, root};
 use crate::page::bytes::{checked_u8, checked_u16, checked_u32, u32_at};
 use crate::page::{Flaw, ObjectId, PageId, PageKind, RecordId, header};
 use crate::shared::Shared;
@@ -173,6 +173,8 @@ pub struct Index {
     pub(super) filling: Filling,
     /// Of an exclusion constraint: whose look for others is not over.
     pub(super) arrivals: Arrivals,
+    /// How often it was read.
+    pub(crate) uses: Uses,
     /// Its name, for those who meet it before they can know it.
     label: OnceLock<Arc<str>>,
 }
@@ -216,6 +218,7 @@ impl Index {
             purging: Purging::default(),
             filling: Filling::default(),
             arrivals: Arrivals::default(),
+            uses: Uses::default(),
             label: OnceLock::new(),
         })
     }
