@@ -27,7 +27,8 @@ ask "select n.nspname, c.relname, c.oid, c.relkind, c.reltype,
         (select string_agg(a.attname || ' ' ||
              case when t.typtype = 'd' then t.typbasetype when t.typtype = 'c' or t.typname in ('pg_ndistinct','pg_dependencies','pg_mcv_list','_pg_statistic') then 25 else a.atttypid end
              || ' ' || case when t.typtype = 'd' then t.typtypmod else a.atttypmod end
-             || ' ' || case when a.attnotnull then 1 else 0 end, ',' order by a.attnum)
+             || ' ' || case when a.attnotnull then 1 else 0 end
+             || case when t.typtype = 'd' then ' ' || a.atttypid else '' end, ',' order by a.attnum)
          from pg_attribute a join pg_type t on t.oid = a.atttypid where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
      from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where n.nspname in ('pg_catalog', 'information_schema') and c.relkind in ('r', 'v')
@@ -36,8 +37,10 @@ ask "select n.nspname, c.relname, c.oid, c.relkind, c.reltype,
 ask "select oid, typname, typnamespace, 10, typlen, typbyval, typtype, typcategory, typispreferred, typisdefined, typdelim,
         0, typsubscript::oid, typelem, typarray, typinput::oid, typoutput::oid, typreceive::oid, typsend::oid, typmodin::oid,
         typmodout::oid, typanalyze::oid, typalign, typstorage, typnotnull, typbasetype, typtypmod, typndims, typcollation,
-        null, null, null
-     from pg_type where oid in $known order by oid" > $rows/pg_type.tsv
+        null, case when typtype = 'd' then typdefault end, null
+     from pg_type where oid in $known
+        or typnamespace = 'information_schema'::regnamespace and typname ~ '^_?(cardinal_number|character_data|sql_identifier|time_stamp|yes_or_no)\$'
+     order by oid" > $rows/pg_type.tsv
 
 # A function is kept in any case where another catalog's row refers to it: the first column says so.
 ask "select case when oid in (select unnest(array[typinput, typoutput, typreceive, typsend, typmodin, typmodout, typsubscript, typanalyze]::oid[])

@@ -72,6 +72,8 @@ pub struct SystemColumn {
     pub ty: SqlType,
     /// Declared NOT NULL?
     pub not_null: bool,
+    /// The domain of `information_schema` over that type which it is declared with.
+    pub domain: Option<Oid>,
 }
 
 /// A system relation, by its place in [`SystemRelation::all`].
@@ -147,8 +149,12 @@ fn own() -> impl Iterator<Item = SystemRelation> {
     let views = SystemView::ALL.into_iter().zip(OWN_FIRST..).filter(|(view, _)| view.arguments().is_empty());
     views.map(|(view, oid)| {
         let columns = view.columns().into_iter();
-        let columns =
-            columns.map(|column| SystemColumn { name: column.name, ty: column.ty, not_null: false });
+        let columns = columns.map(|column| SystemColumn {
+            name: column.name,
+            ty: column.ty,
+            not_null: false,
+            domain: None,
+        });
         SystemRelation {
             schema: PG_CATALOG,
             name: view.name(),
@@ -173,12 +179,14 @@ fn read(line: &'static str) -> Option<SystemRelation> {
     Some(SystemRelation { schema, name, oid: Oid(oid), kind, row_type: Oid(row_type), columns })
 }
 
-/// `relname 19 -1 1`.
+/// `relname 19 -1 1`, and the number of a domain where it has one.
 fn read_column(text: &'static str) -> Option<SystemColumn> {
     let mut fields = text.split(' ');
     let name = fields.next()?;
     let ty = SqlType::from_pg_oid(fields.next()?.parse().ok()?, fields.next()?.parse().ok()?)?;
-    Some(SystemColumn { name, ty, not_null: fields.next()? == "1" })
+    let not_null = fields.next()? == "1";
+    let domain = fields.next().and_then(|oid| oid.parse().ok()).map(Oid);
+    Some(SystemColumn { name, ty, not_null, domain })
 }
 
 #[cfg(test)]

@@ -133,6 +133,8 @@ static FUNCTIONS: &[BuiltinFunction] = &[
     entry!("casefold" () [Text] => Text, casefold, None),
     entry!("unicode_assigned" () [Text] => Bool, is_assigned, None),
     entry!("unicode_version" () [] => Text, version, None),
+    // The data of collations are of the same version.
+    entry!("icu_unicode_version" () [] => Text, version, None),
     entry!("unistr" () [Text] => Text, unistr, None),
     entry!("normalize" () [Text] => Text, normalize, None),
     entry!("normalize" () [Text, Text] => Text, normalize, None),

@@ -140,8 +140,32 @@ pub(crate) fn statements(views: &Views<'_>) -> Vec<Vec<Value>> {
     sessions(views).into_iter().filter(runs).map(of).collect()
 }
 
+/// The number of a session's transaction among those of the session, as `virtualxid` has it.
+fn virtual_number(session: &SessionInfo) -> Value {
+    Value::text(&format!("{}/{}", session.number, session.transactions.load(Ordering::Relaxed)))
+}
+
+/// What each transaction has locked of itself, whether it has written or not: its virtual number. Its number stands among the others.
+fn own_locks(views: &Views<'_>, sessions: &[Arc<SessionInfo>]) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for txn in views.services.instance.engine.transactions() {
+        let Some(session) = sessions.iter().find(|session| session.number == txn.session) else { continue };
+        let mut row = vec![Value::Null; 16];
+        row[0] = Value::text("virtualxid");
+        row[5] = virtual_number(session);
+        row[10] = virtual_number(session);
+        row[11] = Value::Int4(backend_id(session.number));
+        row[12] = Value::text("ExclusiveLock");
+        row[13] = Value::Bool(true);
+        row[14] = Value::Bool(true);
+        rows.push(row);
+    }
+    rows
+}
+
 /// The rows of `pg_locks`.
 pub(super) fn locks(views: &Views<'_>) -> Vec<Vec<Value>> {
+    let sessions = views.services.instance.sessions.all();
     let relation = |object| views.relation_of(object);
     let row = |lock: LockInfo| {
         let mut row = vec![Value::Null; 16];
@@ -181,6 +205,9 @@ pub(super) fn locks(views: &Views<'_>) -> Vec<Vec<Value>> {
                 row[9] = Value::Int2(sub);
             }
         }
+        if let Some(session) = sessions.iter().find(|session| session.number == lock.session) {
+            row[10] = virtual_number(session);
+        }
         if lock.session > 0 {
             row[11] = Value::Int4(i32::try_from(lock.session).unwrap_or(i32::MAX));
         }
@@ -189,7 +216,8 @@ pub(super) fn locks(views: &Views<'_>) -> Vec<Vec<Value>> {
         row[14] = Value::Bool(false);
         row
     };
-    views.services.instance.engine.locks().into_iter().map(row).collect()
+    let held = views.services.instance.engine.locks().into_iter().map(row);
+    held.chain(own_locks(views, &sessions)).collect()
 }
 
 /// The rows of `pg_prepared_xacts`.

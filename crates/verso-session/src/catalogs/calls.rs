@@ -643,7 +643,11 @@ impl Call<'_> {
             },
             "pg_type_is_visible" => match self.catalog.type_or_row_by_oid(oid) {
                 Some(ty) => Value::Bool(self.catalog.is_visible_type(&ty)),
-                None => fixed("pg_type"),
+                None => match fixed::by_oid("pg_type", oid.0.into()) {
+                    Some(row) if fixed::is_of_standard(&row) => in_path(verso_catalog::INFORMATION_SCHEMA),
+                    Some(_) => Value::Bool(true),
+                    None => Value::Null,
+                },
             },
             "pg_operator_is_visible" => {
                 let operators = self.catalog.operators();

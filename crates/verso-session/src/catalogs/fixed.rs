@@ -14,6 +14,7 @@ use verso_exec::functions::{
 use verso_types::{SqlType, SystemType, TimeStyle, Value, parse_text};
 
 use super::keys::Keys;
+use super::relations::INFORMATION_SCHEMA_OID;
 
 type Rows = Arc<[Vec<Value>]>;
 
@@ -404,7 +405,7 @@ type Wanted = Box<dyn Fn(&[Value]) -> bool>;
 /// Which rows of a file are of things that Verso has.
 fn wanted(relation: &str) -> Wanted {
     match relation {
-        "pg_type" => Box::new(|row| knows(&row[0]) || row[6] == Value::text("p")),
+        "pg_type" => Box::new(|row| knows(&row[0]) || row[6] == Value::text("p") || is_of_standard(row)),
         "pg_proc" => Box::new(has_function),
         "pg_operator" => Box::new(has_operator),
         "pg_cast" => Box::new(|row| knows(&row[1]) && knows(&row[2])),
@@ -445,6 +446,11 @@ fn among(relation: &str, column: usize, own: usize) -> Wanted {
 
 fn numbers(relation: &str, column: usize) -> HashSet<i64> {
     table(relation).iter().flat_map(|rows| rows.iter()).filter_map(|row| row[column].as_i64()).collect()
+}
+
+/// Whether a row of `pg_type` is one of `information_schema`: a domain that its columns have, or an array of it.
+pub(super) fn is_of_standard(row: &[Value]) -> bool {
+    row[2].as_i64() == Some(INFORMATION_SCHEMA_OID.into())
 }
 
 /// Is it the number of a type of Verso's?

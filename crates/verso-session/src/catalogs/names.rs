@@ -145,7 +145,7 @@ fn fixed_by_name(relation: &str, name: &str) -> Vec<u32> {
     let rows = fixed::table(relation);
     rows.iter()
         .flat_map(|rows| rows.iter())
-        .filter(|row| row[1].as_str() == Some(name))
+        .filter(|row| row[1].as_str() == Some(name) && !(relation == "pg_type" && fixed::is_of_standard(row)))
         .filter_map(|row| u32::try_from(row[0].as_i64()?).ok())
         .collect()
 }
@@ -172,7 +172,15 @@ pub(super) fn type_name(catalog: &CatalogSnapshot, oid: u32) -> Option<String> {
         };
         return Some(if ty.oid.0 == oid { name } else { name + "[]" });
     }
-    fixed_row("pg_type", oid).and_then(|row| row[1].as_str().map(quoted_type))
+    let row = fixed_row("pg_type", oid)?;
+    if !fixed::is_of_standard(&row) {
+        return row[1].as_str().map(quoted_type);
+    }
+    // The domains of the standard's schema, which is not searched, and arrays of them.
+    match row[13].as_i64().and_then(|element| u32::try_from(element).ok()) {
+        None | Some(0) => Some(format!("{INFORMATION_SCHEMA}.{}", row[1].as_str()?)),
+        Some(element) => Some(type_name(catalog, element)? + "[]"),
+    }
 }
 
 /// Whether the system has a type of the name of a user's, and the path comes by it first.

@@ -491,7 +491,11 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
                     i16::try_from(place + 1).unwrap_or(i16::MAX),
                 )
             };
-            attribute.row()
+            let mut row = attribute.row();
+            if let Some(domain) = column.domain {
+                (row[2], row[5]) = (oid(domain), Value::Int4(-1));
+            }
+            row
         };
         relation.columns.iter().enumerate().map(attribute).collect::<Vec<_>>()
     });

@@ -183,6 +183,8 @@ pub(crate) struct SessionInfo {
     /// Microseconds since 2000; 0 for none.
     pub(crate) statement_started: AtomicI64,
     pub(crate) transaction_started: AtomicI64,
+    /// How many transactions it has begun.
+    pub(crate) transactions: AtomicU64,
     pub(crate) changed: AtomicI64,
     deadlines: Mutex<Deadlines>,
     hook: Mutex<Option<Terminate>>,
@@ -486,6 +488,7 @@ impl Registry {
             clock: Arc::clone(clock),
             statement: Mutex::new("".into()),
             query_id: AtomicI64::new(0),
+            transactions: AtomicU64::new(0),
             application: Mutex::new("".into()),
             identity: Mutex::default(),
             statement_started: AtomicI64::new(0),

@@ -120,6 +120,7 @@ impl Session {
             txn.set_key_memory(services.memory.for_keys());
         }
         services.info.transaction_started.store(services.clocks.statement_started(), Ordering::Relaxed);
+        services.info.transactions.fetch_add(1, Ordering::Relaxed);
         services.transaction.set(Some(modes.shown()));
     }
 
