@@ -569,6 +569,28 @@ static OTHERS: &[BuiltinFunction] = &[
     of_pairs!("pg_restore_relation_stats"),
     of_pairs!("pg_restore_attribute_stats"),
     BuiltinFunction {
+        name: "satisfies_hash_partition",
+        operator: None,
+        args: &[
+            ArgType::Exact(SqlType::Oid),
+            ArgType::Exact(SqlType::Int4),
+            ArgType::Exact(SqlType::Int4),
+            ArgType::Any,
+        ],
+        variadic: true,
+        result: ResultType::Fixed(SqlType::Bool),
+        strict: false,
+        volatility: Volatility::Stable,
+        body: Body::Typed(|cx, args, types| {
+            // Values alone do not tell their types.
+            let types = types.iter().map(|ty| Value::Int8(ty.pg_oid().into()));
+            let mut all = vec![Value::Array(types.collect())];
+            all.extend_from_slice(args);
+            cx.services.catalogs.call("satisfies_hash_partition", &all)
+        }),
+        kernel: None,
+    },
+    BuiltinFunction {
         name: "pg_current_logfile",
         operator: None,
         args: &[ArgType::Exact(SqlType::Text)],

@@ -100,6 +100,7 @@ static ENTRIES: &[BuiltinFunction] = &[
     spread_entry!(steady "num_nonnulls" [.. ANY] => Int4),
     spread_entry!("pg_restore_relation_stats" [.. ANY] => Bool),
     spread_entry!("pg_restore_attribute_stats" [.. ANY] => Bool),
+    spread_entry!("satisfies_hash_partition" [Oid, Int4, Int4, .. ANY] => Bool),
     spread_entry!(steady "json_extract_path" [Json, .. TEXTS] => Json),
     spread_entry!(steady "json_extract_path_text" [Json, .. TEXTS] => Text),
     spread_entry!(steady "jsonb_extract_path" [Jsonb, .. TEXTS] => Jsonb),

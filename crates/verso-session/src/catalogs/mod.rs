@@ -24,6 +24,7 @@
 //! | [`extended`] | statistics of several columns and of expressions: `pg_statistic_ext` and its views |
 //! | [`extensions`] | extensions: those that are built in, and those that a database has asked for |
 //! | [`partitions`] | partitions |
+//! | [`hash_partition`] | `satisfies_hash_partition` |
 //! | [`signatures`] | arguments of built-in functions as text |
 //! | [`definitions`] | definitions as text: `pg_get_constraintdef`, `pg_get_indexdef`, `pg_get_functiondef` |
 //! | [`server`] | functions about the server, its log and its sessions |
@@ -46,6 +47,7 @@ mod domains;
 mod extended;
 pub(crate) mod extensions;
 mod fixed;
+mod hash_partition;
 mod identity;
 mod keys;
 mod names;

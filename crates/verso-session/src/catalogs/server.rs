@@ -132,6 +132,7 @@ pub(super) fn call(
             let table = args.first().and_then(Value::as_i64).and_then(|table| u32::try_from(table).ok());
             replica_index(catalog, Oid(table.unwrap_or_default()))?
         }
+        "satisfies_hash_partition" => super::hash_partition::satisfies(catalog, args)?,
         "pg_restore_relation_stats" | "pg_restore_attribute_stats" => not_restored(views, catalog, args)?,
         "pg_basetype" => {
             let number = args.first().and_then(Value::as_i64).and_then(|number| u32::try_from(number).ok());
