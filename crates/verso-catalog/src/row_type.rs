@@ -86,6 +86,12 @@ impl Relation {
         let ids = columns.iter().map(|column| column.id).collect();
         Some(row_type(self.oid(), (self.schema(), self.name()), columns.iter().map(field).collect(), ids))
     }
+
+    /// The same without its fields: for its row in `pg_type`, which does not tell them.
+    pub fn row_type_by_name(&self) -> Option<TypeDef> {
+        let has_rows = matches!(self, Relation::Table(_) | Relation::View(_)) && !self.oid().is_system();
+        has_rows.then(|| row_type(self.oid(), (self.schema(), self.name()), Vec::new(), Vec::new()))
+    }
 }
 
 /// The relations whose row types a type is made of, itself and those in its fields.

@@ -69,6 +69,7 @@ impl CatalogSnapshot {
         match relation.columns[column].name {
             "relkind" | "contype" | "deptype" | "typtype" | "prokind" => return Some(KINDS),
             "classid" | "refclassid" | "classoid" => return Some(CLASSES),
+            "oid" | "nspname" if relation.name == "pg_namespace" => return Some(rows),
             _ => {}
         }
         let owners = 300.0 + self.relations_count() as f64;

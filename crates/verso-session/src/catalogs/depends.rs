@@ -88,6 +88,11 @@ pub(super) fn depends(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
     match keys.oid("objid") {
         // What these need, and what extensions have brought along, stands in no relation's definition.
         _ if is_of("refclassid", &[EXTENSION]) || is_of("classid", OTHERS) => rows.others(),
+        None if is_of("classid", &[PROC]) => {
+            catalog.all_functions().for_each(|function| rows.function(function));
+            // Range types have made functions.
+            catalog.types().for_each(|ty| rows.user_type(ty));
+        }
         Some(object) => rows.of_object(object, keys.oid("classid")),
         None => {
             for relation in concerned(catalog, keys).iter().filter(|relation| !relation.oid().is_system()) {
@@ -438,7 +443,7 @@ impl Rows<'_> {
         if !matches!(relation, Relation::Index(_)) {
             self.inside((CLASS, own, 0), relation.path().0);
         }
-        if let Some(ty) = relation.row_type() {
+        if let Some(ty) = relation.row_type_by_name() {
             self.add((TYPE, ty.oid.0, 0), (CLASS, own, 0), 'i');
             self.add((TYPE, ty.array.0, 0), (TYPE, ty.oid.0, 0), 'i');
         }

@@ -122,7 +122,7 @@ impl Row<'_> {
 /// The users' rows of `pg_type`: each type and its array.
 pub(super) fn types(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let (relations, types) = candidates(catalog, keys);
-    let row_types = relations.iter().filter_map(Relation::row_type).flat_map(|ty| {
+    let row_types = relations.iter().filter_map(Relation::row_type_by_name).flat_map(|ty| {
         let owner = super::rights::owner(catalog, Object::Relation(ty.oid));
         [own_row(&ty), array_row(&ty)].map(|row| {
             let mut values = row.values(namespace(catalog, &ty.schema), Value::Null);
