@@ -56,9 +56,10 @@ impl Session {
             return;
         }
         let executed = self.executed.take();
-        let identity = executed.as_deref().and_then(Prepared::identity).unwrap_or(job.identity);
+        let executed = executed.as_deref().and_then(|prepared| Job::prepared(prepared, &[]));
+        let (identity, sql) = executed.map_or((job.identity, job.sql), |inner| (inner.identity, inner.sql));
         let run = Run { calls, nanos, rows, work, plans, plan_nanos };
-        services.count_run(identity, job.sql, true, &run);
+        services.count_run(identity, sql, true, &run);
     }
 
     /// A plan was made for a statement that is executed later.
