@@ -108,6 +108,21 @@ pub fn system_collation(name: &str, data: CollationData) -> Option<CollationDef>
     })
 }
 
+/// The system's own collation with that number; also that of `citext`, which has no name.
+pub fn system_collation_by_oid(oid: u32, data: CollationData) -> Option<CollationDef> {
+    if oid == Collation::FOLDED {
+        return Some(CollationDef {
+            collation: Arc::clone(Collation::folded()),
+            owner: crate::system::OWNER_OID,
+            provider: 'd',
+            deterministic: false,
+            locale: None,
+            version: None,
+        });
+    }
+    system_collation(system_collation_name(oid)?, data)
+}
+
 /// The name of the system's own collation with that number.
 pub fn system_collation_name(oid: u32) -> Option<&'static str> {
     let by_bytes = BY_BYTES.iter().find(|(known, ..)| *known == oid).map(|(_, name, _)| *name);

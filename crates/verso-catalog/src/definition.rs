@@ -965,6 +965,11 @@ pub struct TypeDef {
 }
 
 impl TypeDef {
+    /// Does it come and go with an extension? It has no row of its own then.
+    pub fn is_of_extension(&self) -> bool {
+        matches!(self.ty, SqlType::System(_))
+    }
+
     /// The place of the field with that number.
     pub fn field_with_id(&self, id: u16) -> Option<usize> {
         self.fields.iter().position(|known| *known == id)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use verso_types::{Exclusion, SqlType, SystemType};
 
-use crate::definition::{IndexDef, IndexPart, TableDef};
+use crate::definition::{IndexDef, IndexPart, Oid, TableDef, TypeDef};
 use crate::key_class::KeyClass;
 use crate::snapshot::CatalogSnapshot;
 
@@ -15,6 +15,36 @@ pub const PG_TRGM: &str = "pg_trgm";
 pub const PG_STAT_STATEMENTS: &str = "pg_stat_statements";
 /// What brings the operator classes of `gist` for numbers, texts and their like.
 pub const BTREE_GIST: &str = "btree_gist";
+
+/// What brings the type of that name.
+pub const CITEXT: &str = "citext";
+
+/// The types that the extension of a name brings; they are in its schema.
+pub(crate) fn types_of(extension: &str, schema: &Arc<str>) -> Vec<TypeDef> {
+    let own = match extension {
+        CITEXT => SystemType::Citext,
+        _ => return Vec::new(),
+    };
+    vec![TypeDef {
+        oid: Oid(own.pg_oid()),
+        array: Oid(own.array_oid()),
+        schema: Arc::clone(schema),
+        name: own.name().into(),
+        ty: SqlType::System(own),
+        fields: Vec::new(),
+    }]
+}
+
+/// The extension that brings a type, or what it is an array of.
+pub fn extension_of_type(ty: &SqlType) -> Option<&'static str> {
+    match ty {
+        SqlType::System(SystemType::Citext) => Some(CITEXT),
+        SqlType::Array(element) => extension_of_type(element),
+        SqlType::Domain(domain) => extension_of_type(&domain.base),
+        SqlType::Row(row) => row.fields.iter().find_map(|(_, ty)| extension_of_type(ty)),
+        _ => None,
+    }
+}
 
 /// The extension that has functions of that name; none for those that PostgreSQL itself has, or nobody.
 pub fn extension_with(function: &str) -> Option<&'static str> {

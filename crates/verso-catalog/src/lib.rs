@@ -86,7 +86,7 @@ pub use definition::{
 pub use error::{CatalogError, ObjectKind};
 pub use extended::{CommonValues, ExtendedStatistics, StatisticsDef, StatisticsKind};
 pub use extensions::{
-    BTREE_GIST, PG_STAT_STATEMENTS, PG_TRGM, extension_with, extensions_used, extensions_with_operator,
+    BTREE_GIST, CITEXT, extension_of_type, extension_with, extensions_used, extensions_with_operator, PG_STAT_STATEMENTS, PG_TRGM,
 };
 pub use key_class::KeyClass;
 pub use needs::Need;

@@ -1,6 +1,6 @@
 //! The types without modifiers that a table of facts describes: references to objects by number (`regclass` and its
 //! relatives), `"char"`, the few others of the system catalogs whose values are shown as text; addresses, `money`,
-//! paths into JSON and places in the log.
+//! paths into JSON and places in the log; `citext`.
 //!
 //! | kind | values | text |
 //! |---|---|---|
@@ -103,6 +103,8 @@ pub enum SystemType {
     Regconfig,
     /// `regdictionary`: a dictionary of text search.
     Regdictionary,
+    /// `citext`: texts that are equal whatever the case of their letters.
+    Citext,
 }
 
 /// What a [`SystemType`] is to PostgreSQL.
@@ -127,7 +129,7 @@ const fn facts(
     Facts { ty, name, oid: oids.0, array: oids.1, length, category, physical }
 }
 
-static FACTS: [Facts; 42] = [
+static FACTS: [Facts; 43] = [
     facts(SystemType::Char, "\"char\"", (18, 1002), 1, 'Z', Physical::Bytes),
     facts(SystemType::Regclass, "regclass", (2205, 2210), 4, 'N', Physical::I64),
     facts(SystemType::Regtype, "regtype", (2206, 2211), 4, 'N', Physical::I64),
@@ -177,6 +179,8 @@ static FACTS: [Facts; 42] = [
     facts(SystemType::TsQuery, "tsquery", (3615, 3645), -1, 'U', Physical::Bytes),
     facts(SystemType::Regconfig, "regconfig", (3734, 3735), 4, 'N', Physical::I64),
     facts(SystemType::Regdictionary, "regdictionary", (3769, 3770), 4, 'N', Physical::I64),
+    // An extension's type has no number in PostgreSQL that is the same everywhere: these are free in all of its versions.
+    facts(SystemType::Citext, "citext", (9992, 9993), -1, 'S', Physical::Bytes),
 ];
 
 impl SystemType {
@@ -189,9 +193,19 @@ impl SystemType {
         &FACTS[self as usize]
     }
 
-    /// The type of this name, which is written without quotes but for `"char"`.
+    /// The type of this name, which is written without quotes but for `"char"`. Types of extensions are found by the catalog.
     pub fn from_name(name: &str) -> Option<SystemType> {
-        SystemType::all().find(|ty| ty.name() == name)
+        SystemType::all().find(|ty| ty.name() == name && !ty.is_of_extension())
+    }
+
+    /// Is it there only in databases that have asked for its extension, in the extension's schema?
+    pub fn is_of_extension(self) -> bool {
+        self == SystemType::Citext
+    }
+
+    /// Is it the number of such a type, or of the array of one?
+    pub fn is_oid_of_extension(oid: u32) -> bool {
+        matches!(oid, 9992 | 9993)
     }
 
     /// As `format_type` spells it.
@@ -329,8 +343,13 @@ mod tests {
 
     #[test]
     fn names_lead_back() {
-        for ty in SystemType::all() {
+        for ty in SystemType::all().filter(|ty| !ty.is_of_extension()) {
             assert_eq!(SystemType::from_name(ty.name()), Some(ty));
+        }
+        assert_eq!(SystemType::from_name("citext"), None);
+        for ty in SystemType::all() {
+            let is_of_extension = [ty.pg_oid(), ty.array_oid()].map(SystemType::is_oid_of_extension);
+            assert_eq!(is_of_extension, [ty.is_of_extension(); 2], "{ty:?}");
         }
         assert_eq!(SystemType::from_name("smallint"), None);
     }

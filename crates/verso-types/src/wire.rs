@@ -377,7 +377,7 @@ impl<'b> Reader<'b> {
                 let [byte] = self.array()?;
                 Value::text(char_of_byte(byte))
             }
-            SystemType::NodeTree | SystemType::Refcursor => self.text()?,
+            SystemType::NodeTree | SystemType::Refcursor | SystemType::Citext => self.text()?,
             SystemType::PgSnapshot | SystemType::TxidSnapshot => self.snapshot()?,
             SystemType::AclItem => {
                 let text = "no binary input function available for type aclitem";

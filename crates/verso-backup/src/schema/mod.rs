@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, IndexDef, Oid, ReplicaIdentity,
-    Role, SequenceDef, TableDef, TriggerEnabled, extensions_used, is_temporary, kept,
+    Role, SequenceDef, TableDef, TriggerEnabled, extension_of_type, extensions_used, is_temporary, kept,
 };
 use verso_storage::Engine;
 use verso_types::SqlType;
@@ -329,12 +329,15 @@ impl<'m, 's> Maker<'m, 's> {
         let first = self.steps.len();
         self.schemas();
         let schemas = first..self.steps.len();
-        if all {
-            for one in catalog.extensions() {
-                let schema = name(&one.schema);
-                let sql = format!("CREATE EXTENSION IF NOT EXISTS {} WITH SCHEMA {schema}", name(&one.name));
-                self.add(Kind::Schema, None, sql);
-            }
+        // Chosen tables need those whose types they have.
+        let is_needed = |extension: &str| {
+            let mut columns = tables.iter().flat_map(|table| &table.columns);
+            columns.any(|column| extension_of_type(column.declared()) == Some(extension))
+        };
+        for one in catalog.extensions().iter().filter(|one| all || is_needed(&one.name)) {
+            let schema = name(&one.schema);
+            let sql = format!("CREATE EXTENSION IF NOT EXISTS {} WITH SCHEMA {schema}", name(&one.name));
+            self.add(Kind::Schema, None, sql);
         }
         if !verso {
             // What they bring is a part of Verso, whether it was asked for or not.

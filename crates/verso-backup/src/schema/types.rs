@@ -60,7 +60,8 @@ pub(super) fn wanted<'c>(
     let is_needed = |ty: &TypeDef| needed.iter().any(|one| uses(one, &ty.ty));
     let mut types: Vec<_> = catalog
         .types()
-        .filter(|ty| !is_temporary(&ty.schema) && (selection.is_all() || is_needed(ty)))
+        .filter(|ty| !is_temporary(&ty.schema) && !ty.is_of_extension())
+        .filter(|ty| selection.is_all() || is_needed(ty))
         .collect();
     types.sort_by_key(|ty| ty.oid);
     types

@@ -175,7 +175,8 @@ impl Catalog {
         txn: &mut Txn,
         of: impl IntoIterator<Item = Oid>,
     ) -> Result<(), CatalogError> {
-        for oid in of.into_iter().filter(|oid| !oid.is_system()) {
+        let goes = |oid: &Oid| !oid.is_system() || SystemType::is_oid_of_extension(oid.0);
+        for oid in of.into_iter().filter(goes) {
             txn.lock_name(number(NameOf::Made, [&oid.0.to_string(), ""]), TableLockMode::AccessShare)?;
             let newest = self.committed()?;
             let is_there =
@@ -251,7 +252,7 @@ impl Catalog {
     }
 }
 
-/// The numbers of the user's types and of the collations that a type is made of.
+/// The numbers of the types of users and extensions, and of the collations, that a type is made of.
 pub(super) fn made_of(ty: &SqlType, made: &mut BTreeSet<Oid>) {
     match ty {
         SqlType::Array(element) => made_of(element, made),
@@ -274,6 +275,9 @@ pub(super) fn made_of(ty: &SqlType, made: &mut BTreeSet<Oid>) {
             let own = row.of.as_ref().filter(|of| of.array != of.oid | ARRAY);
             made.extend(own.map(|of| Oid(of.oid)));
             row.as_declared().for_each(|(_, ty)| made_of(ty, made));
+        }
+        SqlType::System(system) if system.is_of_extension() => {
+            made.insert(Oid(system.pg_oid()));
         }
         _ => {}
     }

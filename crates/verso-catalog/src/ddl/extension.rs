@@ -6,10 +6,12 @@ use std::sync::Arc;
 use verso_storage::Txn;
 
 use super::claim::NameOf;
-use super::target_schema;
+use super::types::TypeUses;
+use super::{refuse_if_needed, target_schema};
 use crate::catalog::Catalog;
 use crate::definition::{ExtensionDef, Oid};
 use crate::error::CatalogError;
+use crate::extensions::types_of;
 use crate::store::Of;
 use crate::system::field::Name;
 use crate::system::row::ExtensionRow;
@@ -18,7 +20,7 @@ impl Catalog {
     /// Notes that a database has an extension.
     ///
     /// # Errors
-    /// `InvalidDefinition` (42710) where it has it; `Missing` (the schema); storage's.
+    /// `InvalidDefinition` (42710) where it has it; `Missing` (the schema); `Exists` (a type of the name of one that it brings); storage's.
     pub fn create_extension(
         &self,
         txn: &mut Txn,
@@ -34,6 +36,10 @@ impl Catalog {
         if snapshot.extension(name).is_some() || self.committed()?.extension(name).is_some() {
             let text = format!("extension \"{name}\" already exists");
             return Err(CatalogError::invalid("42710", text));
+        }
+        for ty in types_of(name, &schema.name) {
+            self.take_type_name(txn, &snapshot, &schema, &ty.name)?;
+            self.hold(txn, ty.oid)?;
         }
         let row = ExtensionRow {
             oid: self.new_oid()?,
@@ -58,6 +64,11 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let schema = target_schema(&snapshot, Some(&schema.into()))?;
         self.hold_schema(txn, &schema)?;
+        if schema.name != extension.schema {
+            for ty in types_of(&extension.name, &schema.name) {
+                self.take_type_name(txn, &snapshot, &schema, &ty.name)?;
+            }
+        }
         self.change(txn, |txn| {
             let is_it = |row: &ExtensionRow| row.oid == extension.oid;
             self.update_rows(txn, Of::All, is_it, |row| row.extnamespace = schema.oid).map(drop)
@@ -67,8 +78,14 @@ impl Catalog {
     /// Forgets an extension and the comment on it.
     ///
     /// # Errors
-    /// Storage's.
+    /// `Needed` while something is of a type that it brings; storage's.
     pub fn drop_extension(&self, txn: &mut Txn, extension: &ExtensionDef) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        for ty in types_of(&extension.name, &extension.schema) {
+            let uses = TypeUses::of(&snapshot, &ty);
+            refuse_if_needed(format!("extension {}", extension.name), uses.lines(&snapshot, &ty))?;
+            self.lock_made(txn, &snapshot, ty.oid)?;
+        }
         self.change(txn, |txn| {
             self.remove_objects(txn, Of::All, |row: &ExtensionRow| row.oid == extension.oid).map(drop)
         })

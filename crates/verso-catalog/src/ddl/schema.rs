@@ -391,7 +391,10 @@ impl Catalog {
         }
         let functions: BTreeSet<Oid> = contents.functions.iter().map(|one| one.oid).collect();
         self.remove_objects(txn, &functions, |row: &ProcRow| row.pronamespace == schema.oid)?;
-        contents.types.iter().try_for_each(|ty| self.remove_type(txn, seen, ty))?;
+        let own = contents.types.iter().filter(|ty| !ty.is_of_extension());
+        for ty in own {
+            self.remove_type(txn, seen, ty)?;
+        }
         contents.collations.iter().try_for_each(|one| self.remove_collation(txn, seen, one.oid()))?;
         self.remove_objects(txn, Of::All, |row: &ExtensionRow| row.extnamespace == schema.oid)?;
         let left: Vec<&StatisticsDef> =
@@ -494,7 +497,8 @@ impl Contents {
         all.extend(
             self.functions.iter().map(|one| (one.oid, format!("function {name}.{}", one.signature()))),
         );
-        all.extend(self.types.iter().map(|one| (one.oid, format!("type {name}.{}", one.name))));
+        let types = self.types.iter().filter(|one| !one.is_of_extension());
+        all.extend(types.map(|one| (one.oid, format!("type {name}.{}", one.name))));
         all.extend(
             self.collations.iter().map(|one| (one.oid(), format!("collation {name}.{}", one.collation.name))),
         );

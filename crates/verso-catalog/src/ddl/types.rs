@@ -19,6 +19,7 @@ use super::{refuse_if_needed, target_schema};
 use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, FunctionReturn, Oid, SchemaDef, TableDef, TypeDef};
 use crate::error::{CatalogError, ObjectKind};
+use crate::extensions::extension_of_type;
 use crate::request::{NewEnum, NewRange};
 use crate::snapshot::{CatalogSnapshot, Naming};
 use crate::system::field::Name;
@@ -173,6 +174,7 @@ impl Catalog {
         name: &Arc<str>,
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
+        refuse_of_extension(&snapshot, ty, false)?;
         let schema: Arc<str> = schema.map_or_else(|| Arc::clone(&ty.schema), Arc::from);
         let schema = target_schema(&snapshot, Some(&schema))?;
         if schema.name == ty.schema && *name == ty.name {
@@ -211,6 +213,7 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
         for ty in types {
+            refuse_of_extension(&snapshot, ty, true)?;
             let uses = TypeUses::of(&snapshot, ty);
             let goes = |oid: &Oid| types.iter().any(|ty| ty.oid == *oid);
             let along = uses.domains.iter().all(goes) && uses.fields.iter().all(|(ty, _)| goes(ty));
@@ -426,7 +429,7 @@ impl TypeUses {
     }
 
     /// Who needs what, as DETAIL lines.
-    fn lines(&self, snapshot: &CatalogSnapshot, ty: &TypeDef) -> Vec<String> {
+    pub(super) fn lines(&self, snapshot: &CatalogSnapshot, ty: &TypeDef) -> Vec<String> {
         let own = self.with_types(snapshot, ty);
         let mut lines: Vec<String> =
             own.into_iter().map(|(one, ty)| format!("{one} depends on type {ty}")).collect();
@@ -466,8 +469,24 @@ pub(super) fn uses(used: &SqlType, oid: Oid) -> bool {
         }
         SqlType::Collated(collated) => uses(&collated.base, oid),
         SqlType::Row(row) => row.of.as_ref().is_some_and(|of| of.oid == oid.0),
+        SqlType::System(system) => system.is_of_extension() && system.pg_oid() == oid.0,
         _ => false,
     }
+}
+
+/// Refuses what types of extensions are not there for: they come, move and go with these.
+fn refuse_of_extension(snapshot: &CatalogSnapshot, ty: &TypeDef, drops: bool) -> Result<(), CatalogError> {
+    if !ty.is_of_extension() {
+        return Ok(());
+    }
+    let (shown, extension) = (shown_type(snapshot, ty), extension_of_type(&ty.ty).unwrap_or_default());
+    Err(match drops {
+        true => {
+            let text = format!("cannot drop type {shown} because extension {extension} requires it");
+            CatalogError::invalid("2BP01", text)
+        }
+        false => CatalogError::invalid("0A000", format!("ALTER TYPE of {shown}, a type of an extension")),
+    })
 }
 
 /// The name of a type's array.

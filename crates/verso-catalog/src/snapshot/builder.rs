@@ -13,6 +13,7 @@ use super::{CatalogSnapshot, Contents, Schema};
 use crate::authority::{Authority, PolicyDef};
 use crate::collation::CollationDef;
 use crate::definition::{ExtensionDef, FunctionDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
+use crate::extensions::types_of;
 use crate::operator::{CastDef, OperatorDef};
 use crate::shared_map::SharedMap;
 use crate::size::Sizes;
@@ -166,13 +167,18 @@ impl SnapshotBuilder {
         self.contents.collation_data = data;
     }
 
-    /// Forgets the extensions, which are then added anew.
+    /// Forgets the extensions and their types, which are then added anew.
     pub(crate) fn forget_extensions(&mut self) {
-        self.contents.extensions.clear();
+        for extension in std::mem::take(&mut self.contents.extensions) {
+            types_of(&extension.name, &extension.schema).iter().for_each(|ty| self.remove(ty.oid));
+        }
     }
 
-    /// Adds an extension.
+    /// Adds an extension with the types that it brings; its schema must be there.
     pub(crate) fn add_extension(&mut self, extension: ExtensionDef) {
+        for ty in types_of(&extension.name, &extension.schema) {
+            self.add_type(ty);
+        }
         self.contents.extensions.push(extension);
     }
 

@@ -5,8 +5,8 @@
 //! (named, definition): (16420, 16510) (16420, 16533) (16421, 16510) …
 //! ```
 //!
-//! R1. The definition of a relation, function, type, policy, operator or cast has an entry for every object of users that is in it
-//!     by its number: in types, in texts, in what the names of its query mean, in what it says of itself. It may have more than
+//! R1. The definition of a relation, function, type, policy, operator or cast has an entry for every object of users, and
+//!     for every type of an extension, that is in it by its number: in types, in texts, in what the names of its query mean, in what it says of itself. It may have more than
 //!     somebody asks for: who asks then looks at the definition.
 //! R2. The entries of a definition follow from it alone, so that they come and go with it.
 //! R3. Schemas and roles have none. A policy of an earlier release that could not be bound has those of its table only.
@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use verso_types::{RangeType, SqlType};
+use verso_types::{RangeType, SqlType, SystemType};
 
 use super::CatalogSnapshot;
 use super::relation::Relation;
@@ -68,7 +68,7 @@ impl Named {
     /// Of an array of rows, the relation.
     fn number(&mut self, oid: Oid) {
         let oid = relation_of(oid);
-        if !oid.is_system() {
+        if !oid.is_system() || SystemType::is_oid_of_extension(oid.0) {
             self.0.insert(oid);
         }
     }
@@ -114,6 +114,7 @@ impl Named {
                     self.numbers(row.of.iter().map(|of| Oid(of.oid)));
                     left.extend(row.as_declared().map(|(_, ty)| ty));
                 }
+                SqlType::System(system) if system.is_of_extension() => self.number(Oid(system.pg_oid())),
                 _ => {}
             }
         }

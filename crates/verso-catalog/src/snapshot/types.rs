@@ -6,7 +6,7 @@ use verso_types::{CollationData, NamedType, SqlType};
 
 use super::relation::Relation;
 use super::{CatalogSnapshot, PG_CATALOG};
-use crate::collation::{CollationDef, system_collation, system_collation_name};
+use crate::collation::{CollationDef, system_collation, system_collation_by_oid};
 use crate::definition::{Oid, TypeDef};
 use crate::kept::number_of;
 use crate::relations::{RelationId, SystemRelation};
@@ -101,7 +101,7 @@ impl CatalogSnapshot {
     pub fn collation_by_oid(&self, oid: u32) -> Option<Arc<CollationDef>> {
         match self.contents.collations.get(&oid) {
             Some(user) => Some(Arc::clone(user)),
-            None => system_collation(system_collation_name(oid)?, self.contents.collation_data).map(Arc::new),
+            None => system_collation_by_oid(oid, self.contents.collation_data).map(Arc::new),
         }
     }
 

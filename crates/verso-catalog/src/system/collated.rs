@@ -7,7 +7,7 @@ use verso_types::{CollatedType, Collation, CollationData, Collator, SqlType};
 
 use super::assemble::corrupt;
 use super::row::{CollatedRow, CollationRow};
-use crate::collation::{CollationDef, system_collation, system_collation_name};
+use crate::collation::{CollationDef, system_collation_by_oid};
 use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::snapshot::CatalogSnapshot;
@@ -45,8 +45,7 @@ impl Collated {
                 Some(own) => own,
                 None if let Some(known) = before() => Arc::clone(&known.collation),
                 None => {
-                    let name = system_collation_name(row.collation.0);
-                    let found = name.and_then(|name| system_collation(name, data));
+                    let found = system_collation_by_oid(row.collation.0, data);
                     let found = found.ok_or_else(|| {
                         corrupt(format!("collation {} has no row in pg_collation", row.collation))
                     })?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use verso_env::stack;
 use verso_types::{
-    Array, Batch, CastKind, Column, SqlType, TimeStyle, TypeError, Value, cast, cast_kind, cast_known,
-    cast_machine_number, cmp_sql, eq_sql, unpadded,
+    Array, Batch, CastKind, Column, SqlType, SystemType, TimeStyle, TypeError, Value, cast, cast_kind,
+    cast_known, cast_machine_number, cmp_sql, eq_sql, unpadded,
 };
 
 use super::like::{LikePattern, Work, escape_mark, fits_given};
@@ -579,6 +579,7 @@ pub(super) fn cast_is_identity(from: &SqlType, to: &SqlType) -> bool {
             (from, to),
             (SqlType::Numeric(_) | SqlType::LongNumeric(_), SqlType::Numeric(None))
                 | (SqlType::Varchar(_) | SqlType::Text, SqlType::Text | SqlType::Varchar(None))
+                | (SqlType::System(SystemType::Citext), SqlType::Text | SqlType::Varchar(None))
                 | (SqlType::Time(_), SqlType::Time(None))
                 | (SqlType::Timestamp(_), SqlType::Timestamp(None))
                 | (SqlType::Timestamptz(_), SqlType::Timestamptz(None))

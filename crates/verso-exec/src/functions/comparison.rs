@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use verso_types::collation::small;
 use verso_types::{SqlType, SystemType, Value, byte_of_char, cmp_sql, without_blanks};
 
 use super::kernel::{CompareOp, Kernel};
@@ -66,7 +67,16 @@ pub(crate) fn order_of(ty: &SqlType) -> fn(&Value, &Value) -> Ordering {
     match ty {
         SqlType::Char(_) => cmp_padded,
         SqlType::System(SystemType::Char) => cmp_single,
+        SqlType::System(SystemType::Citext) => cmp_folded,
         _ => cmp_sql,
+    }
+}
+
+/// The order of two values of `citext`.
+pub(super) fn cmp_folded(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Text(a), Value::Text(b)) => a.chars().map(small).cmp(b.chars().map(small)),
+        _ => cmp_sql(a, b),
     }
 }
 

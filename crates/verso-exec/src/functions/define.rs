@@ -136,6 +136,9 @@ macro_rules! sql_type {
     (TxidSnapshot) => {
         SqlType::System(verso_types::SystemType::TxidSnapshot)
     };
+    (Citext) => {
+        SqlType::System(verso_types::SystemType::Citext)
+    };
     (Char) => {
         SqlType::Char(None)
     };

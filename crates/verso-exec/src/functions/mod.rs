@@ -17,6 +17,7 @@ pub mod case;
 mod catalogs;
 mod chance;
 mod checksums;
+mod citext;
 pub mod collations;
 mod collected;
 mod comparison;
@@ -117,6 +118,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &date_templates::TABLES,
     &uuids::TABLES,
     &extensions::TABLES,
+    &citext::TABLES,
     &patterns::TABLES,
     &periods::TABLES,
     &similar::TABLES,

@@ -218,7 +218,7 @@ fn replace(
 }
 
 /// `regexp_replace(text, pattern, new [, flags])` and `(text, pattern, new, start [, n [, flags]])`.
-fn regexp_replace(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+pub(super) fn regexp_replace(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(text), Value::Text(pattern), Value::Text(new), rest @ ..] = args else {
         return Err(unexpected("regexp_replace", args));
     };
@@ -304,7 +304,7 @@ fn groups(captures: &Match<'_>) -> Value {
     Value::Array((first..captures.len()).map(group).collect())
 }
 
-fn regexp_match(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+pub(super) fn regexp_match(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (text, pattern, rest) = split_args(args, "regexp_match")?;
     let flags = Flags::parse(flags_of(rest))?;
     if flags.global {
@@ -317,7 +317,7 @@ fn regexp_match(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(found.map_or(Value::Null, |captures| groups(&captures)))
 }
 
-fn regexp_matches(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+pub(super) fn regexp_matches(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     let (text, pattern, rest) = split_args(args, "regexp_matches")?;
     let flags = Flags::parse(flags_of(rest))?;
     let regexp = compiled(cx, pattern, flags)?;
@@ -421,11 +421,11 @@ fn split(cx: &EvalContext<'_>, args: &[Value], function: &str) -> Result<Vec<Val
     Ok(parts)
 }
 
-fn split_to_array(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+pub(super) fn split_to_array(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::Array(split(cx, args, "regexp_split_to_array")?.into()))
 }
 
-fn split_to_table(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+pub(super) fn split_to_table(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     rows(cx, split(cx, args, "regexp_split_to_table")?.into_iter().map(Ok))
 }
 

@@ -157,7 +157,7 @@ fn right(value: &str, n: i32) -> &str {
     slice(value, usize::try_from(skip).unwrap_or(0), usize::MAX)
 }
 
-fn position(cx: &EvalContext<'_>, value: &str, part: &str) -> Result<Value> {
+pub(super) fn position(cx: &EvalContext<'_>, value: &str, part: &str) -> Result<Value> {
     count(find(cx, value, part)?.map_or(0, |at| value[..at].chars().count() + 1))
 }
 
@@ -292,7 +292,7 @@ fn character(code: i32) -> Result<Value> {
     }
 }
 
-fn translate(cx: &EvalContext<'_>, value: &str, from: &str, to: &str) -> Result<Value> {
+pub(super) fn translate(cx: &EvalContext<'_>, value: &str, from: &str, to: &str) -> Result<Value> {
     let to: Vec<char> = to.chars().collect();
     each_char(cx, value.chars(), |c, push| match from.chars().position(|f| f == c) {
         None => push(c),

@@ -22,12 +22,12 @@ pub struct TypedExpr {
 
 impl ExprKind {
     /// The collation that follows from those of the parts, as in PostgreSQL: from the results of CASE, not its conditions;
-    /// of a query within an expression its type says it.
+    /// of a query within an expression its type says it. Types with a collation of their own keep it to themselves.
     fn derived(&self) -> Derivation {
         let of = |args: &mut dyn Iterator<Item = &TypedExpr>| {
             let mut derived = Derivation::Default;
             for arg in args {
-                if !arg.collation.is_default() {
+                if !arg.collation.is_default() && arg.ty.own_collation().is_none() {
                     derived = derived.and(&arg.collation);
                 }
             }
@@ -38,7 +38,7 @@ impl ExprKind {
             | ExprKind::UserCall { args, .. }
             | ExprKind::Coalesce(args)
             | ExprKind::Array(args) => of(&mut args.iter()),
-            ExprKind::Cast { arg, .. } | ExprKind::Domain { arg, .. } => arg.collation.clone(),
+            ExprKind::Cast { arg, .. } | ExprKind::Domain { arg, .. } => of(&mut std::iter::once(&**arg)),
             ExprKind::NullIf { left, right } => of(&mut [&**left, &**right].into_iter()),
             ExprKind::Case { branches, otherwise } => {
                 of(&mut branches.iter().map(|(_, result)| result).chain(otherwise.as_deref()))
@@ -245,6 +245,8 @@ impl TypedExpr {
         let (ty, mut collation) = ty.split_collation();
         if collation.is_default() && ty.is_collatable() {
             collation = kind.derived();
+        } else if let Some(own) = ty.own_collation() {
+            collation = Derivation::Implicit(Arc::clone(own));
         }
         Self { kind, ty, collation }
     }
@@ -258,7 +260,9 @@ impl TypedExpr {
     /// A constant.
     #[must_use]
     pub fn literal(value: Value, ty: SqlType) -> Self {
-        Self { kind: ExprKind::Literal(value), ty, collation: Derivation::Default }
+        let own = ty.own_collation();
+        let collation = own.map_or(Derivation::Default, |own| Derivation::Implicit(Arc::clone(own)));
+        Self { kind: ExprKind::Literal(value), ty, collation }
     }
 
     /// Column `index` of the input.
@@ -424,7 +428,9 @@ impl TypedExpr {
             use verso_types::SystemType as S;
             match ty {
                 SqlType::Array(element) => is_plain(element),
-                SqlType::System(ty) => matches!(ty, S::Inet | S::Cidr | S::Macaddr | S::Macaddr8 | S::Money),
+                SqlType::System(ty) => {
+                    matches!(ty, S::Inet | S::Cidr | S::Macaddr | S::Macaddr8 | S::Money | S::Citext)
+                }
                 SqlType::Enum(_) | SqlType::Domain(_) | SqlType::Record | SqlType::Row(_) => false,
                 _ => true,
             }

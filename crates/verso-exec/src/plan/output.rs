@@ -96,7 +96,8 @@ impl OutputColumn {
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>, ty: SqlType) -> Self {
         let (ty, derived) = ty.split_collation();
-        Self { name: name.into(), ty, collation: derived.kept(), origin: None, of: None }
+        let collation = derived.kept().or_else(|| ty.own_collation().cloned());
+        Self { name: name.into(), ty, collation, origin: None, of: None }
     }
 
     /// The type with its collation.

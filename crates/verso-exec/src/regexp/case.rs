@@ -3,13 +3,7 @@
 
 use std::sync::OnceLock;
 
-/// The small form; itself where there is none of one character.
-pub(crate) fn small(c: char) -> char {
-    match c {
-        'İ' => 'i',
-        c => single(c.to_lowercase()).unwrap_or(c),
-    }
-}
+pub(crate) use verso_types::collation::small;
 
 /// The large form; itself where there is none of one character.
 pub(crate) fn large(c: char) -> char {

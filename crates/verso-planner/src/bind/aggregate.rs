@@ -48,7 +48,9 @@ impl Shown {
         let derived = derived_from(args());
         let extreme = matches!(call.function.kind, AggregateKind::Min | AggregateKind::Max);
         let text = |arg: &TypedExpr| match &arg.kind {
-            K::Cast { arg, .. } if matches!(arg.ty, SqlType::Char(_)) => arg.ty.clone(),
+            K::Cast { arg, .. } if matches!(arg.ty, SqlType::Char(_)) || arg.ty.own_collation().is_some() => {
+                arg.ty.clone()
+            }
             _ => arg.ty.clone(),
         };
         let of_key = args().next().filter(|_| extreme && call.args.iter().any(is_keyed)).map(text);

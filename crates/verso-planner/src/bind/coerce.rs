@@ -6,7 +6,7 @@ use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::composite::unequal;
 use verso_types::datetime::heeds_clock;
-use verso_types::{CastKind, Derivation, SqlType, TimeStyle, Value, cast, cast_kind, names, parse_text};
+use verso_types::{CastKind, SqlType, TimeStyle, Value, cast, cast_kind, names, parse_text};
 
 use super::Binder;
 use super::expr::{with_blanks, without_blanks};
@@ -91,8 +91,11 @@ impl Binder<'_> {
                 _ => SqlError::from(error), // found while computing: PostgreSQL points nowhere then
             })?;
             if let Some(value) = value {
-                let collation = if to.is_collatable() { expr.collation } else { Derivation::Default };
-                return Ok(TypedExpr { collation, ..TypedExpr::literal(value, to.clone()) });
+                let literal = TypedExpr::literal(value, to.clone());
+                return Ok(match to.is_collatable() && expr.ty.own_collation().is_none() {
+                    true => TypedExpr { collation: expr.collation, ..literal },
+                    false => literal,
+                });
             }
         }
         if expr.ty == SqlType::Unknown {

@@ -36,8 +36,10 @@ pub(super) fn derived_from<'e>(exprs: impl IntoIterator<Item = &'e TypedExpr>) -
 
 /// A column of values made of these, with their collation.
 pub(super) fn made_of(mut column: OutputColumn, args: &[TypedExpr]) -> OutputColumn {
-    let collation = derived_from(args).kept();
-    column.collation = collation.filter(|_| column.ty.is_collatable());
+    if column.ty.own_collation().is_none() {
+        let collation = derived_from(args).kept();
+        column.collation = collation.filter(|_| column.ty.is_collatable());
+    }
     column
 }
 
@@ -86,6 +88,10 @@ impl Binder<'_> {
         base: SqlType,
         collation: &Arc<Collation>,
     ) -> Result<SqlType, SqlError> {
+        if base.own_collation().is_some() {
+            refuse_beside_own(&base, collation)?;
+            return Ok(base);
+        }
         if !base.is_collatable() {
             return Err(not_collatable(&base));
         }
@@ -112,6 +118,10 @@ impl Binder<'_> {
         };
         let found = self.collation_named(collation.schema_text(), &collation.name.text, point)?;
         self.notes().for_each(|notes| notes.name(collation.at().start, found.oid()));
+        if bound.ty.own_collation().is_some() {
+            refuse_beside_own(&bound.ty, &found.collation).map_err(|error| error.at(point))?;
+            return Ok(bound);
+        }
         if !(bound.ty.is_collatable() || matches!(bound.ty, SqlType::Name | SqlType::Unknown)) {
             return Err(not_collatable(&bound.ty).at(point));
         }
@@ -125,6 +135,9 @@ impl Binder<'_> {
             return Ok(TypedExpr::null(SqlType::Text));
         }
         let arg = self.settle(arg, at)?;
+        if arg.ty.own_collation().is_some() {
+            return Ok(TypedExpr::literal(Value::text("\"default\""), SqlType::Text));
+        }
         if !(arg.ty.is_collatable() || arg.ty == SqlType::Name) {
             return Err(not_collatable(&arg.ty));
         }
@@ -228,7 +241,9 @@ pub(super) fn searching(
     function: &'static BuiltinFunction,
     mut args: Vec<TypedExpr>,
 ) -> Result<(&'static BuiltinFunction, Vec<TypedExpr>), SqlError> {
-    if args.iter().all(|arg| arg.collation.is_default()) {
+    // A function of such a type knows how its values are compared.
+    let knows = |arg: &ArgType| matches!(arg, ArgType::Exact(ty) if ty.own_collation().is_some());
+    if args.iter().all(|arg| arg.collation.is_default()) || function.args.iter().any(knows) {
         return Ok((function, args));
     }
     let derived = derived_from(&args);
@@ -292,7 +307,7 @@ fn mapping_of(collation: &Collation) -> Mapping {
 pub(super) fn nullif(left: &TypedExpr, right: &TypedExpr) -> Result<TypedExpr, SqlError> {
     let K::Call { args, .. } = &left.kind else { return Err(SqlError::internal("a key that is no call")) };
     let spec = args.get(1).cloned().ok_or_else(|| SqlError::internal("a key without a collation"))?;
-    let args = vec![unkeyed(left).clone(), unkeyed(right).clone(), spec];
+    let args = vec![shown_of(left).clone(), shown_of(right).clone(), spec];
     let ty = args[0].ty.clone();
     let collation = args[0].collation.clone();
     let call = K::Call { function: function(collations::NULLIF, false)?, args };
@@ -312,6 +327,14 @@ pub(super) fn told_apart_by(columns: &[OutputColumn]) -> Result<Vec<Option<Colla
     }
     let collators: Vec<_> = columns.iter().map(blind).collect();
     Ok(if collators.iter().any(Option::is_some) { collators } else { Vec::new() })
+}
+
+/// COLLATE beside the collation of a type of its own, which stays: it says something else where it does not order by bytes.
+fn refuse_beside_own(ty: &SqlType, collation: &Collation) -> Result<(), SqlError> {
+    match collation.collator {
+        Some(_) => Err(SqlError::unsupported(format!("COLLATE \"{collation}\" of type {}", shown(ty)))),
+        None => Ok(()),
+    }
 }
 
 fn not_collatable(ty: &SqlType) -> SqlError {
@@ -417,6 +440,15 @@ fn written(key: &TypedExpr) -> &TypedExpr {
     let text = unkeyed(key);
     match &text.kind {
         K::Cast { arg, kind: CastKind::Implicit } if arg.ty.is_collatable() => arg,
+        _ => shown_of(key),
+    }
+}
+
+/// What a key is of; of a type with a collation of its own a value of that type.
+fn shown_of(key: &TypedExpr) -> &TypedExpr {
+    let text = unkeyed(key);
+    match &text.kind {
+        K::Cast { arg, kind: CastKind::Implicit } if arg.ty.own_collation().is_some() => arg,
         _ => text,
     }
 }
@@ -495,7 +527,9 @@ pub(super) fn text_of_key(key: TypedExpr, ty: &SqlType, derived: &Derivation) ->
     if *ty != SqlType::Text {
         result = TypedExpr::new(K::Cast { arg: Box::new(result), kind: CastKind::Implicit }, ty.clone());
     }
-    result.collation = derived.clone();
+    if ty.own_collation().is_none() {
+        result.collation = derived.clone();
+    }
     Ok(result)
 }
 

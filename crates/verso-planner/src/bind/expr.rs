@@ -3,7 +3,7 @@
 use verso_env::recursion;
 use verso_exec::functions::{ArgType, BuiltinFunction, WITH_BLANKS, operator_candidates};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
-use verso_types::{CastKind, SqlType, Value, cast_kind, unpadded};
+use verso_types::{CastKind, SqlType, SystemType, Value, cast_kind, unpadded};
 
 use super::Binder;
 use super::call::without_sets;
@@ -208,6 +208,7 @@ impl Binder<'_> {
                 if !types.iter().all(fits) {
                     return Err(operator_error(op, &types, &Resolution::None).at(expr.point));
                 }
+                let folds = folds_pattern(&types);
                 let value =
                     self.coerce(with_blanks(value), arg.at.start, &SqlType::Text, CastKind::Implicit)?;
                 let like = self.coerce(like, pattern.at.start, &SqlType::Text, CastKind::Implicit)?;
@@ -228,7 +229,7 @@ impl Binder<'_> {
                     pattern: Box::new(like),
                     escape,
                     negated: *negated,
-                    case_insensitive: *case_insensitive,
+                    case_insensitive: *case_insensitive || folds,
                 };
                 self.collated_like(TypedExpr::new(kind, SqlType::Bool), expr.point)
             }
@@ -615,8 +616,13 @@ impl Binder<'_> {
             let types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.clone()).collect();
             return Err(operator_error(op, &types, &Resolution::None).at(point));
         }
-        let entries = operator_candidates(op);
         let types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.clone()).collect();
+        let op = match op {
+            "~" if folds_pattern(&types) => "~*",
+            "!~" if folds_pattern(&types) => "!~*",
+            op => op,
+        };
+        let entries = operator_candidates(op);
         let declared: Vec<Declared> = entries.iter().map(|entry| entry.declared(types.len())).collect();
         // Beside texts char(n) is compared as text, whatever type both could have.
         let found = match types.as_slice() {
@@ -950,4 +956,14 @@ fn distinct_records(sides: Vec<(TypedExpr, u32)>, equal: TypedExpr, negated: boo
 /// Whether a type is that of a text, or of a literal that may be one.
 fn is_textual(ty: &SqlType) -> bool {
     ty.is_text() || *ty == SqlType::Unknown
+}
+
+/// Whether a pattern is looked for in a value of `citext`, whatever the case of letters. Beside it the pattern is text, too; a text in
+/// which a pattern of `citext` is looked for stays one.
+pub(super) fn folds_pattern(types: &[SqlType]) -> bool {
+    const CITEXT: SqlType = SqlType::System(SystemType::Citext);
+    match types {
+        [value, pattern] => *value == CITEXT || *value == SqlType::Unknown && *pattern == CITEXT,
+        _ => false,
+    }
 }

@@ -5,7 +5,7 @@ use verso_exec::plan::{ExprKind as K, OutputColumn, Plan, SetCall, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::Binder;
-use super::expr::with_blanks;
+use super::expr::{folds_pattern, with_blanks};
 use super::resolve::{self, Resolution, operator_error};
 use crate::errors::{SqlError, sqlstate};
 
@@ -52,7 +52,7 @@ impl Binder<'_> {
             pattern: Box::new(text(right)?),
             escape: None,
             negated: op.starts_with('!'),
-            case_insensitive: op.ends_with('*'),
+            case_insensitive: op.ends_with('*') || folds_pattern(&types),
         };
         self.collated_like(TypedExpr::new(kind, SqlType::Bool), point)
     }

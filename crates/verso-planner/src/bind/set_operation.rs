@@ -166,8 +166,9 @@ impl Binder<'_> {
         for (index, (column, to)) in output.iter().zip(to).enumerate() {
             let expr = TypedExpr::column(index, column.seen());
             let collation = expr.collation.clone();
+            let keeps = expr.ty.own_collation().is_none();
             let mut cast = exactly(self.coerce(expr, 0, to, CastKind::Implicit)?, to);
-            if cast.ty.is_collatable() {
+            if keeps && cast.ty.is_collatable() {
                 cast.collation = collation;
             }
             exprs.push(cast);

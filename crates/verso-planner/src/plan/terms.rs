@@ -166,7 +166,8 @@ pub(super) fn column(read: &Read<'_>, expr: &TypedExpr) -> Option<usize> {
 }
 
 fn is_text(ty: &SqlType) -> bool {
-    matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Name)
+    let folds = *ty == SqlType::System(SystemType::Citext);
+    folds || matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Name)
 }
 
 /// Whether a value of type `other` can be looked up among the keys of a column.

@@ -60,7 +60,7 @@ pub(super) fn actual_version(catalog: &CatalogSnapshot, one: &CollationDef) -> V
 /// `attcollation` of a column that was declared as this type, which has `usual` without COLLATE.
 pub(super) fn of_type(ty: &SqlType, usual: Value) -> Value {
     match ty.collation() {
-        Some(collation) => number(collation.oid),
+        Some(collation) => number(collation.shown_oid()),
         None => usual,
     }
 }

@@ -6,9 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_catalog::{
-    AggregateDef, Callee, CastDef, CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionLanguage,
-    FunctionReturn, IndexDef, KeyClass, Need, Oid, OperatorDef, PG_TRGM, PolicyDef, Relation, StoredQuery,
-    TableDef, TypeDef, ViewDef, default_oid, kept,
+    AggregateDef, Callee, CastDef, CatalogSnapshot, ColumnDef, ConstraintKind, default_oid, extension_of_type, FunctionDef, FunctionLanguage, FunctionReturn, IndexDef, kept, KeyClass, Need, Oid, OperatorDef, PG_TRGM, PolicyDef, Relation, StoredQuery, TableDef, TypeDef, ViewDef,
 };
 use verso_exec::plan::ExprKind;
 use verso_types::{Collation, SqlType, Value};
@@ -302,6 +300,11 @@ impl Rows<'_> {
         for extension in super::extensions::known(catalog) {
             let own = (EXTENSION, extension.oid.0, 0);
             self.inside(own, &extension.schema);
+            for ty in catalog.types().filter(|ty| extension_of_type(&ty.ty) == Some(&*extension.name)) {
+                if ty.is_of_extension() {
+                    self.add((TYPE, ty.oid.0, 0), own, 'e');
+                }
+            }
             if *extension.name == *PG_TRGM {
                 for (class, oid) in [(OPCLASS, TRIGRAM_CLASS), (OPFAMILY, TRIGRAM_FAMILY)] {
                     self.add((class, oid.0, 0), own, 'e');

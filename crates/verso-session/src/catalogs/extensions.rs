@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
 use verso_catalog::{
-    CatalogSnapshot, ExtensionDef, KeyClass, OWNER_ROLE, Oid, PG_STAT_STATEMENTS, PG_TRGM, extensions_used,
+    CITEXT, CatalogSnapshot, ExtensionDef, KeyClass, OWNER_ROLE, Oid, PG_STAT_STATEMENTS, PG_TRGM, extensions_used,
 };
 use verso_exec::functions::quote_ident;
 use verso_types::Value;
@@ -30,7 +30,7 @@ pub(crate) const PLPGSQL: &str = "plpgsql";
 pub(crate) const PLPGSQL_OID: Oid = Oid(13_494);
 
 /// All that are built in, by name.
-pub(crate) const BUILT_IN: [BuiltIn; 6] = [
+pub(crate) const BUILT_IN: [BuiltIn; 7] = [
     BuiltIn {
         name: "btree_gist",
         version: "1.8",
@@ -41,6 +41,12 @@ pub(crate) const BUILT_IN: [BuiltIn; 6] = [
         name: PG_STAT_STATEMENTS,
         version: "1.12",
         comment: "track planning and execution statistics of all SQL statements executed",
+        relocatable: true,
+    },
+    BuiltIn {
+        name: CITEXT,
+        version: "1.8",
+        comment: "data type for case-insensitive character strings",
         relocatable: true,
     },
     BuiltIn {

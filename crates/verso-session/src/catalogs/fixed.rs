@@ -11,7 +11,7 @@ use verso_catalog::{RelationId, SystemRowIter, snapshot::PG_CATALOG};
 use verso_exec::functions::{
     aggregate_candidates, candidates, operator_candidates, text_search, window_candidates,
 };
-use verso_types::{SqlType, SystemType, TimeStyle, Value, parse_text};
+use verso_types::{Collation, SqlType, SystemType, TimeStyle, Value, parse_text};
 
 use super::keys::Keys;
 use super::relations::INFORMATION_SCHEMA_OID;
@@ -172,8 +172,10 @@ pub(super) fn facts_of(ty: &SqlType) -> TypeFacts {
             }
             let known = own.get(&i64::from(ty.pg_oid())).map(|facts| facts.alignment);
             let wide = ty.is_row() || known == Some('d');
-            TypeFacts { alignment: if wide { 'd' } else { 'i' }, ..long }
+            let collation = if ty.own_collation().is_some() { Collation::DEFAULT } else { 0 };
+            TypeFacts { alignment: if wide { 'd' } else { 'i' }, collation, ..long }
         }
+        ty if ty.own_collation().is_some() => TypeFacts { collation: Collation::DEFAULT, ..long },
         _ => long,
     }
 }

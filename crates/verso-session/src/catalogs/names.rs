@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
 use verso_catalog::{
     CatalogSnapshot, INFORMATION_SCHEMA, Object, Oid, RelationId, Rights, SystemRelation, TypeDef,
+    extension_of_type,
 };
 use verso_exec::functions::quote_ident;
 use verso_types::names::{self as references, ObjectNames};
@@ -162,7 +163,7 @@ fn fixed_row(relation: &str, oid: u32) -> Option<Vec<Value>> {
 
 /// The name of a type by its number; that of what Verso does not know from its row.
 pub(super) fn type_name(catalog: &CatalogSnapshot, oid: u32) -> Option<String> {
-    if let Some(ty) = SqlType::from_pg_oid(oid, -1) {
+    if let Some(ty) = SqlType::from_pg_oid(oid, -1).filter(|ty| extension_of_type(ty).is_none()) {
         return Some(ty.regtype_name());
     }
     if let Some(ty) = catalog.type_or_row_by_oid(Oid(oid)) {

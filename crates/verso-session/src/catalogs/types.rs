@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, Object, Oid, Relation, SystemRelation, TypeDef};
-use verso_types::{Collation, DomainType, SqlType, Value};
+use verso_types::{Collation, DomainType, SqlType, SystemType, Value};
 
 use super::fixed::{TypeFacts, by_oid, default_class, facts_of};
 use super::keys::Keys;
@@ -24,6 +24,8 @@ struct Io {
 
 const ENUM: Io = Io { input: 3506, output: 3507, receive: 3532, send: 3533, analyze: 0, subscript: 0 };
 const DOMAIN: Io = Io { input: 2597, output: 0, receive: 2598, send: 0, analyze: 0, subscript: 0 };
+/// Of `citext`: those of `text`.
+const TEXT: Io = Io { input: 46, output: 47, receive: 2414, send: 2415, analyze: 0, subscript: 0 };
 const RECORD: Io = Io { input: 2290, output: 2291, receive: 2402, send: 2403, analyze: 0, subscript: 0 };
 const RANGE: Io = Io { input: 3834, output: 3835, receive: 3836, send: 3837, analyze: 3916, subscript: 0 };
 const MULTIRANGE: Io =
@@ -36,6 +38,7 @@ impl Io {
         match ty {
             SqlType::Enum(_) => ENUM,
             SqlType::Row(_) => RECORD,
+            SqlType::System(SystemType::Citext) => TEXT,
             SqlType::Domain(domain) => {
                 let mut beneath = &domain.base;
                 while let SqlType::Domain(domain) = beneath {
@@ -199,11 +202,12 @@ fn own_row(ty: &TypeDef) -> Row<'_> {
         SqlType::Range(_) => ('r', 'R', None),
         SqlType::Multirange(_) => ('m', 'R', None),
         own if own.is_row() => ('c', 'C', None),
+        SqlType::System(own) => ('b', own.category(), None),
         _ => ('e', 'E', None),
     };
     let mut facts = facts_of(&ty.ty);
     if let Some(own) = domain.and_then(|domain| domain.base.collation()) {
-        facts.collation = own.oid;
+        facts.collation = own.shown_oid();
     }
     Row {
         oid: ty.oid.0,

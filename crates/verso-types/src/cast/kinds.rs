@@ -103,6 +103,7 @@ fn system_cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
     use SqlType as T;
     use SystemType as S;
     Some(match (from, to) {
+        (T::System(S::Citext), T::Text | T::Varchar(_)) => Implicit,
         (T::System(S::VectorInt2), T::System(_)) | (T::System(S::VectorOid), T::System(_)) => {
             let plain = if *from == T::System(S::VectorInt2) { T::Int2 } else { T::Oid };
             return cast_kind(&plain, to);
@@ -133,13 +134,16 @@ fn system_cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         // Through text go strings only, not all types whose values are texts here.
         (_, to) if is_string(to) => Assignment,
         (from, T::System(_)) if is_string(from) => Explicit,
+        (T::System(S::Citext), T::Record) => return None,
+        (T::System(S::Citext), T::Row(row)) if row.of.is_none() => return None,
+        (T::System(S::Citext), _) => Explicit,
         _ => return None,
     })
 }
 
 /// Whether a type is in the category of strings.
 pub(super) fn is_string(ty: &SqlType) -> bool {
-    ty.is_text() && !matches!(ty, SqlType::System(_))
+    ty.is_text() && !matches!(ty, SqlType::System(system) if *system != SystemType::Citext)
 }
 
 #[cfg(test)]

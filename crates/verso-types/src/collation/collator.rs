@@ -11,6 +11,7 @@ use icu_locale_core::Locale;
 use icu_locale_core::extensions::unicode::key;
 
 use super::ascii::AsciiTable;
+use super::folded::{fold, small};
 use crate::error::TypeError;
 use crate::sqlstate;
 
@@ -56,8 +57,16 @@ struct Inner {
     locale: String,
     deterministic: bool,
     data: CollationData,
-    icu: CollatorBorrowed<'static>,
+    keys: Keys,
     ascii: OnceLock<Option<Box<AsciiTable>>>,
+}
+
+/// What makes keys.
+enum Keys {
+    /// ICU's.
+    Icu(CollatorBorrowed<'static>),
+    /// The text in small letters.
+    Folded,
 }
 
 /// A locale, its options and the version of the data, ready for use. One is made once and stays: there are few.
@@ -95,6 +104,8 @@ thread_local! {
 impl Collator {
     /// Most bytes of [`Collator::spec`]: it stands in the root of an index.
     pub const SPEC_MAX: usize = 120;
+    /// Stands for a locale where texts in small letters are the keys: no language tag is written so.
+    const FOLDING: &str = "@lower";
 
     /// The collator of a locale, a language tag as `de-u-co-phonebk`.
     ///
@@ -102,7 +113,9 @@ impl Collator {
     /// 22023 for what is no language tag, 0A000 for options that are not there.
     pub fn new(locale: &str, deterministic: bool, data: CollationData) -> Result<Collator, TypeError> {
         let spec = format!("{}|{}|{locale}", data.version, if deterministic { 'd' } else { 'n' });
-        if let Some(known) = Collator::known(&spec) {
+        if locale != Collator::FOLDING
+            && let Some(known) = Collator::known(&spec)
+        {
             return Ok(known);
         }
         let invalid = || {
@@ -115,15 +128,40 @@ impl Collator {
         let tag = Locale::try_from_str(&locale.replace('_', "-")).map_err(|_| invalid())?;
         let options = options(&tag, &invalid)?;
         let icu = CollatorBorrowed::try_new((&tag).into(), options).map_err(|_| invalid())?;
-        let inner =
-            Inner { spec, locale: locale.to_string(), deterministic, data, icu, ascii: OnceLock::new() };
+        let keys = Keys::Icu(icu);
+        let locale = locale.to_string();
+        Ok(Collator::kept(Inner { spec, locale, deterministic, data, keys, ascii: OnceLock::new() }))
+    }
+
+    /// The one whose keys are the texts in small letters.
+    pub fn folding(data: CollationData) -> Collator {
+        Collator::folded(false, data)
+    }
+
+    fn folded(deterministic: bool, data: CollationData) -> Collator {
+        let locale = Collator::FOLDING.to_string();
+        let spec = format!("{}|{}|{locale}", data.version, if deterministic { 'd' } else { 'n' });
+        let keys = Keys::Folded;
+        Collator::kept(Inner { spec, locale, deterministic, data, keys, ascii: OnceLock::new() })
+    }
+
+    /// The one with that spec that stays.
+    fn kept(inner: Inner) -> Collator {
         let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(inner.spec.as_str()) {
-            return Ok(*known);
+            return *known;
         }
         let made = Collator(Box::leak(Box::new(inner)));
         known.insert(&made.0.spec, made);
-        Ok(made)
+        made
+    }
+
+    /// Like [`Collator::new`], of what a spec says instead of a locale, too.
+    fn of_parts(locale: &str, deterministic: bool, data: CollationData) -> Result<Collator, TypeError> {
+        match locale {
+            Collator::FOLDING => Ok(Collator::folded(deterministic, data)),
+            locale => Collator::new(locale, deterministic, data),
+        }
     }
 
     fn known(spec: &str) -> Option<Collator> {
@@ -164,7 +202,7 @@ impl Collator {
         if version != data.version {
             return Ok(None);
         }
-        Collator::new(locale, deterministic, data).map(Some)
+        Collator::of_parts(locale, deterministic, data).map(Some)
     }
 
     /// The same with the other answer to whether only equal bytes are equal texts.
@@ -173,7 +211,7 @@ impl Collator {
         match self.0.deterministic {
             true => self,
             // What one was made of makes the other.
-            false => Collator::new(&self.0.locale, true, self.0.data).unwrap_or(self),
+            false => Collator::of_parts(&self.0.locale, true, self.0.data).unwrap_or(self),
         }
     }
 
@@ -222,18 +260,27 @@ impl Collator {
 
     /// The table of the short way, learnt when it is asked for first.
     pub(super) fn ascii(self) -> Option<&'static AsciiTable> {
-        self.0.ascii.get_or_init(|| AsciiTable::learn(&self.0.icu).map(Box::new)).as_deref()
+        let Keys::Icu(icu) = &self.0.keys else { return None };
+        self.0.ascii.get_or_init(|| AsciiTable::learn(icu).map(Box::new)).as_deref()
     }
 
-    /// The same, by ICU whatever the text is.
+    /// The same without the short way, whatever the text is.
     pub(super) fn icu_sort_key(self, text: &[u8], out: &mut Vec<u8>) {
-        let Ok(()) = self.0.icu.write_sort_key_utf8_to(text, out);
+        match &self.0.keys {
+            Keys::Icu(icu) => {
+                let Ok(()) = icu.write_sort_key_utf8_to(text, out);
+            }
+            Keys::Folded => fold(text, out),
+        }
     }
 
     /// Whether two texts are not told apart by the language, whatever their bytes are. It stops where they differ, unlike a comparison
     /// of keys.
     pub fn has_same_key(self, left: &str, right: &str) -> bool {
-        self.0.icu.compare_utf8(left.as_bytes(), right.as_bytes()).is_eq()
+        match &self.0.keys {
+            Keys::Icu(icu) => icu.compare_utf8(left.as_bytes(), right.as_bytes()).is_eq(),
+            Keys::Folded => left.chars().map(small).eq(right.chars().map(small)),
+        }
     }
 
     /// Whether two texts are equal.

@@ -10,23 +10,26 @@
 //! 2. A key of a nondeterministic collation is ICU's sort key alone: equal keys are equal texts.
 //! 3. Whatever compares texts compares keys: statements call `collation_key`, indexes hold keys ([`KeyType::Collated`]).
 //!    So no other part of the executor knows collations.
-//! 4. The collation of an expression is derived while it is bound ([`Derivation`]), as PostgreSQL derives it.
+//! 4. `citext` is a type with a collation of its own, whose keys are the texts in small letters ([`Collation::folded`]).
+//! 5. The collation of an expression is derived while it is bound ([`Derivation`]), as PostgreSQL derives it.
 //!
 //! [`KeyType::Collated`]: crate::KeyType::Collated
 
 mod ascii;
 mod collator;
 mod derivation;
+mod folded;
 mod like;
 mod search;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 pub use collator::{CollationData, Collator};
 pub use derivation::Derivation;
+pub use folded::small;
 pub use like::like;
 pub use search::{find, split};
 
@@ -51,6 +54,27 @@ impl Collation {
 
     /// Stands for the collation of a column of a query of which none follows ([`Derivation::kept`]).
     pub const OPEN: u32 = u32::MAX;
+
+    /// The number of [`Collation::folded`], which stands beside the parts of indexes over such values.
+    pub const FOLDED: u32 = 9994;
+
+    /// That of `citext`: texts are equal, and in order, as they are in small letters.
+    pub fn folded() -> &'static Arc<Collation> {
+        static FOLDED: LazyLock<Arc<Collation>> = LazyLock::new(|| {
+            Arc::new(Collation {
+                oid: Collation::FOLDED,
+                schema: "pg_catalog".into(),
+                name: "default".into(), // as PostgreSQL shows it, where small letters are made by the database's
+                collator: Some(Collator::folding(CollationData::BUILT_IN)),
+            })
+        });
+        &FOLDED
+    }
+
+    /// The number that catalogs show of it.
+    pub fn shown_oid(&self) -> u32 {
+        if self.oid == Collation::FOLDED { Collation::DEFAULT } else { self.oid }
+    }
 
     /// Whether only texts of the same bytes are equal.
     pub fn is_deterministic(&self) -> bool {

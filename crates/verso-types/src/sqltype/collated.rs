@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::SqlType;
 use crate::collation::{CollatedType, Collation, Derivation};
+use crate::system_type::SystemType;
 
 impl SqlType {
     /// Do its values have a collation: is it a type of texts, or an array of one?
@@ -22,6 +23,17 @@ impl SqlType {
             SqlType::Collated(collated) => Some(Arc::clone(&collated.collation)),
             SqlType::Domain(domain) => domain.base.collation(),
             SqlType::Array(element) => element.collation(),
+            SqlType::System(SystemType::Citext) => Some(Arc::clone(Collation::folded())),
+            _ => None,
+        }
+    }
+
+    /// The collation of a type that has one of its own, which nothing changes: `citext`, and arrays of it. COLLATE says nothing of its
+    /// values, and what is made of them has none of theirs.
+    pub fn own_collation(&self) -> Option<&'static Arc<Collation>> {
+        match self {
+            SqlType::System(SystemType::Citext) => Some(Collation::folded()),
+            SqlType::Array(element) => element.own_collation(),
             _ => None,
         }
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::SqlType;
+use crate::names;
 
 impl SqlType {
     /// The name of the vector that it is, and of no array: `int2vector`, `oidvector`.
@@ -147,6 +148,10 @@ impl fmt::Display for SqlType {
             SqlType::Collated(collated) => collated.base.fmt(f),
             SqlType::Row(row) if let Some(of) = &row.of => f.write_str(&of.shown()),
             SqlType::Named(name) => write!(f, "{name}"),
+            // Its schema is the extension's.
+            SqlType::System(system) if system.is_of_extension() => {
+                f.write_str(names::type_name(system.pg_oid()).as_deref().unwrap_or(system.name()))
+            }
             other => f.write_str(other.base_name()),
         }
     }
