@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use verso_storage::page::{RecordId, TxnId};
 use verso_storage::{StorageError, TableLockMode, Txn, WaitPolicy};
-use verso_types::SqlType;
+use verso_types::{SqlType, SystemType};
 
 use crate::catalog::Catalog;
 use crate::definition::{Oid, SchemaDef, TableDef};

@@ -139,8 +139,18 @@ fn is_abbreviation_of(name: &str, zone: &TimeZone) -> Option<bool> {
     }
     let found = |change: &jiff::tz::TimeZoneTransition<'_>| change.abbreviation().eq_ignore_ascii_case(name);
     let change = zone.preceding(recent).take(CHANGES_MAX).find(found);
-    let change = change.or_else(|| zone.following(recent).take(CHANGES_MAX / 4).find(found))?;
-    Some(change.dst().is_dst())
+    let change = change.or_else(|| zone.following(recent).take(CHANGES_MAX / 4).find(found));
+    match change {
+        Some(change) => Some(change.dst().is_dst()),
+        None => first_offset(name, zone).map(|_| false),
+    }
+}
+
+/// Seconds by which clocks of the zone were ahead of UTC before they were changed for the first time, if they were called so: by the
+/// sun of the place, as a rule (`LMT`).
+fn first_offset(name: &str, zone: &TimeZone) -> Option<i32> {
+    let first = zone.to_offset_info(jiff::Timestamp::MIN);
+    first.abbreviation().eq_ignore_ascii_case(name).then(|| first.offset().seconds())
 }
 
 /// Seconds by which clocks of the zone that were called so were ahead of UTC: at that local time, or else the last time before, or
@@ -161,7 +171,8 @@ fn offset_of_abbreviation_at(name: &str, zone: &TimeZone, utc: i64) -> Option<i3
     }
     let before = zone.preceding(moment).take(CHANGES_MAX).find(|change| is_it(change.abbreviation()));
     let after = || zone.following(moment).take(CHANGES_MAX).find(|change| is_it(change.abbreviation()));
-    before.or_else(after).map(|change| change.offset().seconds())
+    let before = before.map(|change| change.offset().seconds()).or_else(|| first_offset(name, zone));
+    before.or_else(|| after().map(|change| change.offset().seconds()))
 }
 
 /// The offset in seconds of a zone abbreviation such as `EST`: of one that has meant several the newest.
