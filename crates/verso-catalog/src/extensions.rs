@@ -18,11 +18,14 @@ pub const BTREE_GIST: &str = "btree_gist";
 
 /// What brings the type of that name.
 pub const CITEXT: &str = "citext";
+/// The same.
+pub const HSTORE: &str = "hstore";
 
 /// The types that the extension of a name brings; they are in its schema.
 pub(crate) fn types_of(extension: &str, schema: &Arc<str>) -> Vec<TypeDef> {
     let own = match extension {
         CITEXT => SystemType::Citext,
+        HSTORE => SystemType::Hstore,
         _ => return Vec::new(),
     };
     vec![TypeDef {
@@ -39,6 +42,7 @@ pub(crate) fn types_of(extension: &str, schema: &Arc<str>) -> Vec<TypeDef> {
 pub fn extension_of_type(ty: &SqlType) -> Option<&'static str> {
     match ty {
         SqlType::System(SystemType::Citext) => Some(CITEXT),
+        SqlType::System(SystemType::Hstore) => Some(HSTORE),
         SqlType::Array(element) => extension_of_type(element),
         SqlType::Domain(domain) => extension_of_type(&domain.base),
         SqlType::Row(row) => row.fields.iter().find_map(|(_, ty)| extension_of_type(ty)),
@@ -57,6 +61,20 @@ pub fn extension_with(function: &str) -> Option<&'static str> {
             PG_TRGM
         }
         "pg_stat_statements" | "pg_stat_statements_info" | "pg_stat_statements_reset" => PG_STAT_STATEMENTS,
+        "akeys" | "avals" | "skeys" | "svals" | "each" | "fetchval" | "slice" | "slice_array" | "exist"
+        | "isexists" | "exists_any" | "exists_all" | "defined" | "isdefined" | "delete" | "tconvert"
+        | "hs_concat" | "hs_contains" | "hs_contained" | "populate_record" => HSTORE,
+        "regexp_match"
+        | "regexp_matches"
+        | "regexp_replace"
+        | "regexp_split_to_array"
+        | "regexp_split_to_table"
+        | "strpos"
+        | "replace"
+        | "split_part"
+        | "translate" => CITEXT,
+        _ if function.starts_with("hstore") => HSTORE,
+        _ if function.starts_with("citext_") => CITEXT,
         _ if function.starts_with("word_similarity") || function.starts_with("strict_word_similarity") => {
             PG_TRGM
         }
@@ -83,9 +101,19 @@ impl CatalogSnapshot {
 pub fn extensions_with_operator(symbol: &str) -> &'static [&'static str] {
     match symbol {
         "<->" => &[PG_TRGM, BTREE_GIST],
+        "=" | "<>" => &[CITEXT, HSTORE],
+        "<" | "<=" | ">" | ">=" | "~" | "~*" | "!~" | "!~*" | "~~" | "~~*" | "!~~" | "!~~*" | "~<~"
+        | "~<=~" | "~>~" | "~>=~" => &[CITEXT],
+        "->" | "?" | "?|" | "?&" | "-" | "||" | "@>" | "<@" | "%%" | "%#" | "#=" | "#<#" | "#<=#" | "#>#"
+        | "#>=#" => &[HSTORE],
         "%" | "<%" | "%>" | "<<%" | "%>>" | "<<->" | "<->>" | "<<<->" | "<->>>" => &[PG_TRGM],
         _ => &[],
     }
+}
+
+/// Whether operators of that symbol are an extension's only between values of its own type.
+pub fn is_operator_of_own_type(symbol: &str) -> bool {
+    extensions_with_operator(symbol).iter().all(|name| [CITEXT, HSTORE].contains(name))
 }
 
 /// The extensions whose operator classes the indexes of these tables have, by name.

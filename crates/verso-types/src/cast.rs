@@ -13,6 +13,7 @@ use crate::json::{self, JsonRef, Jsonb};
 use crate::number::Number;
 use crate::opaque::bits::Bits;
 use crate::opaque::hardware::Hardware;
+use crate::opaque::hstore::Hstore;
 use crate::opaque::money::Money;
 use crate::opaque::network::Network;
 use crate::opaque::timetz::TimeTz;
@@ -152,6 +153,7 @@ fn cast_whole(
         (Value::Range(v), SqlType::Multirange(ty)) => {
             Ok(Multirange::of(ty.kind(), vec![Range::clone(v)]).into_value())
         }
+        (Value::Array(v), SqlType::System(SystemType::Hstore)) => Hstore::of_array(v).map(Hstore::into_value),
         (Value::Opaque(v), _) => cast_opaque(v, to, kind).unwrap_or_else(|| Err(no_cast(from, to))),
         (Value::Int4(_) | Value::Int8(_), SqlType::Bit(length)) => {
             let number = value.as_i64().expect("an integer");
@@ -255,6 +257,10 @@ fn cast_opaque(value: &Opaque, to: &SqlType, kind: CastKind) -> Option<Result<Va
                 Value::Numeric(number) => cast_numeric(number, to)?,
                 other => Ok(other),
             }
+        }
+        (OpaqueKind::Hstore, SqlType::Json) => Hstore::of(value).json(false).map(|text| Value::text(&text)),
+        (OpaqueKind::Hstore, SqlType::Jsonb) => {
+            Hstore::of(value).json(false).and_then(|text| Jsonb::parse(&text)).map(Value::Jsonb)
         }
         (own, _) if OpaqueKind::of(to) == Some(own) => same(),
         _ => return None,

@@ -7,7 +7,7 @@
 //! | references | the object's oid | the object's name, as the session would write it ([`names`](crate::names)) |
 //! | `xid`, `xid8` | the number | the number |
 //! | texts | the text | the text |
-//! | `inet`, `cidr`, `macaddr`, `macaddr8`, `money`, `jsonpath`, `pg_lsn`, `tid`, `tsvector`, `tsquery` | [`opaque`](crate::opaque) | their own |
+//! | `inet`, `cidr`, `macaddr`, `macaddr8`, `money`, `jsonpath`, `pg_lsn`, `tid`, `tsvector`, `tsquery`, `hstore` | [`opaque`](crate::opaque) | their own |
 //! | elements of `int2vector`, `oidvector` | smallint, oid | the number; the vector itself has blanks between them |
 //!
 //! A vector is an array whose element type is one of the two element types here, so that whatever takes arrays takes
@@ -105,6 +105,8 @@ pub enum SystemType {
     Regdictionary,
     /// `citext`: texts that are equal whatever the case of their letters.
     Citext,
+    /// `hstore`: texts by keys.
+    Hstore,
 }
 
 /// What a [`SystemType`] is to PostgreSQL.
@@ -129,7 +131,7 @@ const fn facts(
     Facts { ty, name, oid: oids.0, array: oids.1, length, category, physical }
 }
 
-static FACTS: [Facts; 43] = [
+static FACTS: [Facts; 44] = [
     facts(SystemType::Char, "\"char\"", (18, 1002), 1, 'Z', Physical::Bytes),
     facts(SystemType::Regclass, "regclass", (2205, 2210), 4, 'N', Physical::I64),
     facts(SystemType::Regtype, "regtype", (2206, 2211), 4, 'N', Physical::I64),
@@ -181,6 +183,7 @@ static FACTS: [Facts; 43] = [
     facts(SystemType::Regdictionary, "regdictionary", (3769, 3770), 4, 'N', Physical::I64),
     // An extension's type has no number in PostgreSQL that is the same everywhere: these are free in all of its versions.
     facts(SystemType::Citext, "citext", (9992, 9993), -1, 'S', Physical::Bytes),
+    facts(SystemType::Hstore, "hstore", (9995, 9996), -1, 'U', Physical::Bytes),
 ];
 
 impl SystemType {
@@ -200,12 +203,12 @@ impl SystemType {
 
     /// Is it there only in databases that have asked for its extension, in the extension's schema?
     pub fn is_of_extension(self) -> bool {
-        self == SystemType::Citext
+        matches!(self, SystemType::Citext | SystemType::Hstore)
     }
 
     /// Is it the number of such a type, or of the array of one?
     pub fn is_oid_of_extension(oid: u32) -> bool {
-        matches!(oid, 9992 | 9993)
+        matches!(oid, 9992 | 9993 | 9995 | 9996)
     }
 
     /// As `format_type` spells it.
@@ -265,6 +268,7 @@ impl SystemType {
             SystemType::Tid => OpaqueKind::Tid,
             SystemType::TsVector => OpaqueKind::TsVector,
             SystemType::TsQuery => OpaqueKind::TsQuery,
+            SystemType::Hstore => OpaqueKind::Hstore,
             _ => return None,
         })
     }

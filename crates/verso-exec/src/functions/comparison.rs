@@ -166,10 +166,17 @@ static MIXED: &[BuiltinFunction] = mixed!(
     "=" Equal, "<>" NotEqual, "<" Less, "<=" LessOrEqual, ">" Greater, ">=" GreaterOrEqual
 );
 
-/// `xid`, which has no order in SQL.
+/// `xid`, which has no order in SQL, and `hstore`, whose order has other names.
 static UNORDERED: &[BuiltinFunction] = {
     const XID: ArgType = ArgType::Exact(SqlType::System(SystemType::Xid));
+    const HSTORE: ArgType = ArgType::Exact(SqlType::System(SystemType::Hstore));
     &[
+        comparison!("=", Equal, HSTORE),
+        comparison!("<>", NotEqual, HSTORE),
+        comparison!("#<#", Less, HSTORE),
+        comparison!("#<=#", LessOrEqual, HSTORE),
+        comparison!("#>#", Greater, HSTORE),
+        comparison!("#>=#", GreaterOrEqual, HSTORE),
         comparison!("=", Equal, XID),
         comparison!("<>", NotEqual, XID),
         comparison!("=", Equal, XID, ArgType::Exact(SqlType::Int4), None),

@@ -30,6 +30,7 @@ mod extensions;
 mod figures;
 mod floats;
 mod hashes;
+mod hstore;
 mod identifiers;
 mod inputs;
 mod integers;
@@ -119,6 +120,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &uuids::TABLES,
     &extensions::TABLES,
     &citext::TABLES,
+    &hstore::TABLES,
     &patterns::TABLES,
     &periods::TABLES,
     &similar::TABLES,

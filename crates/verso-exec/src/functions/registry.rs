@@ -119,6 +119,17 @@ pub struct BuiltinFunction {
 }
 
 impl BuiltinFunction {
+    /// The type of an extension that it takes or makes: where the extension is not, it is not there either.
+    #[must_use]
+    pub fn extension_type(&self) -> Option<SystemType> {
+        let taken = self.args.iter().map(|arg| if let ArgType::Exact(ty) = arg { Some(ty) } else { None });
+        let made = if let ResultType::Fixed(ty) = &self.result { Some(ty) } else { None };
+        taken.chain([made]).flatten().find_map(|ty| match ty {
+            SqlType::System(system) if system.is_of_extension() => Some(*system),
+            _ => None,
+        })
+    }
+
     /// The types of its arguments, for so many of them; arrays of a type are exact types here.
     #[must_use]
     pub fn declared(&self, count: usize) -> Vec<ArgType> {

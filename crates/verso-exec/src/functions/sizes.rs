@@ -79,7 +79,7 @@ fn size_of_value(value: &Value, ty: &SqlType) -> usize {
         Value::Opaque(value) => match value.kind() {
             OpaqueKind::Bits => HEADER + 4 + Bits::len_of(value).div_ceil(8),
             OpaqueKind::Inet | OpaqueKind::Cidr => HEADER + 2 + Network::of(value).size(),
-            OpaqueKind::JsonPath => HEADER + value.bytes().len(),
+            OpaqueKind::JsonPath | OpaqueKind::Hstore => HEADER + value.bytes().len(),
             OpaqueKind::TsVector => TsVector::of(value).size(),
             OpaqueKind::TsQuery => TsQuery::of(value).size(),
             OpaqueKind::TimeTz

@@ -472,6 +472,18 @@ impl Binder<'_> {
             Some(schema) if self.catalog.has_from_extension(schema, name) => functions_named(name),
             Some(_) => &[],
         };
+        let is_there = |entry: &&'static BuiltinFunction| {
+            let of_extension = entry.extension_type();
+            of_extension.is_none_or(|ty| self.catalog.user_type(Oid(ty.pg_oid())).is_some())
+        };
+        let there: Vec<&'static BuiltinFunction>;
+        let entries = match entries.iter().all(is_there) {
+            true => entries,
+            false => {
+                there = entries.iter().copied().filter(is_there).collect();
+                there.as_slice()
+            }
+        };
         let users = match schema {
             _ if self.stored.is_some() => {
                 let noted =

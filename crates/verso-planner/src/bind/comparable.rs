@@ -53,7 +53,9 @@ pub(super) fn has_extremes(ty: &SqlType) -> bool {
     match ty {
         SqlType::Bool | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => false,
         SqlType::Bit(_) | SqlType::Varbit(_) | SqlType::Range(_) | SqlType::Multirange(_) => false,
-        SqlType::System(S::Macaddr | S::Macaddr8 | S::TsVector | S::TsQuery | S::Refcursor) => false,
+        SqlType::System(S::Macaddr | S::Macaddr8 | S::TsVector | S::TsQuery | S::Refcursor | S::Hstore) => {
+            false
+        }
         SqlType::Domain(domain) => has_extremes(&domain.base),
         SqlType::Array(_) => true,
         other => has_order(other),

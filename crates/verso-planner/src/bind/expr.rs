@@ -1,5 +1,6 @@
 //! Expressions.
 
+use verso_catalog::{extension_of_type, is_operator_of_own_type};
 use verso_env::recursion;
 use verso_exec::functions::{ArgType, BuiltinFunction, WITH_BLANKS, operator_candidates};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
@@ -574,6 +575,8 @@ impl Binder<'_> {
             && self.has_operator_of_extension(schema, symbol)
             // the remainder of numbers is nobody's but the system's
             && (symbol != "%" || operands.iter().all(|(operand, _)| is_textual(&operand.ty)))
+            && (!is_operator_of_own_type(symbol)
+                || operands.iter().any(|(operand, _)| extension_of_type(&operand.ty).is_some()))
         {
             return self.built_in_operator(symbol, operands, point);
         }

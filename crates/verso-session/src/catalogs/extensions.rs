@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
 use verso_catalog::{
-    CITEXT, CatalogSnapshot, ExtensionDef, KeyClass, OWNER_ROLE, Oid, PG_STAT_STATEMENTS, PG_TRGM, extensions_used,
+    CatalogSnapshot, CITEXT, ExtensionDef, extensions_used, HSTORE, KeyClass, Oid, OWNER_ROLE, PG_STAT_STATEMENTS, PG_TRGM,
 };
 use verso_exec::functions::quote_ident;
 use verso_types::Value;
@@ -47,6 +47,12 @@ pub(crate) const BUILT_IN: [BuiltIn; 7] = [
         name: CITEXT,
         version: "1.8",
         comment: "data type for case-insensitive character strings",
+        relocatable: true,
+    },
+    BuiltIn {
+        name: HSTORE,
+        version: "1.8",
+        comment: "data type for storing sets of (key, value) pairs",
         relocatable: true,
     },
     BuiltIn {

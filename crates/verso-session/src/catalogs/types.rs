@@ -26,6 +26,8 @@ const ENUM: Io = Io { input: 3506, output: 3507, receive: 3532, send: 3533, anal
 const DOMAIN: Io = Io { input: 2597, output: 0, receive: 2598, send: 0, analyze: 0, subscript: 0 };
 /// Of `citext`: those of `text`.
 const TEXT: Io = Io { input: 46, output: 47, receive: 2414, send: 2415, analyze: 0, subscript: 0 };
+/// Of types whose functions have no rows in `pg_proc`.
+const OWN: Io = Io { input: 0, output: 0, receive: 0, send: 0, analyze: 0, subscript: 0 };
 const RECORD: Io = Io { input: 2290, output: 2291, receive: 2402, send: 2403, analyze: 0, subscript: 0 };
 const RANGE: Io = Io { input: 3834, output: 3835, receive: 3836, send: 3837, analyze: 3916, subscript: 0 };
 const MULTIRANGE: Io =
@@ -39,6 +41,7 @@ impl Io {
             SqlType::Enum(_) => ENUM,
             SqlType::Row(_) => RECORD,
             SqlType::System(SystemType::Citext) => TEXT,
+            SqlType::System(SystemType::Hstore) => OWN,
             SqlType::Domain(domain) => {
                 let mut beneath = &domain.base;
                 while let SqlType::Domain(domain) = beneath {

@@ -131,6 +131,8 @@ fn system_cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         }
         (T::System(S::Money), T::Numeric(_)) => Assignment,
         (T::Int4 | T::Int8 | T::Numeric(_), T::System(S::Money)) => Assignment,
+        (T::Array(element), T::System(S::Hstore)) if **element == T::Text => Explicit,
+        (T::System(S::Hstore), T::Json | T::Jsonb) => Explicit,
         // Through text go strings only, not all types whose values are texts here.
         (_, to) if is_string(to) => Assignment,
         (from, T::System(_)) if is_string(from) => Explicit,

@@ -9,6 +9,7 @@
 //! | `jsonpath` | its text, as it is shown |
 //! | `money` | hundredths i64, big-endian, sign bit inverted |
 //! | `pg_lsn` | u64, big-endian |
+//! | `hstore` | [`hstore`]: the texts, and where they end |
 //! | `tsvector`, `tsquery` | [`vector`](crate::text_search::vector), [`query`](crate::text_search::query) |
 //!
 //! 1. Two values of a kind are equal exactly if their bytes are, and in order as their bytes are. So
@@ -18,6 +19,7 @@
 
 pub mod bits;
 pub mod hardware;
+pub mod hstore;
 pub mod lsn;
 pub mod money;
 pub mod network;
@@ -33,6 +35,7 @@ use crate::system_type::SystemType;
 use crate::text_search::{TsQuery, TsVector};
 use bits::Bits;
 use hardware::Hardware;
+use hstore::Hstore;
 use lsn::PgLsn;
 use money::Money;
 use network::Network;
@@ -67,10 +70,12 @@ pub enum OpaqueKind {
     TsVector = 11,
     /// `tsquery`
     TsQuery = 12,
+    /// `hstore`
+    Hstore = 13,
 }
 
 impl OpaqueKind {
-    const ALL: [OpaqueKind; 12] = [
+    const ALL: [OpaqueKind; 13] = [
         OpaqueKind::Bits,
         OpaqueKind::TimeTz,
         OpaqueKind::Inet,
@@ -83,6 +88,7 @@ impl OpaqueKind {
         OpaqueKind::Tid,
         OpaqueKind::TsVector,
         OpaqueKind::TsQuery,
+        OpaqueKind::Hstore,
     ];
 
     /// The kind with this number, which stands in spools and in columns of arrays and rows.
@@ -115,6 +121,7 @@ impl OpaqueKind {
             OpaqueKind::Tid => SqlType::System(SystemType::Tid),
             OpaqueKind::TsVector => SqlType::System(SystemType::TsVector),
             OpaqueKind::TsQuery => SqlType::System(SystemType::TsQuery),
+            OpaqueKind::Hstore => SqlType::System(SystemType::Hstore),
         }
     }
 }
@@ -158,6 +165,7 @@ pub fn parse(ty: &SqlType, kind: OpaqueKind, text: &str, style: &TimeStyle) -> R
         OpaqueKind::Tid => Tid::parse(text)?.value(),
         OpaqueKind::TsVector => TsVector::parse(text)?.value(),
         OpaqueKind::TsQuery => TsQuery::parse(text)?.value(),
+        OpaqueKind::Hstore => Hstore::parse(text)?.value(),
     })
 }
 
@@ -174,6 +182,7 @@ pub fn format(value: &Opaque, out: &mut String) {
         OpaqueKind::Tid => Tid::of(value).format(out),
         OpaqueKind::TsVector => TsVector::of(value).format(out),
         OpaqueKind::TsQuery => TsQuery::of(value).format(out),
+        OpaqueKind::Hstore => Hstore::of(value).format(out),
     }
 }
 
@@ -193,6 +202,7 @@ pub fn send(value: &Opaque, out: &mut Vec<u8>) {
         }
         OpaqueKind::TsVector => TsVector::of(value).send(out),
         OpaqueKind::TsQuery => TsQuery::of(value).send(out),
+        OpaqueKind::Hstore => Hstore::of(value).send(out),
     }
 }
 
@@ -215,6 +225,7 @@ pub fn receive(ty: &SqlType, kind: OpaqueKind, bytes: &[u8]) -> Result<Opaque, T
         OpaqueKind::Tid => Tid::from(exactly::<6>(bytes)?).value(),
         OpaqueKind::TsVector => TsVector::receive(bytes)?.value(),
         OpaqueKind::TsQuery => TsQuery::receive(bytes)?.value(),
+        OpaqueKind::Hstore => Hstore::receive(bytes)?.value(),
         OpaqueKind::JsonPath => match bytes.split_first() {
             Some((1, text)) => json_path(crate::wire::utf8(text)?)?,
             Some((version, _)) => {
