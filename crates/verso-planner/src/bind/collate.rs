@@ -162,6 +162,7 @@ impl Binder<'_> {
     pub(super) fn compared(&self, op: &str, call: TypedExpr, point: u32) -> Result<TypedExpr, SqlError> {
         let K::Call { function: _, args } = &call.kind else { return Ok(call) };
         let [left, right] = args.as_slice() else { return Ok(call) };
+        [left, right].iter().try_for_each(|arg| refuse_own_within(&arg.ty, point))?;
         if left.collation.is_default() && right.collation.is_default() {
             return Ok(call);
         }
@@ -316,7 +317,10 @@ pub(super) fn nullif(left: &TypedExpr, right: &TypedExpr) -> Result<TypedExpr, S
 
 /// For each column of rows that are told apart as a whole the collator whose keys do that; empty where bytes do.
 pub(super) fn told_apart_by(columns: &[OutputColumn]) -> Result<Vec<Option<Collator>>, SqlError> {
-    columns.iter().try_for_each(|column| comparable::check_equality(&column.ty, 0))?;
+    for column in columns {
+        comparable::check_equality(&column.ty, 0)?;
+        refuse_own_within(&column.ty, 0)?;
+    }
     let blind = |column: &OutputColumn| {
         let collator = column.collation.as_ref().and_then(|collation| collation.collator);
         collator.filter(|collator| !collator.is_deterministic())
@@ -334,6 +338,23 @@ fn refuse_beside_own(ty: &SqlType, collation: &Collation) -> Result<(), SqlError
     match collation.collator {
         Some(_) => Err(SqlError::unsupported(format!("COLLATE \"{collation}\" of type {}", shown(ty)))),
         None => Ok(()),
+    }
+}
+
+/// Rows with fields of a type that has a collation of its own: they are compared by bytes, which is not what their fields mean.
+fn refuse_own_within(ty: &SqlType, at: u32) -> Result<(), SqlError> {
+    fn has_own(ty: &SqlType) -> bool {
+        match ty {
+            SqlType::Row(row) => {
+                row.fields.iter().any(|(_, ty)| ty.own_collation().is_some() || has_own(ty))
+            }
+            SqlType::Array(element) => has_own(element),
+            _ => false,
+        }
+    }
+    match has_own(ty) {
+        true => Err(SqlError::unsupported("comparing rows with fields of type citext").at(at)),
+        false => Ok(()),
     }
 }
 
@@ -461,6 +482,7 @@ pub(super) fn is_keyed(expr: &TypedExpr) -> bool {
 /// What rows are ordered by for an expression: itself, or its key.
 pub(super) fn ordered(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
     comparable::check_order(&expr.ty, at)?;
+    refuse_own_within(&expr.ty, at)?;
     if expr.collation.is_default() {
         return Ok(expr);
     }
@@ -481,6 +503,7 @@ pub(super) fn ordered_together(exprs: Vec<TypedExpr>, at: u32) -> Result<Vec<Typ
 /// What rows are told apart by for an expression: itself, or its key where equal texts may have other bytes.
 pub(super) fn distinguished(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
     comparable::check_equality(&expr.ty, at)?;
+    refuse_own_within(&expr.ty, at)?;
     if expr.collation.is_default() {
         return Ok(expr);
     }
