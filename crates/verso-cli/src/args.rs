@@ -331,8 +331,8 @@ pub struct RestoreArguments {
     /// No definitions
     #[arg(long)]
     pub data_only: bool,
-    /// Leave out of the new database what fails, and tell all of it at the end; the exit code is 3 then
-    #[arg(long, conflicts_with_all = ["verify", "physical", "data_only"])]
+    /// Leave out what fails, and tell all of it at the end; the exit code is 3 then
+    #[arg(long, conflicts_with_all = ["verify", "physical"])]
     pub continue_on_error: bool,
     /// Bytes of a page of the new database, 4096, 8192, 16384 or 32768, instead of the archive's
     #[arg(long, value_name = "BYTES")]

@@ -1,6 +1,9 @@
 //! Into a database that is there: one transaction, by INSERT, so that constraints and triggers see every row.
+//!
+//! Where the restore goes on without what fails, each statement has a savepoint; of rows that fail together each has one of its own.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,8 +12,10 @@ use verso_exec::functions::quote_ident;
 use verso_types::{SqlType, Value};
 use versodb::{Connection, Database, Statement};
 
+use super::failures::Failures;
 use super::order::{Waiting, waiting};
 use super::{Input, Plan, RestoreReport, check_texts, run, tell_left_out};
+use crate::archive::columns::Rows;
 use crate::archive::contents::{Kind, Step, TableOf};
 use crate::archive::reader::{ArchiveReader, StoredChunk};
 use crate::error::{BackupError, Part};
@@ -25,7 +30,7 @@ pub(super) fn restore(
     database: &Database,
     path: &Path,
     reader: ArchiveReader<Input>,
-    plan: &Plan,
+    (plan, failures): (&Plan, Failures),
     env: &Env,
     job: &Arc<Job>,
 ) -> Result<RestoreReport, BackupError> {
@@ -35,7 +40,7 @@ pub(super) fn restore(
     let waiting = waiting(database, plan);
     let done = waiting.and_then(|order| {
         let held = Waiting::new(env, path);
-        fill(&mut connection, reader, plan, (&order[..], held), env, job)
+        fill(&mut connection, reader, (plan, &failures), (&order[..], held), env, job)
     });
     let done = job.unlist(done);
     if let Err(error) = done {
@@ -50,7 +55,7 @@ pub(super) fn restore(
 fn fill(
     connection: &mut Connection,
     mut reader: ArchiveReader<Input>,
-    plan: &Plan,
+    (plan, failures): (&Plan, &Failures),
     (order, mut held): (&[u32], Waiting<'_>),
     env: &Env,
     job: &Arc<Job>,
@@ -69,16 +74,19 @@ fn fill(
     // Sequences and functions that belong to no table are the database's own, not the table's.
     let wanted = |step: &&Step| plan.runs(step) && (step.table.is_some() || step.kind == Kind::Schema);
     for step in plan.definitions.before.iter().filter(wanted) {
-        run(connection, &there(step), job)?;
+        apart(connection, failures, |connection| run(connection, &there(step), job))?;
     }
     job.tell(Event::Phase { name: "data", total: 0, unit: Unit::Bytes });
     let mut targets = Vec::new();
     for table in &plan.definitions.tables {
         let open = plan.data && plan.wants(table);
-        targets.push(if open { Some(Target::open(connection, table)?) } else { None });
+        targets.push(match open {
+            true => apart(connection, failures, |connection| Target::open(connection, table))?,
+            false => None,
+        });
     }
     let references = references(connection)?;
-    let mut count = 0;
+    let (mut count, mut left_out) = (0, LeftOut::default());
     let mut put = |chunk: StoredChunk| -> Result<(), BackupError> {
         job.check()?;
         let part = Part::Chunk(chunk.number());
@@ -90,10 +98,8 @@ fn fill(
         for first in (0..rows.batch.rows).step_by(ROWS) {
             job.check()?;
             let end = rows.batch.rows.min(first + ROWS);
-            let sets = (first..end).map(|row| target.values(rows.batch.row(row, &target.types)));
-            target.insert.execute_batch(sets)?;
+            count += target.put(connection, &rows, first..end, (failures, &mut left_out))?;
         }
-        count += rows.batch.rows as u64;
         let name = format!("{}.{}", table.schema, table.name);
         job.tell(Event::Rows { table: &name, rows: rows.batch.rows as u64, bytes: 0 });
         Ok(())
@@ -111,17 +117,23 @@ fn fill(
     for place in order {
         held.chunks_of(*place).try_for_each(|chunk| put(chunk?))?;
     }
+    left_out.tell(&plan.definitions.tables, failures);
     let bytes = reader.bytes();
     let data_s = seconds(start);
     let start = env.clock.monotonic_nanos();
     let wanted = |step: &&Step| plan.runs(step) && step.table.is_some();
     for step in &plan.definitions.after {
-        match plan.lacks(step) {
+        let runs = match plan.lacks(step) {
             // The table that it references may be there without being restored.
-            Some(other) if is_there(connection, other)? => run(connection, step, job)?,
-            Some(other) => tell_left_out(step, other, job),
-            None if wanted(&step) => run(connection, step, job)?,
-            None => {}
+            Some(other) if is_there(connection, other)? => true,
+            Some(other) => {
+                tell_left_out(step, other, job);
+                false
+            }
+            None => wanted(&step),
+        };
+        if runs {
+            apart(connection, failures, |connection| run(connection, step, job))?;
         }
     }
     let tables = targets.iter().flatten().count() as u64;
@@ -131,8 +143,69 @@ fn fill(
         bytes,
         data_s,
         index_s: seconds(start),
+        failed: failures.texts(),
         ..RestoreReport::default()
     })
+}
+
+/// Does something in a savepoint, and without what fails where the restore goes on; `None` then.
+fn apart<T>(
+    connection: &mut Connection,
+    failures: &Failures,
+    work: impl FnOnce(&mut Connection) -> Result<T, BackupError>,
+) -> Result<Option<T>, BackupError> {
+    match tried(connection, failures, work)? {
+        Ok(done) => Ok(Some(done)),
+        Err(error) => {
+            failures.take(error)?;
+            Ok(None)
+        }
+    }
+}
+
+/// The same; what failed, if the restore may go on without it.
+fn tried<T>(
+    connection: &mut Connection,
+    failures: &Failures,
+    work: impl FnOnce(&mut Connection) -> Result<T, BackupError>,
+) -> Result<Result<T, BackupError>, BackupError> {
+    if !failures.go_on() {
+        return work(connection).map(Ok);
+    }
+    connection.execute("SAVEPOINT verso_restore")?;
+    let done = work(connection);
+    match &done {
+        Ok(_) => {}
+        Err(error) if failures.may_take(error) => {
+            connection.execute("ROLLBACK TO SAVEPOINT verso_restore")?;
+        }
+        // The transaction ends.
+        Err(_) => return done.map(Ok),
+    }
+    connection.execute("RELEASE SAVEPOINT verso_restore")?;
+    Ok(done)
+}
+
+/// Rows that were left out: of each table how many, and what the first one failed by.
+#[derive(Default)]
+struct LeftOut(BTreeMap<u32, (u64, String)>);
+
+impl LeftOut {
+    fn add(&mut self, table: u32, error: &BackupError) {
+        self.0.entry(table).or_insert_with(|| (0, error.to_string())).0 += 1;
+    }
+
+    fn tell(&self, tables: &[TableOf], failures: &Failures) {
+        for (place, (count, first)) in &self.0 {
+            let table = &tables[*place as usize];
+            let (rows, place) = (if *count == 1 { "row" } else { "rows" }, place_of(table));
+            failures.note(format!("{count} {rows} of {place}: {first}"));
+        }
+    }
+}
+
+fn place_of(table: &TableOf) -> String {
+    format!("{}.{}", quote_ident(&table.schema), quote_ident(&table.name))
 }
 
 /// Whether the transaction sees a table of this name.
@@ -159,6 +232,8 @@ fn references(connection: &mut Connection) -> Result<References, BackupError> {
 
 struct Target {
     insert: Statement,
+    /// The text of the statement.
+    sql: String,
     types: Vec<SqlType>,
     /// For each column, whether it is given; generated ones are not.
     given: Vec<bool>,
@@ -166,7 +241,7 @@ struct Target {
 
 impl Target {
     fn open(connection: &mut Connection, table: &TableOf) -> Result<Target, BackupError> {
-        let place = format!("{}.{}", quote_ident(&table.schema), quote_ident(&table.name));
+        let place = place_of(table);
         let all: Vec<String> = table.columns.iter().map(|column| quote_ident(&column.name)).collect();
         let given: Vec<bool> = table.columns.iter().map(|column| !column.generated).collect();
         let names = all.iter().zip(&given).filter(|(_, given)| **given).map(|(name, _)| name.clone());
@@ -180,9 +255,13 @@ impl Target {
                 params.join(", ")
             ),
         };
-        let insert = connection.prepare(&sql)?;
+        let prepare = |connection: &mut Connection, sql: &str| {
+            let failed = |error| BackupError::Statement { error: Box::new(error), statement: sql.to_owned() };
+            connection.prepare(sql).map_err(failed)
+        };
+        let insert = prepare(connection, &sql)?;
         // Those of the columns; parameters have none of their modifiers.
-        let shown = connection.prepare(&format!("SELECT {} FROM {place}", all.join(", ")))?;
+        let shown = prepare(connection, &format!("SELECT {} FROM {place}", all.join(", ")))?;
         let types: Vec<SqlType> =
             shown.columns().unwrap_or_default().iter().map(|column| column.ty.clone()).collect();
         let fits = types.iter().zip(&table.columns).all(|(ty, column)| {
@@ -195,7 +274,35 @@ impl Target {
             let text = format!("table {place} has columns of other types than the archive");
             return Err(BackupError::Refused(text));
         }
-        Ok(Target { insert, types, given })
+        Ok(Target { insert, sql, types, given })
+    }
+
+    /// Inserts rows; how many went in. Where the restore goes on those that fail are left out.
+    fn put(
+        &self,
+        connection: &mut Connection,
+        rows: &Rows,
+        range: Range<usize>,
+        (failures, left_out): (&Failures, &mut LeftOut),
+    ) -> Result<u64, BackupError> {
+        let insert = |range: Range<usize>| {
+            let sets = range.map(|row| self.values(rows.batch.row(row, &self.types)));
+            let failed =
+                |error| BackupError::Statement { error: Box::new(error), statement: self.sql.clone() };
+            self.insert.execute_batch(sets).map(drop).map_err(failed)
+        };
+        let count = range.len() as u64;
+        if tried(connection, failures, |_| insert(range.clone()))?.is_ok() {
+            return Ok(count);
+        }
+        let mut put = 0;
+        for row in range {
+            match tried(connection, failures, |_| insert(row..row + 1))? {
+                Ok(()) => put += 1,
+                Err(error) => left_out.add(rows.table, &error),
+            }
+        }
+        Ok(put)
     }
 
     /// The values of a row that are given.

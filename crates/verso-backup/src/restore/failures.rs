@@ -29,13 +29,18 @@ impl Failures {
     /// The same one, where the restore ends by it: a full disk, a lack of memory or a server that is shut down is no matter of the
     /// statement.
     pub fn take(&self, error: BackupError) -> Result<(), BackupError> {
-        let of_statement = matches!(&error, BackupError::Statement { error, .. }
-            if !["53", "57", "58", "XX"].iter().any(|class| error.sqlstate.starts_with(class)));
-        if !self.goes_on || !of_statement {
+        if !self.may_take(&error) {
             return Err(error);
         }
         self.note(error.to_string());
         Ok(())
+    }
+
+    /// Whether the restore goes on without what failed so.
+    pub fn may_take(&self, error: &BackupError) -> bool {
+        let of_statement = matches!(error, BackupError::Statement { error, .. }
+            if !["53", "57", "58", "XX"].iter().any(|class| error.sqlstate.starts_with(class)));
+        self.goes_on && of_statement
     }
 
     /// Takes down something else that is left out.

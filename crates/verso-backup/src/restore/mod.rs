@@ -10,9 +10,9 @@
 //!     takes that back. What an error or a cancel leaves is removed; what a crash leaves is gone on with ([`marks`]).
 //! R2. Rows go into tables without indexes, so they are appended page by page; keys and indexes are built from the tables
 //!     afterwards, foreign keys are checked when all of them are there.
-//! R3. Into a database that is there, nothing is restored or everything.
-//! R4. A new database may be asked to go on where a statement fails ([`failures`]): what fails is left out, with the rows of tables
-//!     that are not there, and told.
+//! R3. Into a database that is there, nothing is restored or everything, but for what R4 leaves out.
+//! R4. A restore may be asked to go on where a statement fails ([`failures`]): what fails is left out, with the rows of tables
+//!     that are not there, and told; of rows that go into tables with constraints each that fails.
 
 mod existing;
 mod failures;
@@ -33,6 +33,7 @@ use verso_exec::functions::quote_ident;
 use verso_types::SqlType;
 use versodb::{Database, Options};
 
+use self::failures::Failures;
 use crate::archive::columns::Rows;
 use crate::archive::contents::{Definitions, Kind, Step, TableOf};
 use crate::archive::reader::ArchiveReader;
@@ -56,7 +57,7 @@ pub struct RestoreOptions {
     pub database: Options,
     /// Bytes of a page of a database that is made; without, those that the archive's database had: keys that fit there fit.
     pub page_size: Option<u32>,
-    /// What fails is left out of the new database, and told; else it ends the restore.
+    /// What fails is left out, and told; else it ends the restore.
     pub goes_on: bool,
 }
 
@@ -131,15 +132,9 @@ pub fn restore(
                 );
                 return Err(BackupError::Refused(text));
             }
-            if options.goes_on {
-                let text = format!(
-                    "{} exists: into a database that is there, nothing is restored or everything",
-                    path.display()
-                );
-                return Err(BackupError::Refused(text));
-            }
             plan.leave_schemas(true);
-            let done = existing::restore(&database, path, reader, &plan, &env, job);
+            let failures = Failures::new(options.goes_on);
+            let done = existing::restore(&database, path, reader, (&plan, failures), &env, job);
             database.close()?;
             return done;
         }

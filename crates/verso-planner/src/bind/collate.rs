@@ -345,9 +345,7 @@ fn refuse_beside_own(ty: &SqlType, collation: &Collation) -> Result<(), SqlError
 fn refuse_own_within(ty: &SqlType, at: u32) -> Result<(), SqlError> {
     fn has_own(ty: &SqlType) -> bool {
         match ty {
-            SqlType::Row(row) => {
-                row.fields.iter().any(|(_, ty)| ty.own_collation().is_some() || has_own(ty))
-            }
+            SqlType::Row(row) => row.fields.iter().any(|(_, ty)| ty.own_collation().is_some() || has_own(ty)),
             SqlType::Array(element) => has_own(element),
             _ => false,
         }

@@ -18,6 +18,7 @@ use super::{Opaque, OpaqueKind};
 use crate::array::Array;
 use crate::error::{TypeError, sqlstate};
 use crate::json::escape_long;
+use crate::sqlstate::SYNTAX_ERROR;
 use crate::value::Value;
 use crate::wire::{SURPLUS, insufficient, malformed, utf8};
 
@@ -321,14 +322,14 @@ impl Reader<'_> {
     }
 
     fn ends() -> TypeError {
-        TypeError::new(sqlstate::SYNTAX_ERROR, "syntax error in hstore: unexpected end of string")
+        TypeError::new(SYNTAX_ERROR, "syntax error in hstore: unexpected end of string")
     }
 
     /// The error of the next character.
     fn flaw(&self) -> TypeError {
         let Some(next) = self.peek() else { return Self::ends() };
         let text = format!("syntax error in hstore, near \"{next}\" at position {}", self.at);
-        TypeError::new(sqlstate::SYNTAX_ERROR, text)
+        TypeError::new(SYNTAX_ERROR, text)
     }
 
     fn expect(&mut self, wanted: char) -> Result<(), TypeError> {
