@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use verso_env::stack;
 use verso_exec::functions::quote_ident;
-use verso_parser::syntax::{Expr, ExprKind, JsonForm, JsonKind, Literal, Over, Query, Span};
+use verso_parser::syntax::{
+    Expr, ExprKind, JsonForm, JsonFormat, JsonKind, JsonOutput, Literal, Over, Query, Span,
+};
 use verso_types::datetime::heeds_clock;
 use verso_types::{SqlType, format_text, parse_text};
 
-use super::node::{Connective, Node, Sublink, SublinkKind, Subscript, Written};
+use super::node::{
+    Body, Connective, Item, ItemKind, Node, Select, Sublink, SublinkKind, Subscript, Target, Written,
+};
 use super::operands;
 use crate::bind::trace::{Source, Starred, StarredField, Trace};
 use crate::bind::{Binder, called_of_row, common_type, is_hidden};
@@ -359,7 +363,9 @@ impl<'b> Lowering<'b> {
         let mut parts = Vec::new();
         form.for_each_expr(&mut |part| parts.push(part));
         match form {
-            JsonForm::ArrayQuery { .. } => return None,
+            JsonForm::ArrayQuery { query, format, returning } => {
+                return self.json_array_of_query(query, (format.as_ref(), returning.as_ref()), at);
+            }
             JsonForm::Aggregate(aggregate) => match &aggregate.over {
                 None => {}
                 Some(Over::Spec(spec)) if spec.base.is_none() => {
@@ -371,6 +377,49 @@ impl<'b> Lowering<'b> {
             _ => {}
         }
         self.written(at, &parts).map(Node::Written)
+    }
+
+    /// `JSON_ARRAY(query)`: an aggregate over the rows of the query, as PostgreSQL takes it and shows it.
+    fn json_array_of_query(
+        &mut self,
+        query: &Query,
+        (format, returning): (Option<&JsonFormat>, Option<&JsonOutput>),
+        at: Span,
+    ) -> Option<Node> {
+        let rows = self.query(query)?;
+        let words = |format: Option<&JsonFormat>| match format {
+            None => String::new(),
+            Some(JsonFormat { encoding: None, .. }) => " FORMAT JSON".to_owned(),
+            Some(JsonFormat { encoding: Some(name), .. }) => {
+                format!(" FORMAT JSON ENCODING {}", name.text.to_uppercase())
+            }
+        };
+        let ty = match returning {
+            Some(output) => self.binder.data_type(&output.ty).ok()?,
+            None => SqlType::Json,
+        };
+        let behind = words(returning.and_then(|output| output.format.as_ref()));
+        let behind = format!("{} RETURNING {}{behind})", words(format), ty.pg_name());
+        // The query has a name of its own, and its only column.
+        let value = Node::Var { source: Source::Column(at.start, 0), name: "a".into() };
+        let item = Item {
+            place: at.start,
+            kind: ItemKind::Query(Box::new(rows)),
+            alias: Some("q".to_owned()),
+            own: None,
+            columns: vec!["a".to_owned()],
+            today: vec![("a".to_owned(), false)],
+            shows_columns: true,
+            lateral: false,
+            sample: None,
+            past: None,
+        };
+        let call = Node::Written(vec![("JSON_ARRAYAGG(".to_owned(), Some(value)), (behind, None)]);
+        let targets = vec![Target { node: call, name: "json_arrayagg".to_owned() }];
+        let select = Select { targets, from: vec![item], ..Select::default() };
+        let query =
+            super::node::Query { body: Body::Select(Box::new(select)), ..super::node::Query::default() };
+        Some(Node::Sublink(Box::new(Sublink { kind: SublinkKind::Scalar, left: Vec::new(), query })))
     }
 
     /// A part of the text with these expressions as they are today; literals stay as they were written.

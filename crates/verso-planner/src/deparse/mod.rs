@@ -16,7 +16,7 @@
 //! | [`body`], [`lower_change`], [`layout_change`] | bodies of functions that are SQL's own, and the changes of rows in them |
 //! | [`bound`] | expressions that are bound already: what the others have no node for, conditions of domains |
 //!
-//! T1. What cannot be lowered (`JSON_ARRAY` of a query, the change of a view's rows) has no text here: whoever asks shows the
+//! T1. What cannot be lowered (the change of a view's rows) has no text here: whoever asks shows the
 //!     text as it was given, or what [`bound`] makes of it. Forms of SQL/JSON and `AS OF` are spelled as they were given, but for
 //!     the expressions in them.
 //! T2. The text of a definition defines the same again.
