@@ -20,6 +20,10 @@ pub const BTREE_GIST: &str = "btree_gist";
 pub const CITEXT: &str = "citext";
 /// The same.
 pub const HSTORE: &str = "hstore";
+/// What brings `levenshtein`, `soundex` and their like.
+pub const FUZZYSTRMATCH: &str = "fuzzystrmatch";
+/// What brings the function of that name.
+pub const UNACCENT: &str = "unaccent";
 
 /// The types that the extension of a name brings; they are in its schema.
 pub(crate) fn types_of(extension: &str, schema: &Arc<str>) -> Vec<TypeDef> {
@@ -73,6 +77,13 @@ pub fn extension_with(function: &str) -> Option<&'static str> {
         | "replace"
         | "split_part"
         | "translate" => CITEXT,
+        "levenshtein"
+        | "levenshtein_less_equal"
+        | "soundex"
+        | "text_soundex"
+        | "difference"
+        | "metaphone" => FUZZYSTRMATCH,
+        "unaccent" => UNACCENT,
         _ if function.starts_with("hstore") => HSTORE,
         _ if function.starts_with("citext_") => CITEXT,
         _ if function.starts_with("word_similarity") || function.starts_with("strict_word_similarity") => {
@@ -83,6 +94,14 @@ pub fn extension_with(function: &str) -> Option<&'static str> {
 }
 
 impl CatalogSnapshot {
+    /// Whether functions of that name are there: users may have their own `levenshtein` where the extension is not.
+    pub fn has_function_of_extension(&self, function: &str) -> bool {
+        match extension_with(function) {
+            Some(name @ (FUZZYSTRMATCH | UNACCENT)) => self.extension(name).is_some(),
+            _ => true,
+        }
+    }
+
     /// Whether a schema has functions of that name which came with an extension: they are built in, and the schema where the
     /// extension was made has them, too.
     pub fn has_from_extension(&self, schema: &str, function: &str) -> bool {

@@ -37,6 +37,7 @@ mod integers;
 pub mod json;
 pub mod kernel;
 mod keywords;
+mod likeness;
 mod locks;
 pub(crate) mod money;
 mod named_within;
@@ -121,6 +122,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &extensions::TABLES,
     &citext::TABLES,
     &hstore::TABLES,
+    &likeness::TABLES,
     &patterns::TABLES,
     &periods::TABLES,
     &similar::TABLES,

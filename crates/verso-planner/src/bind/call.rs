@@ -475,6 +475,7 @@ impl Binder<'_> {
         let is_there = |entry: &&'static BuiltinFunction| {
             let of_extension = entry.extension_type();
             of_extension.is_none_or(|ty| self.catalog.user_type(Oid(ty.pg_oid())).is_some())
+                && self.catalog.has_function_of_extension(name)
         };
         let there: Vec<&'static BuiltinFunction>;
         let entries = match entries.iter().all(is_there) {

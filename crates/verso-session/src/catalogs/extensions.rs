@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
 use verso_catalog::{
-    CatalogSnapshot, CITEXT, ExtensionDef, extensions_used, HSTORE, KeyClass, Oid, OWNER_ROLE, PG_STAT_STATEMENTS, PG_TRGM,
+    CatalogSnapshot, CITEXT, ExtensionDef, extensions_used, FUZZYSTRMATCH, HSTORE, KeyClass, Oid, OWNER_ROLE, PG_STAT_STATEMENTS, PG_TRGM, UNACCENT,
 };
 use verso_exec::functions::quote_ident;
 use verso_types::Value;
@@ -30,7 +30,7 @@ pub(crate) const PLPGSQL: &str = "plpgsql";
 pub(crate) const PLPGSQL_OID: Oid = Oid(13_494);
 
 /// All that are built in, by name.
-pub(crate) const BUILT_IN: [BuiltIn; 7] = [
+pub(crate) const BUILT_IN: [BuiltIn; 9] = [
     BuiltIn {
         name: "btree_gist",
         version: "1.8",
@@ -50,6 +50,12 @@ pub(crate) const BUILT_IN: [BuiltIn; 7] = [
         relocatable: true,
     },
     BuiltIn {
+        name: FUZZYSTRMATCH,
+        version: "1.2",
+        comment: "determine similarities and distance between strings",
+        relocatable: true,
+    },
+    BuiltIn {
         name: HSTORE,
         version: "1.8",
         comment: "data type for storing sets of (key, value) pairs",
@@ -63,6 +69,12 @@ pub(crate) const BUILT_IN: [BuiltIn; 7] = [
     },
     BuiltIn { name: "pgcrypto", version: "1.4", comment: "cryptographic functions", relocatable: true },
     BuiltIn { name: PLPGSQL, version: "1.0", comment: "PL/pgSQL procedural language", relocatable: false },
+    BuiltIn {
+        name: UNACCENT,
+        version: "1.1",
+        comment: "text search dictionary that removes accents",
+        relocatable: true,
+    },
     BuiltIn {
         name: "uuid-ossp",
         version: "1.1",

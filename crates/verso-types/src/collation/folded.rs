@@ -25,7 +25,6 @@ pub fn small(c: char) -> char {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::collation::{CollationData, Collator};
 
     #[test]
