@@ -853,6 +853,55 @@ fn on_a_full_disk_many_short_rows_come_where_others_have_gone() {
     }
 }
 
+/// The reserve is not whole and the file cannot grow: texts are changed page by page, each with the room that its own page needs, so that
+/// many of them together do not ask for more pages than the table has (M7).
+#[test]
+fn on_a_full_disk_many_texts_are_changed_page_by_page() {
+    // Each has used about one page more of the table's newest extent than the one before.
+    for more in 0..8 {
+        let world = World::new(more);
+        let mut rng = world.rng();
+        world.run(|env| {
+            // The log has room, the file has none.
+            let (engine, heap) = create_in(env, EngineOptions { max_database_bytes: 4 << 20, ..options() });
+            let rows = |letter: &str| -> Vec<Row> {
+                (0..3000 + more as i64 * 100).map(|id| (id, Some(letter.repeat(6)), 0.5)).collect()
+            };
+            let mut txn = engine.begin(TxnOptions::default());
+            insert(&heap, &mut txn, &rows("a")).unwrap();
+            let filler = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            let filler = engine.heap(filler).unwrap();
+            let mut refused = 0;
+            while refused < 40 {
+                let mut txn = engine.begin(TxnOptions::default());
+                match insert(&filler, &mut txn, &[(0, Some("f".repeat(rng.index(6000))), 0.5)]) {
+                    Ok(()) => txn.commit(CommitMode::Wait).unwrap(),
+                    Err(StorageError::Full { .. }) => {
+                        refused += 1;
+                        txn.rollback().unwrap();
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            while engine.space().free_pages >= 480 {
+                let mut txn = engine.begin(TxnOptions::default());
+                txn.set_makes_room(true);
+                insert(&filler, &mut txn, &[(0, Some("f".repeat(3000)), 0.5)]).unwrap();
+                txn.commit(CommitMode::Wait).unwrap();
+            }
+            let mut txn = engine.begin(TxnOptions::default());
+            txn.begin_statement().unwrap();
+            let changed = try_rename(&heap, &mut txn, |_| Some("b".repeat(6)));
+            changed.unwrap_or_else(|error| panic!("{more} pages more: {error}"));
+            txn.end_statement().unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            assert_eq!(sorted(now(&engine, &heap)), rows("b"));
+            sound(&engine);
+        });
+    }
+}
+
 /// Values that no longer fit their page move out of it, several in one mini-transaction: the first may be refused, the others are not
 /// allowed to find the disk full (M7).
 #[test]
