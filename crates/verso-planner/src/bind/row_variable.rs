@@ -37,7 +37,7 @@ impl Binder<'_> {
         let Some((variable, rest)) = self.variable_of(names) else { return Ok(None) };
         let Some(last) = rest.last() else { return Ok(None) };
         let record = &names[names.len() - rest.len() - 1];
-        let mut value = TypedExpr::new(K::Parameter(variable.slot), variable.ty.clone());
+        let mut value = TypedExpr::new(K::Parameter(variable.slot), variable.ty.erased());
         let has_fields = matches!(&value.ty, SqlType::Row(row) if !row.fields.is_empty());
         if rest.len() == 1 && last.text == "*" && has_fields {
             if let (Some(trace), Some(first)) = (self.traced, names.first()) {
@@ -73,13 +73,14 @@ impl Binder<'_> {
     /// The fields of a variable, for `r.*`.
     pub(super) fn fields_of_variable(&self, names: &[Name]) -> Option<Fields> {
         let (variable, []) = self.variable_of(names)? else { return None };
-        let SqlType::Row(row) = &variable.ty else { return None };
+        let ty = variable.ty.erased();
+        let SqlType::Row(row) = &ty else { return None };
         if row.fields.is_empty() {
             return None;
         }
         (0..row.fields.len()).for_each(|at| self.note_field(row, at));
         let value = |(n, (name, _)): (usize, &(Arc<str>, SqlType))| {
-            let whole = TypedExpr::new(K::Parameter(variable.slot), variable.ty.clone());
+            let whole = TypedExpr::new(K::Parameter(variable.slot), ty.clone());
             (Arc::clone(name), nth(whole, row, n))
         };
         let mut fields: Fields = row.fields.iter().enumerate().map(value).collect();
@@ -93,7 +94,7 @@ impl Binder<'_> {
     pub(super) fn trace_variable(&self, names: &[Name], fields: &Fields, place: u32) {
         let (Some(trace), Some((variable, []))) = (self.traced, self.variable_of(names)) else { return };
         trace.column(place, Source::Variable(variable.slot));
-        let row = TypedExpr::new(K::Parameter(variable.slot), variable.ty.clone());
+        let row = TypedExpr::new(K::Parameter(variable.slot), variable.ty.erased());
         self.trace_fields(&row, fields, place);
     }
 

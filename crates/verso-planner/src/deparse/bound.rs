@@ -8,9 +8,14 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef};
 use verso_env::stack;
+use verso_exec::functions::BuiltinFunction;
 use verso_exec::functions::case::MAPPED;
 use verso_exec::functions::collations;
-use verso_exec::functions::json::{JSON_ARRAY, JSON_OBJECT, JSON_UNIQUE, JSONB_ARRAY, JSONB_OBJECT};
+use verso_exec::functions::json::{
+    JSON_ARRAY, JSON_OBJECT, JSON_UNIQUE, JSONB_ARRAY, JSONB_OBJECT, SUBSCRIPT,
+};
+use verso_exec::functions::records::FIELD;
+use verso_exec::functions::subscripts::{ELEMENT, SLICE};
 use verso_exec::plan::{CastKind, ExprKind, TypedExpr};
 use verso_types::{Derivation, SqlType, TimeStyle, Value, format_text};
 
@@ -95,6 +100,47 @@ impl Deparse<'_> {
         format!("({} COLLATE {name})", self.plain(expr, Around::Operator))
     }
 
+    /// An element or a slice of an array, a part of a jsonb, or a field of a row: behind what it is taken of, which is in parentheses
+    /// unless it is such a part itself.
+    fn part(&self, function: &'static BuiltinFunction, args: &[TypedExpr]) -> Option<String> {
+        let is = |known: &'static BuiltinFunction| std::ptr::eq(function, known);
+        let one = |expr: &TypedExpr| self.text(expr, Around::Nothing);
+        let number = |expr: &TypedExpr| match &expr.kind {
+            ExprKind::Literal(Value::Int4(number)) => Some(*number),
+            _ => None,
+        };
+        let (of, rest) = args.split_first()?;
+        let behind = if is(&ELEMENT) || is(&SUBSCRIPT) {
+            rest.iter().map(|place| format!("[{}]", one(place))).collect()
+        } else if is(&SLICE) {
+            // The bits of the number say which bounds are given.
+            let (given, bounds) = rest.split_first()?;
+            let given = number(given)?;
+            let end = |at: usize| match given >> at & 1 {
+                1 => bounds.get(at).map(one).unwrap_or_default(),
+                _ => String::new(),
+            };
+            let steps = 0..bounds.len() / 2;
+            steps.map(|step| format!("[{}:{}]", end(2 * step), end(2 * step + 1))).collect::<String>()
+        } else if is(&FIELD) {
+            let place = usize::try_from(number(rest.first()?)?).ok()?;
+            let SqlType::Row(row) = &of.ty else { return None };
+            format!(".{}", identifier(&row.fields.get(place)?.0))
+        } else {
+            return None;
+        };
+        let bare = match &of.kind {
+            ExprKind::Call { function, .. } => {
+                let parts = [&ELEMENT, &SLICE, &SUBSCRIPT, &FIELD];
+                parts.iter().any(|part| std::ptr::eq(*function, *part))
+            }
+            ExprKind::Column(_) => !is(&FIELD),
+            _ => false,
+        };
+        let of = self.text(of, Around::Nothing);
+        Some(if bare { of + &behind } else { format!("({of}){behind}") })
+    }
+
     fn plain(&self, expr: &TypedExpr, around: Around) -> String {
         use Around::{Logic, Nothing, Operator};
         if stack::check().is_err() {
@@ -113,6 +159,7 @@ impl Deparse<'_> {
             ExprKind::Call { function, args } if let Some((asked, words)) = is_json(function, args) => {
                 self.wrapped(format!("{} {words}", one(asked, Operator)), around, &[Nothing, Logic])
             }
+            ExprKind::Call { function, args } if let Some(part) = self.part(function, args) => part,
             ExprKind::Call { function, args } => match (function.operator, args.as_slice()) {
                 (Some(op), [left, right]) => {
                     let text = format!("{} {op} {}", one(left, Operator), one(right, Operator));

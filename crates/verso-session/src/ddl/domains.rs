@@ -19,7 +19,14 @@ impl Schema<'_> {
         let binder = self.binder();
         let base = binder.data_type(&create.base)?;
         self.may_use(&base)?;
-        if matches!(base, SqlType::Row(_)) || is_pseudo(&base) {
+        if let SqlType::Row(_) = &base
+            && self.frame.catalog.user_type(Oid(base.pg_oid())).is_none()
+            && !is_pseudo(&base)
+        {
+            let text = format!("a domain over rows of \"{}\", which is no composite type", base.pg_name());
+            return Err(SqlError::unsupported(text).into());
+        }
+        if is_pseudo(&base) {
             let text = format!("\"{}\" is not a valid base type for a domain", base.pg_name());
             return Err(SqlError::new("42804", text).into());
         }

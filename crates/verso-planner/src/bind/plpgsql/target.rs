@@ -40,6 +40,10 @@ impl Body<'_> {
                 let at = at.ok_or_else(|| no_field(record, field))?;
                 Ok(PlPlace { slot, field: Some((at, row.fields.len())), ty: row.declared(at).clone() })
             }
+            ([.., field], ty @ SqlType::Domain(_)) if ty.erased().is_row() => {
+                let text = "a field of a variable of a domain as one of several targets";
+                Err(SqlError::unsupported(text).at(field.at.start))
+            }
             ([_, field, ..], SqlType::Row(_) | SqlType::Record) => {
                 Err(SqlError::unsupported("assignment to a field of a field").at(field.at.start))
             }
@@ -88,6 +92,14 @@ impl Body<'_> {
             && let Some(row) = self.trigger_row(only)
         {
             return Ok(row);
+        }
+        // Its domain would have to be asked about the row as a whole.
+        if let [only] = names
+            && let PlPlace { ty: ty @ SqlType::Domain(_), field: None, .. } = self.place(only)?
+            && ty.erased().is_row()
+        {
+            let text = "columns of a row for a variable of a domain over a composite type";
+            return Err(SqlError::unsupported(text).at(only.first().map_or(0, |name| name.at.start)));
         }
         // A field that is a row takes one value, as others do.
         let is_whole = |place: &PlPlace| place.ty.is_row() && place.field.is_none();
@@ -182,8 +194,14 @@ impl Body<'_> {
             let value = self.value_within(slot, &ty, record, &steps, value)?;
             return Ok(PlStatementKind::Assign { slot, value });
         }
-        if let Some((variable, rest @ [_, _, ..])) = self.binder.variable_of(target)
-            && matches!(variable.ty, SqlType::Row(_))
+        // Of a domain it is asked about the row as it is then.
+        let within = |variable: &Variable, rest: &[Name]| match &variable.ty {
+            SqlType::Row(_) => rest.len() > 1,
+            domain @ SqlType::Domain(_) => !rest.is_empty() && domain.erased().is_row(),
+            _ => false,
+        };
+        if let Some((variable, rest)) = self.binder.variable_of(target)
+            && within(variable, rest)
         {
             self.check_changeable(variable, target)?;
             let fields = rest.iter().map(|field| Step::Field(field.clone()));
