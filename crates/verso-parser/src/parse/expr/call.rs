@@ -16,6 +16,14 @@ pub(in crate::parse) fn builtin(function: &str, args: Vec<Expr>, at: Span, point
     node(ExprKind::Call(Box::new(call)), at, point)
 }
 
+/// Whether it is a form of SQL that is written as a call; in quotes it is a function's name.
+fn is_form(name: &QualifiedName) -> bool {
+    let Name { text, at } = &name.name;
+    name.schema.is_none()
+        && matches!(text.as_str(), "coalesce" | "greatest" | "least" | "nullif" | "grouping")
+        && (at.end - at.start) as usize == text.len()
+}
+
 impl Cursor<'_> {
     /// A call; its name was read.
     pub(super) fn call(&mut self, mut parts: Vec<Name>) -> Result<Expr, SyntaxError> {
@@ -30,9 +38,28 @@ impl Cursor<'_> {
     /// A call from its parenthesis on.
     pub(in crate::parse) fn call_of(&mut self, name: QualifiedName) -> Result<Call, SyntaxError> {
         let mut call = Call::plain(name, Vec::new());
+        if is_form(&call.name) {
+            self.form(&mut call)?;
+            return Ok(call);
+        }
         self.arguments(&mut call)?;
         self.behind_call(&mut call)?;
         Ok(call)
+    }
+
+    /// `(…)` of a form of SQL: expressions, and nothing else.
+    fn form(&mut self, call: &mut Call) -> Result<(), SyntaxError> {
+        self.expect_token(&Token::LParen)?;
+        call.args.push(self.expr()?);
+        if call.name.name.text == "nullif" {
+            self.expect_token(&Token::Comma)?;
+            call.args.push(self.expr()?);
+        } else {
+            while self.accept_token(&Token::Comma) {
+                call.args.push(self.expr()?);
+            }
+        }
+        self.expect_token(&Token::RParen)
     }
 
     /// `(…)`.
@@ -47,14 +74,8 @@ impl Cursor<'_> {
         }
         call.distinct = self.accept(&["distinct"]);
         let whole = call.distinct || self.accept(&["all"]);
-        // forms of SQL that are written as calls
-        let form = call.name.schema.is_none()
-            && matches!(
-                call.name.name.text.as_str(),
-                "coalesce" | "greatest" | "least" | "nullif" | "grouping"
-            );
         loop {
-            call.variadic = !whole && !form && self.accept(&["variadic"]);
+            call.variadic = !whole && self.accept(&["variadic"]);
             let named = matches!(self.peek(), Token::Quoted(_) | Token::Word(Class::Plain | Class::Function))
                 && matches!(self.peek_at(1), Token::Arrow | Token::Assignment);
             if named {
