@@ -11,7 +11,7 @@ use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_parser::syntax::Span;
 use verso_types::SqlType;
 
-use super::scope::Scope;
+use super::scope::{Scope, is_hidden};
 use super::table_number::RowNumber;
 use super::walk::same;
 
@@ -224,7 +224,10 @@ pub(super) fn source_of(scope: &Scope, expr: &TypedExpr) -> Option<Source> {
     if let ExprKind::Column(index) = expr.kind
         && let Some(item) = scope.tables.iter().find(|item| item.columns.contains(&index))
     {
-        return Some(Source::Column(item.place, index - item.columns.start));
+        // Of a view whose rows are changed, the columns are what it shows, and those of the table below have no names.
+        let shows = scope.columns.get(index).is_some_and(|(name, _)| is_hidden(name));
+        let shown = shows.then(|| item.merged.iter().position(|(_, known)| same(known, expr))).flatten();
+        return Some(Source::Column(item.place, shown.unwrap_or(index - item.columns.start)));
     }
     // Such numbers stand behind the columns of their item.
     if let ExprKind::Column(index) = expr.kind

@@ -1,6 +1,4 @@
 //! Changes of rows: from syntax and trace to the tree, by the names that tables and columns have today.
-//!
-//! C1. A change of a view's rows has no tree.
 
 use std::sync::Arc;
 
@@ -17,7 +15,7 @@ use super::node::{
     Statement, Step, Subscript, Update, When, With,
 };
 
-/// The table that a statement changes.
+/// The table that a statement changes; a view as one.
 struct Goal {
     table: Arc<TableDef>,
     /// The columns by the names that the text knows, with their places in the table.
@@ -67,8 +65,10 @@ impl Lowering<'_> {
     fn goal(&self, name: &QualifiedName, alias: Option<&Name>) -> Option<Goal> {
         let place = name.at().start;
         let noted = self.binder.stored_relation(place)?;
-        let Some(Relation::Table(table)) = self.binder.catalog.relation_by_oid(noted.relation) else {
-            return None;
+        let table = match self.binder.catalog.relation_by_oid(noted.relation)? {
+            Relation::Table(table) => Arc::clone(table),
+            Relation::View(view) => Arc::new(view.as_table()),
+            _ => return None,
         };
         let known = noted.columns.iter();
         let known =
@@ -85,7 +85,7 @@ impl Lowering<'_> {
             sample: None,
             past: None,
         };
-        Some(Goal { known: known.collect(), table: Arc::clone(table), item })
+        Some(Goal { known: known.collect(), table, item })
     }
 
     fn goal_of(&self, item: &FromItem) -> Option<Goal> {
