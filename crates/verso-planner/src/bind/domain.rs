@@ -14,6 +14,7 @@ use verso_types::{CastKind, Derivation, DomainType, SqlType};
 use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::Scope;
+use super::trace::Trace;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, Name};
 
@@ -174,6 +175,20 @@ impl Binder<'_> {
         let mut bound = bound.map_err(|error| SqlError { position: None, ..error })?;
         replace_value(&mut bound);
         Ok(bound)
+    }
+
+    /// Binds the condition that a domain has in the catalog, and notes what its text means.
+    pub(crate) fn traced_domain_condition(
+        &self,
+        expr: &Expr,
+        base: &SqlType,
+        trace: &Trace,
+    ) -> Result<(), SqlError> {
+        if let Some(plain) = self.plain_names() {
+            return Binder { catalog: &plain, ..self.clone() }.traced_domain_condition(expr, base, trace);
+        }
+        let binder = Binder { traced: Some(trace), kept: true, ..self.plain_names_aside() };
+        binder.domain_condition(expr, base).map(|_| ())
     }
 
     /// Binds a condition over VALUE, which is column 0.

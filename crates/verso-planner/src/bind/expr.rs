@@ -752,6 +752,9 @@ impl Binder<'_> {
         all.extend(self.located(list, cx)?);
         let types: Vec<SqlType> = all.iter().map(|(expr, _)| expr.ty.clone()).collect();
         if let Err((_, right)) = resolve::common_type(types.iter()) {
+            if types.iter().any(SqlType::is_row) {
+                return self.among_rows(all, negated, point);
+            }
             return Err(operator_error("=", &[types[0].clone(), right], &Resolution::None).at(point));
         }
         let (all, common) = self.unify(all, "IN")?;
@@ -765,6 +768,21 @@ impl Binder<'_> {
         let Some(arg) = all.next() else { return Err(SqlError::internal("IN without an argument")) };
         let kind = K::InList { arg: Box::new(arg), list: all.collect(), negated };
         Ok(TypedExpr::new(kind, SqlType::Bool))
+    }
+
+    /// A row among rows that have no type in common: compared with each by itself.
+    fn among_rows(
+        &self,
+        all: Vec<(TypedExpr, u32)>,
+        negated: bool,
+        point: u32,
+    ) -> Result<TypedExpr, SqlError> {
+        let op = if negated { "<>" } else { "=" };
+        let mut all = all.into_iter();
+        let Some(row) = all.next() else { return Err(SqlError::internal("IN without an argument")) };
+        let tests: Result<Vec<_>, _> =
+            all.map(|item| self.operator(op, vec![row.clone(), item], point)).collect();
+        Ok(TypedExpr::new(if negated { K::And(tests?) } else { K::Or(tests?) }, SqlType::Bool))
     }
 
     fn case(

@@ -42,7 +42,7 @@ pub fn expression(expr: &TypedExpr, names: &[&str], pretty: bool) -> String {
 }
 
 /// The condition of a domain, whose value is `Parameter(0)`.
-pub fn domain_condition(catalog: &CatalogSnapshot, expr: &TypedExpr, pretty: bool) -> String {
+pub fn bound_domain_condition(catalog: &CatalogSnapshot, expr: &TypedExpr, pretty: bool) -> String {
     Deparse { names: &[], pretty, value: true, catalog: Some(catalog) }.top(expr)
 }
 

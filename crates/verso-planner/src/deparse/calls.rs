@@ -173,10 +173,16 @@ impl Lowering<'_> {
             let [first, second, ..] = call.args.as_slice() else { return written.contains(',') };
             self.between(first.at.end, second.at.start).contains(',')
         };
+        let by_pattern = || {
+            let taken = self.trace.taken(call.name.at().start);
+            taken.is_some_and(|types| types.get(1).is_some_and(SqlType::is_text))
+        };
         Some(match name {
             "extract" => SqlForm::Extract,
             "position" => SqlForm::Position,
             "overlay" if !commas() => SqlForm::Overlay,
+            // A pattern stands in no form of its own.
+            "substring" if call.args.len() == 2 && by_pattern() => return None,
             "substring" if !commas() && call.args.len() > 1 => SqlForm::Substring,
             "btrim" if written.starts_with("trim") => SqlForm::Trim("BOTH"),
             "ltrim" if written.starts_with("trim") => SqlForm::Trim("LEADING"),

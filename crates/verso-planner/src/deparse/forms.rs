@@ -47,9 +47,14 @@ impl Printer {
             (SqlForm::Normalize, [text, Node::Const { text: Some(form), .. }]) => {
                 self.parts(&[("NORMALIZE(", text)], &format!(", {form})"))?;
             }
-            (SqlForm::IsNormalized, [text]) => self.parts(&[("((", text)], ") IS NORMALIZED)")?,
-            (SqlForm::IsNormalized, [text, Node::Const { text: Some(form), .. }]) => {
-                self.parts(&[("((", text)], &format!(") IS {form} NORMALIZED)"))?;
+            (SqlForm::IsNormalized, [text, form @ ..]) => {
+                self.out.push('(');
+                self.within(text, false, node)?;
+                self.out.push_str(" IS ");
+                if let [Node::Const { text: Some(form), .. }] = form {
+                    self.out.push_str(&format!("{form} "));
+                }
+                self.out.push_str("NORMALIZED)");
             }
             (SqlForm::Overlaps, [a, b, c, d]) => {
                 self.parts(&[("((", a), (", ", b), (") OVERLAPS (", c), (", ", d)], "))")?;

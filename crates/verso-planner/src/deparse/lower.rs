@@ -28,6 +28,8 @@ pub(super) struct Lowering<'b> {
     /// Names by which USING and NATURAL put columns together in the joins around: tables below have them, whatever their
     /// columns are called today.
     pub(super) merged: Vec<String>,
+    /// The only column is what a domain checks.
+    pub(super) of_domain: bool,
 }
 
 /// The base of a type, as far as casts that nobody sees are concerned.
@@ -37,7 +39,8 @@ fn same(a: &SqlType, b: &SqlType) -> bool {
 
 impl<'b> Lowering<'b> {
     pub(super) fn new(binder: &'b Binder<'b>, trace: &'b Trace, text: &str) -> Lowering<'b> {
-        Lowering { binder, trace, text: text.chars().collect(), ctes: Vec::new(), merged: Vec::new() }
+        let text = text.chars().collect();
+        Lowering { binder, trace, text, ctes: Vec::new(), merged: Vec::new(), of_domain: false }
     }
 
     /// The type of an expression as it was bound; `Unknown` for a literal without one.
@@ -72,10 +75,27 @@ impl<'b> Lowering<'b> {
     pub(super) fn coerced(&self, node: Node, from: &SqlType, to: &SqlType) -> Node {
         match node {
             Node::Const { text, ty: SqlType::Unknown } => self.constant(text, to),
+            Node::Form("ROW", parts) => self.row_of(parts, to),
             node if same(from, to) || matches!(to, SqlType::Unknown | SqlType::Record) => node,
             node if *from == SqlType::Unknown || from.is_row() => node,
             node => cast(node, from, to.without_modifiers(), true),
         }
+    }
+
+    /// ROW where a row of a type is wanted: literals in it are of the types of its fields.
+    fn row_of(&self, parts: Vec<Node>, to: &SqlType) -> Node {
+        let fields = match to {
+            SqlType::Row(row) if row.of.is_some() => &row.fields[..],
+            _ => &[],
+        };
+        let unknown = SqlType::Unknown;
+        let typed = |(at, part): (usize, Node)| match (fields.get(at), part) {
+            (Some((_, ty)), part @ (Node::Const { ty: SqlType::Unknown, .. } | Node::Form("ROW", _))) => {
+                self.coerced(part, &unknown, ty)
+            }
+            (_, part) => part,
+        };
+        Node::Form("ROW", parts.into_iter().enumerate().map(typed).collect())
     }
 
     /// A literal that becomes a constant of a type, as the type writes it.
@@ -111,6 +131,21 @@ impl<'b> Lowering<'b> {
 
     /// The parts of ROW or of a row of VALUES: `t.*` is all columns of an item, the name of an item its row.
     pub(super) fn row_parts(&mut self, parts: &[Expr]) -> Option<Vec<Node>> {
+        let settle = |parts: &mut Self, part: &Expr| parts.settled(part);
+        self.row_parts_by(parts, settle)
+    }
+
+    /// ROW: literals in it get types only where it becomes a row of a type.
+    fn row_form(&mut self, parts: &[Expr]) -> Option<Node> {
+        let parts = self.row_parts_by(parts, |parts, part| parts.expr(part))?;
+        Some(Node::Form("ROW", parts))
+    }
+
+    fn row_parts_by(
+        &mut self,
+        parts: &[Expr],
+        mut lower: impl FnMut(&mut Self, &Expr) -> Option<Node>,
+    ) -> Option<Vec<Node>> {
         let mut nodes = Vec::new();
         for part in parts {
             let is_starred = part.is_starred();
@@ -134,7 +169,7 @@ impl<'b> Lowering<'b> {
                 }
                 _ => {}
             }
-            let node = self.settled(part)?;
+            let node = lower(self, part)?;
             match (&node, &part.kind) {
                 (Node::Var { source: Source::Row(place), .. }, ExprKind::Column(_)) if part.is_starred() => {
                     let columns = self.trace.columns_of(*place)?;
@@ -200,6 +235,7 @@ impl<'b> Lowering<'b> {
             ExprKind::Field { arg, name } if self.trace.is_row_call(name.at.start) => {
                 self.row_call((**arg).clone(), name, expr)?
             }
+            ExprKind::Column(_) if self.of_domain => Node::Word("VALUE".to_owned()),
             ExprKind::Column(parts) => {
                 let source = self.trace.source(parts.first()?.at.start)?;
                 if let Source::Variable(slot) = source {
@@ -308,7 +344,7 @@ impl<'b> Lowering<'b> {
                 let name = self.binder.field_today(&self.type_of(arg), &name_text);
                 Node::Field { arg: Box::new(row), name }
             }
-            ExprKind::Row(parts) => Node::Form("ROW", self.row_parts(parts)?),
+            ExprKind::Row(parts) => self.row_form(parts)?,
             ExprKind::Subquery(query) => self.sublink(SublinkKind::Scalar, Vec::new(), query)?,
             ExprKind::Exists(query) => self.sublink(SublinkKind::Exists, Vec::new(), query)?,
             ExprKind::ArraySubquery(query) => self.sublink(SublinkKind::Array, Vec::new(), query)?,
@@ -353,6 +389,8 @@ impl<'b> Lowering<'b> {
                 let test = Node::IsJson { arg: Box::new(arg), words };
                 if *negated { not(test) } else { test }
             }
+            // What is bound is shown in more of PostgreSQL's words than what was written.
+            ExprKind::Json(_) if self.of_domain => return None,
             ExprKind::Json(form) => self.json(form, expr.at)?,
             ExprKind::Default => return None,
         })
@@ -604,11 +642,15 @@ impl<'b> Lowering<'b> {
                 tests.push(self.rows_compared(op, ours, theirs)?);
             }
         } else {
-            if plain.len() > 1 {
-                let mut all = vec![arg];
-                all.extend(&plain);
-                let types: Vec<SqlType> = all.iter().map(|expr| self.type_of(expr)).collect();
-                let common = common_type(types.iter()).ok()?;
+            let types: Vec<SqlType> =
+                [arg].into_iter().chain(plain.iter().copied()).map(|expr| self.type_of(expr)).collect();
+            // Rows of different types are compared one by one.
+            let common = common_type(types.iter())
+                .ok()
+                .filter(|common| !common.is_row() || common.composite().is_some());
+            if let Some(common) = common
+                && plain.len() > 1
+            {
                 let items: Option<Vec<Node>> = plain.iter().map(|item| self.typed(item, &common)).collect();
                 let mut array = Node::Array(items?, None);
                 let [to, of] = operands::taken(op, &[types[0].clone(), common.clone()], None);
@@ -617,6 +659,8 @@ impl<'b> Lowering<'b> {
                 }
                 let left = Box::new(self.typed(arg, &to)?);
                 tests.push(Node::Each { op: op.into(), all: negated, left, right: Box::new(array) });
+            } else if types.iter().any(SqlType::is_row) {
+                varying = list.iter().collect();
             } else {
                 varying.splice(0..0, plain);
             }
@@ -676,7 +720,10 @@ impl<'b> Lowering<'b> {
             return Some(Node::Array(lowered?, ty));
         }
         let from = self.type_of(arg);
-        let node = self.expr(arg)?;
+        let node = match self.expr(arg)? {
+            Node::Form("ROW", parts) => self.row_of(parts, to),
+            node => node,
+        };
         Some(match node {
             Node::Const { text, ty: SqlType::Unknown } => {
                 let constant = self.constant(text, to);

@@ -12,13 +12,12 @@
 //! | [`lower_query`], [`lower_from`] | the same for queries and what they read |
 //! | [`print`], [`forms`] | expressions as text |
 //! | [`layout`], [`names`] | queries as text: line breaks, indentation; which names tell the items of FROM apart |
-//! | [`stored`] | expressions that the catalog keeps as text: defaults, checks, keys of indexes, conditions of triggers and policies |
+//! | [`stored`] | expressions that the catalog keeps as text: defaults, checks of tables and domains, keys of indexes, conditions of triggers and policies |
 //! | [`body`], [`lower_change`], [`layout_change`] | bodies of functions that are SQL's own, and the changes of rows in them |
-//! | [`bound`] | expressions that are bound already: what the others have no node for, conditions of domains |
+//! | [`bound`] | expressions that are bound already: what the others have no node for |
 //!
-//! T1. What cannot be lowered (the change of a view's rows) has no text here: whoever asks shows the
-//!     text as it was given, or what [`bound`] makes of it. Forms of SQL/JSON and `AS OF` are spelled as they were given, but for
-//!     the expressions in them.
+//! T1. What cannot be lowered has no text here: whoever asks shows the text as it was given, or what [`bound`] makes of it.
+//!     Forms of SQL/JSON and `AS OF` are spelled as they were given, but for the expressions in them.
 //! T2. The text of a definition defines the same again.
 
 mod body;
@@ -44,10 +43,10 @@ use verso_catalog::ViewDef;
 use crate::bind::Binder;
 use crate::bind::trace::Trace;
 pub use body::body;
-pub use bound::{domain_condition, expression, identifier, literal};
+pub use bound::{bound_domain_condition, expression, identifier, literal};
 use layout::Printer;
 use lower::Lowering;
-pub use stored::{Part, condition, index_key, key_expression, over_table, trigger_condition};
+pub use stored::{Part, condition, domain_condition, index_key, key_expression, over_table, trigger_condition};
 
 /// How a definition is laid out.
 #[derive(Clone, Copy, Debug, Default)]

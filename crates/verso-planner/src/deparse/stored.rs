@@ -1,5 +1,5 @@
-//! Expressions that the catalog keeps as text: defaults, checks, keys and conditions of indexes, WHEN of triggers, conditions of
-//! policies.
+//! Expressions that the catalog keeps as text: defaults, checks of tables and domains, keys and conditions of indexes, WHEN of
+//! triggers, conditions of policies.
 
 use std::sync::Arc;
 
@@ -38,6 +38,18 @@ pub fn over_table(
 ) -> Option<String> {
     let (node, _) = lowered(binder, text, table, None, part)?;
     printed(&node, vec![named(0, Some(&table.name), table)], pretty)
+}
+
+/// The condition of a domain over that type; none where it has no text here.
+pub fn domain_condition(binder: &Binder<'_>, text: &str, base: &SqlType, pretty: bool) -> Option<String> {
+    let text = &verso_catalog::kept::with_relations(binder.catalog, text);
+    let expr = verso_parser::parse_expression(text).ok()?;
+    let trace = Trace::default();
+    binder.traced_domain_condition(&expr, base, &trace).ok()?;
+    let mut lowering = Lowering::new(binder, &trace, text);
+    lowering.of_domain = true;
+    let node = lowering.typed(&expr, &SqlType::Bool)?;
+    printed(&node, Vec::new(), pretty)
 }
 
 /// The key of an index, without the COLLATE that it ends with, which is one of the key.

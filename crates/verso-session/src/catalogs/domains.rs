@@ -90,10 +90,14 @@ fn condition(
     check: &DomainCheck,
     pretty: bool,
 ) -> String {
-    let bound = binder(views, catalog).stored_domain_condition(&check.expression, &domain.base);
+    let binder = binder(views, catalog);
+    if let Some(text) = deparse::domain_condition(&binder, &check.expression, &domain.base, pretty) {
+        return text;
+    }
+    let bound = binder.stored_domain_condition(&check.expression, &domain.base);
     bound.map_or_else(
         |_| verso_catalog::kept::with_names(catalog, &check.expression),
-        |bound| deparse::domain_condition(catalog, &bound, pretty),
+        |bound| deparse::bound_domain_condition(catalog, &bound, pretty),
     )
 }
 
