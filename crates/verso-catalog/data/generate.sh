@@ -20,7 +20,7 @@ types="'bool','bytea','char','name','int8','int2','int4','regproc','text','oid',
  'anycompatiblenonarray','language_handler','index_am_handler','table_am_handler','bit','varbit','cidr','macaddr','macaddr8','money',
  'int4range','int8range','numrange','tsrange','tstzrange','daterange','int4multirange','int8multirange','nummultirange',
  'tsmultirange','tstzmultirange','datemultirange','anyrange','anymultirange','anycompatiblerange','anycompatiblemultirange',
- 'tsvector','tsquery','regconfig','regdictionary'"
+ 'tsvector','tsquery','regconfig','regdictionary','point','lseg','path','box','polygon','line','circle'"
 known="(select oid from pg_type where typname in ($types) union select typarray from pg_type where typname in ($types) and typarray <> 0)"
 
 ask "select n.nspname, c.relname, c.oid, c.relkind, c.reltype,

@@ -264,7 +264,7 @@ impl Estimate<'_> {
                     (true, false) => (b, a, true),
                     _ => return None,
                 };
-                let bound = match (function.operator?, is_turned) {
+                let bound = match (function.comparison()?, is_turned) {
                     ("=", _) => None,
                     ("<", false) | (">", true) => Some("<"),
                     ("<=", false) | (">=", true) => Some("<="),

@@ -89,7 +89,7 @@ struct Limit<'e> {
 fn compared(expr: &TypedExpr) -> Option<(&TypedExpr, Vec<Limit<'_>>)> {
     match &expr.kind {
         K::Call { function, args } => {
-            let operator = function.operator?;
+            let operator = function.comparison()?;
             let [left, right] = args.as_slice() else { return None };
             // Blanks at the end do not count in these.
             if matches!(left.ty, SqlType::Char(_)) || matches!(right.ty, SqlType::Char(_)) {

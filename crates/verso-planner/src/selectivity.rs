@@ -249,7 +249,7 @@ struct Comparison {
 impl Comparison {
     fn of(condition: &TypedExpr) -> Option<Comparison> {
         let K::Call { function, args } = &condition.kind else { return None };
-        let operator = function.operator?;
+        let operator = function.comparison()?;
         let [a, b] = args.as_slice() else { return None };
         let turned = match operator {
             "=" => "=",
@@ -280,7 +280,7 @@ impl Comparison {
             (true, false) => (b, a, true),
             _ => return None,
         };
-        let operator = match (function.operator?, is_turned) {
+        let operator = match (function.comparison()?, is_turned) {
             (operator @ ("=" | "<>" | "<" | "<=" | ">" | ">="), false) => operator,
             (operator @ ("=" | "<>"), true) => operator,
             ("<", true) => ">",

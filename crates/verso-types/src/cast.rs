@@ -9,6 +9,7 @@ mod times;
 use crate::TimeStyle;
 use crate::composite::cast_fields;
 use crate::error::{TypeError, sqlstate};
+use crate::geometry;
 use crate::json::{self, JsonRef, Jsonb};
 use crate::number::Number;
 use crate::opaque::bits::Bits;
@@ -263,7 +264,7 @@ fn cast_opaque(value: &Opaque, to: &SqlType, kind: CastKind) -> Option<Result<Va
             Hstore::of(value).json(false).and_then(|text| Jsonb::parse(&text)).map(Value::Jsonb)
         }
         (own, _) if OpaqueKind::of(to) == Some(own) => same(),
-        _ => return None,
+        _ => return geometry::cast(value, OpaqueKind::of(to)?),
     })
 }
 

@@ -173,6 +173,7 @@ impl KeyType {
             SqlType::Void | SqlType::Unknown | SqlType::Record => return None,
             SqlType::Json | SqlType::Named(_) => return None,
             SqlType::System(SystemType::JsonPath) => return None,
+            SqlType::System(ty) if ty.is_geometric() => return None,
             SqlType::System(SystemType::Xid8) => KeyType::U64,
             SqlType::System(SystemType::Char) => KeyType::SingleByte,
             SqlType::Domain(domain) => return KeyType::of(&domain.base),

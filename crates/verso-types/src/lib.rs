@@ -22,6 +22,7 @@
 //! | [`arrow`] | columns and batches as Arrow arrays |
 //! | [`wire`] | values in the PostgreSQL protocol's formats |
 //! | [`opaque`] | values that are bytes in a form of their own: bit strings, addresses, money, `timetz` |
+//! | [`geometry`] | points, segments, lines, boxes, paths, polygons and circles |
 //! | [`names`] | names of catalog entries, for the types that refer to them |
 //! | [`system_type`] | the types that only the system catalogs use |
 //! | [`enum_type`] | enum types: labels, their order, and places for new ones |
@@ -46,6 +47,7 @@ pub mod encoding;
 pub mod enum_type;
 pub mod error;
 pub mod exclusion;
+pub mod geometry;
 pub mod interrupt;
 pub mod inverted;
 pub mod json;

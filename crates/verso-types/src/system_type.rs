@@ -1,20 +1,20 @@
 //! The types without modifiers that a table of facts describes: references to objects by number (`regclass` and its
 //! relatives), `"char"`, the few others of the system catalogs whose values are shown as text; addresses, `money`,
-//! paths into JSON and places in the log; `citext`.
+//! paths into JSON, places in the log and the types of geometry; `citext`.
 //!
 //! | kind | values | text |
 //! |---|---|---|
 //! | references | the object's oid | the object's name, as the session would write it ([`names`](crate::names)) |
 //! | `xid`, `xid8` | the number | the number |
 //! | texts | the text | the text |
-//! | `inet`, `cidr`, `macaddr`, `macaddr8`, `money`, `jsonpath`, `pg_lsn`, `tid`, `tsvector`, `tsquery`, `hstore` | [`opaque`](crate::opaque) | their own |
+//! | `inet`, `cidr`, `macaddr`, `macaddr8`, `money`, `jsonpath`, `pg_lsn`, `tid`, `tsvector`, `tsquery`, `hstore`, [geometry](crate::geometry) | [`opaque`](crate::opaque) | their own |
 //! | elements of `int2vector`, `oidvector` | smallint, oid | the number; the vector itself has blanks between them |
 //!
 //! A vector is an array whose element type is one of the two element types here, so that whatever takes arrays takes
 //! vectors; it differs in its object id, its text, and its lower bound 0.
 
 use crate::opaque::OpaqueKind;
-use crate::sqltype::Physical;
+use crate::sqltype::{Physical, SqlType};
 
 /// A type of the system catalogs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,6 +107,20 @@ pub enum SystemType {
     Citext,
     /// `hstore`: texts by keys.
     Hstore,
+    /// `point`.
+    Point,
+    /// `lseg`: a line segment.
+    Lseg,
+    /// `path`: a path of line segments.
+    Path,
+    /// `box`.
+    Box,
+    /// `polygon`.
+    Polygon,
+    /// `line`: a line without ends.
+    Line,
+    /// `circle`.
+    Circle,
 }
 
 /// What a [`SystemType`] is to PostgreSQL.
@@ -131,7 +145,7 @@ const fn facts(
     Facts { ty, name, oid: oids.0, array: oids.1, length, category, physical }
 }
 
-static FACTS: [Facts; 44] = [
+static FACTS: [Facts; 51] = [
     facts(SystemType::Char, "\"char\"", (18, 1002), 1, 'Z', Physical::Bytes),
     facts(SystemType::Regclass, "regclass", (2205, 2210), 4, 'N', Physical::I64),
     facts(SystemType::Regtype, "regtype", (2206, 2211), 4, 'N', Physical::I64),
@@ -184,6 +198,13 @@ static FACTS: [Facts; 44] = [
     // An extension's type has no number in PostgreSQL that is the same everywhere: these are free in all of its versions.
     facts(SystemType::Citext, "citext", (9992, 9993), -1, 'S', Physical::Bytes),
     facts(SystemType::Hstore, "hstore", (9995, 9996), -1, 'U', Physical::Bytes),
+    facts(SystemType::Point, "point", (600, 1017), 16, 'G', Physical::Bytes),
+    facts(SystemType::Lseg, "lseg", (601, 1018), 32, 'G', Physical::Bytes),
+    facts(SystemType::Path, "path", (602, 1019), -1, 'G', Physical::Bytes),
+    facts(SystemType::Box, "box", (603, 1020), 32, 'G', Physical::Bytes),
+    facts(SystemType::Polygon, "polygon", (604, 1027), -1, 'G', Physical::Bytes),
+    facts(SystemType::Line, "line", (628, 629), 24, 'G', Physical::Bytes),
+    facts(SystemType::Circle, "circle", (718, 719), 24, 'G', Physical::Bytes),
 ];
 
 impl SystemType {
@@ -269,8 +290,35 @@ impl SystemType {
             SystemType::TsVector => OpaqueKind::TsVector,
             SystemType::TsQuery => OpaqueKind::TsQuery,
             SystemType::Hstore => OpaqueKind::Hstore,
+            SystemType::Point => OpaqueKind::Point,
+            SystemType::Lseg => OpaqueKind::Lseg,
+            SystemType::Path => OpaqueKind::Path,
+            SystemType::Box => OpaqueKind::Box,
+            SystemType::Polygon => OpaqueKind::Polygon,
+            SystemType::Line => OpaqueKind::Line,
+            SystemType::Circle => OpaqueKind::Circle,
             _ => return None,
         })
+    }
+
+    /// Is it one of the [`geometry`](crate::geometry) types, whose values have neither an order nor an equality that rows are told
+    /// apart by?
+    pub fn is_geometric(self) -> bool {
+        self.opaque().is_some_and(OpaqueKind::is_geometric)
+    }
+
+    /// What stands between the elements of an array's text: PostgreSQL's `pg_type.typdelim`.
+    pub fn delimiter(self) -> char {
+        if self == SystemType::Box { ';' } else { ',' }
+    }
+
+    /// The type of what a subscript picks from a value of a fixed number of parts: PostgreSQL's `pg_type.typelem`.
+    pub fn part(self) -> Option<SqlType> {
+        match self {
+            SystemType::Point | SystemType::Line => Some(SqlType::Float8),
+            SystemType::Lseg | SystemType::Box => Some(SqlType::System(SystemType::Point)),
+            _ => None,
+        }
     }
 
     /// Does it name an object by its oid?

@@ -139,6 +139,27 @@ macro_rules! sql_type {
     (Citext) => {
         SqlType::System(verso_types::SystemType::Citext)
     };
+    (Point) => {
+        SqlType::System(verso_types::SystemType::Point)
+    };
+    (Lseg) => {
+        SqlType::System(verso_types::SystemType::Lseg)
+    };
+    (Line) => {
+        SqlType::System(verso_types::SystemType::Line)
+    };
+    (Box) => {
+        SqlType::System(verso_types::SystemType::Box)
+    };
+    (Path) => {
+        SqlType::System(verso_types::SystemType::Path)
+    };
+    (Polygon) => {
+        SqlType::System(verso_types::SystemType::Polygon)
+    };
+    (Circle) => {
+        SqlType::System(verso_types::SystemType::Circle)
+    };
     (Char) => {
         SqlType::Char(None)
     };

@@ -29,6 +29,7 @@ mod enums;
 mod extensions;
 mod figures;
 mod floats;
+mod geometry;
 mod hashes;
 mod hstore;
 mod identifiers;
@@ -111,6 +112,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &chance::TABLES,
     &bits::TABLES,
     &networks::TABLES,
+    &geometry::TABLES,
     &money::TABLES,
     &timetz::TABLES,
     &arrays::TABLES,

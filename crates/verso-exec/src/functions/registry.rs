@@ -144,6 +144,15 @@ impl BuiltinFunction {
         declared
     }
 
+    /// The operator that it is, where that compares values by what they are: `=` holds for what is the same to grouping, hashing
+    /// and indexes, `<` follows the order of the type. Those of geometry compare sizes, and roughly.
+    #[must_use]
+    pub fn comparison(&self) -> Option<&'static str> {
+        let is_rough =
+            |arg: &ArgType| matches!(arg, ArgType::Exact(SqlType::System(ty)) if ty.is_geometric());
+        self.operator.filter(|_| !self.args.iter().any(is_rough))
+    }
+
     /// Whether it tells nothing of its arguments but its result, also by errors: PostgreSQL's `proleakproof`, of operators.
     #[must_use]
     pub fn is_leakproof(&self) -> bool {

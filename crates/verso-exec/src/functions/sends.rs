@@ -73,6 +73,13 @@ static SENDS: &[BuiltinFunction] = sends! {
     "xidsend" SqlType::System(SystemType::Xid);
     "xid8send" SqlType::System(SystemType::Xid8);
     "jsonpath_send" SqlType::System(SystemType::JsonPath);
+    "point_send" SqlType::System(SystemType::Point);
+    "lseg_send" SqlType::System(SystemType::Lseg);
+    "line_send" SqlType::System(SystemType::Line);
+    "box_send" SqlType::System(SystemType::Box);
+    "path_send" SqlType::System(SystemType::Path);
+    "poly_send" SqlType::System(SystemType::Polygon);
+    "circle_send" SqlType::System(SystemType::Circle);
     "regclasssend" SqlType::System(SystemType::Regclass);
     "regtypesend" SqlType::System(SystemType::Regtype);
     "regprocsend" SqlType::System(SystemType::Regproc);

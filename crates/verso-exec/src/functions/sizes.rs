@@ -87,7 +87,16 @@ fn size_of_value(value: &Value, ty: &SqlType) -> usize {
             | OpaqueKind::Mac8
             | OpaqueKind::Money
             | OpaqueKind::Lsn
-            | OpaqueKind::Tid => value.bytes().len(),
+            | OpaqueKind::Tid
+            | OpaqueKind::Point
+            | OpaqueKind::Lseg
+            | OpaqueKind::Line
+            | OpaqueKind::Box
+            | OpaqueKind::Circle => value.bytes().len(),
+            // Behind the header: how many points there are, whether it is closed, and four bytes for nothing.
+            OpaqueKind::Path => HEADER + 11 + value.bytes().len(),
+            // Behind the header: how many points there are, and the box around them.
+            OpaqueKind::Polygon => HEADER + 36 + value.bytes().len(),
         },
         Value::Range(_) | Value::Multirange(_) => {
             let mut bytes = Vec::new();

@@ -1,9 +1,11 @@
 //! Subscripts and slices of arrays: reading them, and storing to them.
 //!
 //! The binder writes `a[i][j]` as a call of [`ELEMENT`] and `a[1:2][:3]` as one of [`SLICE`]; the target of an assignment
-//! becomes the new value of the whole array by [`SET_ELEMENT`] and [`SET_SLICE`]. Their operators cannot be written.
+//! becomes the new value of the whole array by [`SET_ELEMENT`] and [`SET_SLICE`]. Their operators cannot be written. Points and
+//! other values of a fixed number of parts ([`parts_of`]) are subscripted from 0.
 
 use verso_types::array::{element_count, offset};
+use verso_types::geometry::{part, with_part};
 use verso_types::{Array, Dimension, SqlType, SystemType, TypeError, Value};
 
 use super::arrays::{hold_elements, subscript_error};
@@ -64,6 +66,68 @@ pub static NAME_BYTE: BuiltinFunction = entry(
     true,
     name_byte,
 );
+
+/// What reads and what writes parts of a type with a fixed number of them.
+pub struct Parts {
+    /// `value[i]`: NULL where there is no such part.
+    pub read: BuiltinFunction,
+    /// `value[i] = part`: value, part, subscript.
+    pub write: BuiltinFunction,
+}
+
+macro_rules! parts {
+    ($($ty:ident $part:expr;)*) => {
+        [$((SystemType::$ty, Parts {
+            read: entry(
+                "[]",
+                &[ArgType::Exact(SqlType::System(SystemType::$ty)), INT4],
+                ResultType::Fixed($part),
+                true,
+                part_of,
+            ),
+            write: entry(
+                "[]=",
+                &[ArgType::Exact(SqlType::System(SystemType::$ty)), ArgType::Exact($part), INT4],
+                ResultType::SameAs(0),
+                false,
+                set_part,
+            ),
+        }),)*]
+    };
+}
+
+static PARTS: [(SystemType, Parts); 4] = parts! {
+    Point SqlType::Float8;
+    Line SqlType::Float8;
+    Lseg SqlType::System(SystemType::Point);
+    Box SqlType::System(SystemType::Point);
+};
+
+/// How parts of a type are read and written; `None` where it has no subscripts.
+#[must_use]
+pub fn parts_of(ty: SystemType) -> Option<&'static Parts> {
+    PARTS.iter().find(|(of, _)| *of == ty).map(|(_, parts)| parts)
+}
+
+/// More than one subscript means nothing here.
+fn part_of(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    match args {
+        [Value::Opaque(value), Value::Int4(at)] => Ok(part(value, *at).unwrap_or(Value::Null)),
+        [Value::Opaque(_), ..] => Ok(Value::Null),
+        _ => Err(unexpected("a subscript", args)),
+    }
+}
+
+/// Neither a NULL gets a part nor a part becomes NULL: the value stays as it is.
+fn set_part(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [value, part, places @ ..] = args else { return Err(unexpected("a subscript", args)) };
+    let places = target_subscripts(places)?;
+    match (value, part, places.as_slice()) {
+        (Value::Null, ..) | (_, Value::Null, _) => Ok(value.clone()),
+        (Value::Opaque(value), part, [at]) => Ok(Value::Opaque(with_part(value, *at, part)?)),
+        _ => Err(subscript_error("wrong number of array subscripts")),
+    }
+}
 
 fn name_byte(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(name), Value::Int4(index)] = args else { return Err(unexpected("a subscript", args)) };

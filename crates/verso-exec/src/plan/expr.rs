@@ -430,6 +430,7 @@ impl TypedExpr {
                 SqlType::Array(element) => is_plain(element),
                 SqlType::System(ty) => {
                     matches!(ty, S::Inet | S::Cidr | S::Macaddr | S::Macaddr8 | S::Money | S::Citext)
+                        || ty.is_geometric()
                 }
                 SqlType::Enum(_) | SqlType::Domain(_) | SqlType::Record | SqlType::Row(_) => false,
                 _ => true,

@@ -311,8 +311,7 @@ pub(super) fn named_type(parts: &[String], at: u32) -> Result<SqlType, SyntaxErr
         "jsonb" => SqlType::Jsonb,
         "oid" => SqlType::Oid,
         "record" => SqlType::Record,
-        "serial" | "serial4" | "bigserial" | "serial8" | "smallserial" | "serial2" | "xml" | "point"
-        | "line" | "lseg" | "box" | "path" | "polygon" | "circle" | "trigger" => {
+        "serial" | "serial4" | "bigserial" | "serial8" | "smallserial" | "serial2" | "xml" | "trigger" => {
             return Err(SyntaxError::unsupported(format!("type {short}")).at(at));
         }
         "int2vector" => SqlType::Array(Box::new(SqlType::System(SystemType::VectorInt2))),

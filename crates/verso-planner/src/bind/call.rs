@@ -674,6 +674,9 @@ impl Binder<'_> {
             }
             "nullif" if plain && call.args.len() == 2 => {
                 let sides = self.located(&call.args, cx)?;
+                if sides.iter().any(|(side, _)| comparable::compares_roughly(&side.ty)) {
+                    return self.null_if_rough(sides, at.start).map(Some);
+                }
                 let own = (sides[0].0.ty.clone(), sides[1].0.ty.clone());
                 let (left, right) = self.comparable(sides, at.start)?;
                 let by_key = is_keyed(&left);

@@ -1,6 +1,8 @@
 //! Which types have an operator `=`, and which an order: those without are refused where rows are told apart or sorted by them.
 //!
 //! Rows of composite types are let through, as in PostgreSQL, which looks at their fields when they are compared.
+//!
+//! Geometric types have operators `=` and `<`, but of their sizes ([`compares_roughly`]).
 
 use verso_exec::functions::BuiltinFunction;
 use verso_types::{SqlType, SystemType};
@@ -14,10 +16,17 @@ fn has_equality(ty: &SqlType) -> bool {
     match ty {
         SqlType::Json => false,
         SqlType::System(S::JsonPath | S::PgSnapshot | S::TxidSnapshot) => false,
+        SqlType::System(ty) => !ty.is_geometric(),
         SqlType::Array(element) => has_equality(element),
         SqlType::Domain(domain) => has_equality(&domain.base),
         _ => true,
     }
+}
+
+/// Whether `=` of a type, where it has one, is of sizes and rough, so that it is asked by itself wherever it is written and nothing
+/// that compares values stands in for it.
+pub(super) fn compares_roughly(ty: &SqlType) -> bool {
+    matches!(ty.plain(), SqlType::System(ty) if ty.is_geometric())
 }
 
 /// Whether values of a type are before or behind each other.

@@ -9,7 +9,7 @@ use verso_types::{CastKind, SqlType, SystemType, Value, cast_kind, unpadded};
 use super::Binder;
 use super::call::without_sets;
 use super::collate::{distinguished_together, refuse_mismatch, searching};
-use super::comparable::{self, is_comparison, is_widened};
+use super::comparable::{self, compares_roughly, is_comparison, is_widened};
 use super::context::{Clause, Context};
 use super::once::{once, once_if_volatile};
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
@@ -150,9 +150,7 @@ impl Binder<'_> {
                 {
                     return Ok(distinct_records(sides, equal, *negated));
                 }
-                let (left, right) = self.comparable(sides, expr.point)?;
-                let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated: *negated };
-                Ok(TypedExpr::new(kind, SqlType::Bool))
+                self.distinct(sides, *negated, expr.point)
             }
             ExprKind::InList { arg, list, negated } => self.in_list(arg, list, *negated, expr.point, cx),
             // Pair by pair, as each of the two comparisons is by itself.
@@ -718,9 +716,53 @@ impl Binder<'_> {
             return operands.into_iter().map(|(operand, at)| self.settle(operand, at)).collect();
         }
         match self.operator("=", operands, point)?.kind {
+            K::Call { function, .. } if function.operator.is_some() && function.comparison().is_none() => {
+                Err(SqlError::unsupported(format!("{what} by an operator = of sizes")).at(point))
+            }
             K::Call { args, .. } => Ok(args),
             _ => Err(SqlError::unsupported(format!("{what} by an operator = of your own")).at(point)),
         }
+    }
+
+    /// `a IS [NOT] DISTINCT FROM b` of two values.
+    pub(super) fn distinct(
+        &self,
+        sides: Vec<(TypedExpr, u32)>,
+        negated: bool,
+        point: u32,
+    ) -> Result<TypedExpr, SqlError> {
+        if sides.iter().any(|(side, _)| compares_roughly(&side.ty)) {
+            let equal = self.operator("=", sides, point)?;
+            let sides = match &equal.kind {
+                K::Call { args, .. } => args.iter().map(|arg| (arg.clone(), point)).collect(),
+                _ => Vec::new(),
+            };
+            return Ok(distinct_records(sides, equal, negated));
+        }
+        let (left, right) = self.comparable(sides, point)?;
+        let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated };
+        Ok(TypedExpr::new(kind, SqlType::Bool))
+    }
+
+    /// `NULLIF(a, b)` where `=` is rough.
+    pub(super) fn null_if_rough(
+        &self,
+        sides: Vec<(TypedExpr, u32)>,
+        point: u32,
+    ) -> Result<TypedExpr, SqlError> {
+        let [left, right] = <[_; 2]>::try_from(sides).map_err(|_| SqlError::internal("NULLIF of two"))?;
+        once_if_volatile(left, |left| {
+            let equal = self.operator("=", vec![left, right], point)?;
+            let K::Call { args, .. } = &equal.kind else {
+                return Err(SqlError::unsupported("NULLIF by an operator = of your own").at(point));
+            };
+            let Some(value) = args.first().cloned() else {
+                return Err(SqlError::internal("a comparison without operands"));
+            };
+            let ty = value.ty.clone();
+            let branches = vec![(equal, TypedExpr::null(ty.clone()))];
+            Ok(TypedExpr::new(K::Case { branches, otherwise: Some(Box::new(value)) }, ty))
+        })
     }
 
     /// Both sides of a comparison in one type.
@@ -751,6 +793,9 @@ impl Binder<'_> {
         let mut all = vec![(self.expr(arg, cx)?, arg.at.start)];
         all.extend(self.located(list, cx)?);
         let types: Vec<SqlType> = all.iter().map(|(expr, _)| expr.ty.clone()).collect();
+        if types.iter().any(compares_roughly) {
+            return self.in_rough_list(all, negated, point);
+        }
         if let Err((_, right)) = resolve::common_type(types.iter()) {
             if types.iter().any(SqlType::is_row) {
                 return self.among_rows(all, negated, point);
@@ -783,6 +828,34 @@ impl Binder<'_> {
         let tests: Result<Vec<_>, _> =
             all.map(|item| self.operator(op, vec![row.clone(), item], point)).collect();
         Ok(TypedExpr::new(if negated { K::And(tests?) } else { K::Or(tests?) }, SqlType::Bool))
+    }
+
+    /// `a IN (b, …)` where `=` is rough: one comparison each. Several items first become of one type, if they have one in
+    /// common.
+    fn in_rough_list(
+        &self,
+        all: Vec<(TypedExpr, u32)>,
+        negated: bool,
+        point: u32,
+    ) -> Result<TypedExpr, SqlError> {
+        let op = if negated { "<>" } else { "=" };
+        let all = match all.len() {
+            ..=2 => all,
+            _ => {
+                let places: Vec<u32> = all.iter().map(|(_, at)| *at).collect();
+                match self.unify(all.clone(), "IN") {
+                    Ok((items, _)) => items.into_iter().zip(places).collect(),
+                    Err(_) => all,
+                }
+            }
+        };
+        let mut items = all.into_iter();
+        let Some(arg) = items.next() else { return Err(SqlError::internal("IN without an argument")) };
+        once_if_volatile(arg, |arg| {
+            let tests = items.map(|item| self.operator(op, vec![arg.clone(), item], point));
+            let tests = tests.collect::<Result<Vec<_>, SqlError>>()?;
+            Ok(TypedExpr::new(if negated { K::And(tests) } else { K::Or(tests) }, SqlType::Bool))
+        })
     }
 
     fn case(

@@ -5,6 +5,7 @@ use verso_exec::plan::{ExprKind as K, OutputColumn, Plan, SetCall, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::Binder;
+use super::comparable::compares_roughly;
 use super::expr::{folds_pattern, with_blanks};
 use super::resolve::{self, Resolution, operator_error};
 use crate::errors::{SqlError, sqlstate};
@@ -22,7 +23,7 @@ impl Binder<'_> {
         let [left, right] = operands else { return Ok(None) };
         match op {
             "~~" | "!~~" | "~~*" | "!~~*" => self.like_operator(op, left, right, point).map(Some),
-            _ if !operator_candidates(op).is_empty() => Ok(None),
+            _ if !(operator_candidates(op).is_empty() || is_rough(&left.0.ty, &right.0.ty)) => Ok(None),
             _ => match (op.strip_suffix(" ANY"), op.strip_suffix(" ALL")) {
                 (Some(op), _) => self.each_element(op, left, right, false, point).map(Some),
                 (None, Some(op)) => self.each_element(op, left, right, true, point).map(Some),
@@ -168,6 +169,11 @@ impl Binder<'_> {
         let branches = vec![(missing, TypedExpr::null(SqlType::Bool))];
         Ok(TypedExpr::new(K::Case { branches, otherwise: Some(Box::new(decided)) }, SqlType::Bool))
     }
+}
+
+/// Whether values are compared by operators that are rough, be it with the elements of an array.
+fn is_rough(left: &SqlType, right: &SqlType) -> bool {
+    compares_roughly(left) || matches!(right, SqlType::Array(element) if compares_roughly(element))
 }
 
 /// The type that a built-in operator takes on its right side behind a value of this type, where a literal without a type stands there.

@@ -640,9 +640,7 @@ impl Binder<'_> {
         let mut tests = Vec::new();
         for (left, right) in left.iter().zip(right) {
             let sides = vec![(self.expr(left, cx)?, left.at.start), (self.expr(right, cx)?, right.at.start)];
-            let (left, right) = self.comparable(sides, point)?;
-            let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated };
-            tests.push(TypedExpr::new(kind, SqlType::Bool));
+            tests.push(self.distinct(sides, negated, point)?);
         }
         Ok(TypedExpr::new(if negated { K::And(tests) } else { K::Or(tests) }, SqlType::Bool))
     }

@@ -9,6 +9,7 @@ use verso_types::{CastKind, SqlType};
 use super::Binder;
 use super::coerce::exactly;
 use super::collate::is_keyed;
+use super::comparable::compares_roughly;
 use super::context::{Clause, Context};
 use super::resolve::common_type;
 use super::scope::Correlation;
@@ -118,6 +119,11 @@ impl Binder<'_> {
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
         let given = self.located(&self.spread_all(args, cx.scope), cx)?;
+        if given.iter().any(|(arg, _)| compares_roughly(&arg.ty)) {
+            let member = self.quantified_subquery("=", args, query, false, point, cx)?;
+            let not = |member| TypedExpr::new(K::Not(Box::new(member)), SqlType::Bool);
+            return Ok(if negated { not(member) } else { member });
+        }
         let (plan, outer) = self.correlated(query, cx)?;
         let output = plan.output();
         if output.len() != given.len() {

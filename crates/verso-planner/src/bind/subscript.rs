@@ -5,7 +5,7 @@
 
 use verso_exec::functions::json::{SET_SUBSCRIPT as JSON_SET_SUBSCRIPT, SUBSCRIPT as JSON_SUBSCRIPT};
 use verso_exec::functions::records::{FIELD, SET_FIELD};
-use verso_exec::functions::subscripts::{ELEMENT, NAME_BYTE, SET_ELEMENT, SET_SLICE, SLICE};
+use verso_exec::functions::subscripts::{ELEMENT, NAME_BYTE, SET_ELEMENT, SET_SLICE, SLICE, parts_of};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{CastKind, SqlType, SystemType, Value, cast_kind};
 
@@ -80,8 +80,10 @@ impl Binder<'_> {
         if array.ty == SqlType::Name {
             return self.name_subscripts(array, at, steps, cx);
         }
-        let SqlType::Array(element) = passed_on(&array.ty) else {
-            return Err(no_subscripts(&array.ty).at(at));
+        let element = match passed_on(&array.ty) {
+            SqlType::Array(element) => element,
+            SqlType::System(ty) => return self.part_subscripts(array, (ty, at), steps, cx),
+            _ => return Err(no_subscripts(&array.ty).at(at)),
         };
         let (function, ty, rest) = match self.brackets(steps, at, cx)? {
             Access::Element(subscripts) => (&ELEMENT, *element, subscripts),
@@ -89,6 +91,51 @@ impl Binder<'_> {
         };
         let args = std::iter::once(array).chain(rest).collect();
         Ok(TypedExpr::new(K::Call { function, args }, ty))
+    }
+
+    /// `point[0]`: a part of a value that has a fixed number of them.
+    fn part_subscripts(
+        &self,
+        value: TypedExpr,
+        (ty, at): (SystemType, u32),
+        steps: &[Subscript<'_>],
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let (Some(parts), Some(part)) = (parts_of(ty), ty.part()) else {
+            return Err(no_subscripts(&value.ty).at(at));
+        };
+        match self.brackets(steps, at, cx)? {
+            Access::Element(subscripts) => {
+                let args = std::iter::once(value).chain(subscripts).collect();
+                Ok(TypedExpr::new(K::Call { function: &parts.read, args }, part))
+            }
+            Access::Slice(_) => Err(no_slices("slices").at(at)),
+        }
+    }
+
+    /// The new value where one of its parts, of which there is a fixed number, is assigned.
+    fn part_assigned(
+        &self,
+        (target, ty): (TypedExpr, SystemType),
+        (name, at): (&str, u32),
+        steps: &[Subscript<'_>],
+        value: (TypedExpr, u32),
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let (Some(parts), Some(part)) = (parts_of(ty), ty.part()) else {
+            return Err(no_subscripts(&target.ty).at(at));
+        };
+        let whole = target.ty.clone();
+        match self.brackets(steps, at, cx)? {
+            Access::Element(subscripts) => {
+                let value = self.value_of_part(value, &part, cx, |wanted| {
+                    format!("subscripted assignment to \"{name}\" requires type {wanted}")
+                })?;
+                let args = [target, value].into_iter().chain(subscripts).collect();
+                Ok(TypedExpr::new(K::Call { function: &parts.write, args }, whole))
+            }
+            Access::Slice(_) => Err(no_slices("updates on slices").at(at)),
+        }
     }
 
     /// `name[0]`: a byte of it. Names have one dimension.
@@ -106,10 +153,7 @@ impl Binder<'_> {
                 Ok(TypedExpr::new(K::Call { function: &NAME_BYTE, args }, ty))
             }
             Access::Element(_) => Ok(TypedExpr::null(ty)),
-            Access::Slice(_) => {
-                let text = "slices of fixed-length arrays not implemented";
-                Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at))
-            }
+            Access::Slice(_) => Err(no_slices("slices").at(at)),
         }
     }
 
@@ -250,6 +294,9 @@ impl Binder<'_> {
         if ty == SqlType::Jsonb {
             return self.json_assigned(target, name, &steps, value, cx);
         }
+        if let SqlType::System(system) = ty {
+            return self.part_assigned((target, system), column, &steps, value, cx);
+        }
         let SqlType::Array(element) = ty.without_modifiers() else {
             return Err(no_subscripts(&ty).at(at));
         };
@@ -373,6 +420,12 @@ fn inner_is_enclosed(expr: &Expr) -> bool {
         ExprKind::Subscript { array, .. } | ExprKind::Slice { array, .. } => expr.at.start < array.at.start,
         _ => false,
     }
+}
+
+/// `0A000`.
+fn no_slices(what: &str) -> SqlError {
+    let text = format!("{what} of fixed-length arrays not implemented");
+    SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
 }
 
 /// `42804`.

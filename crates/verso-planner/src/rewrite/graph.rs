@@ -592,14 +592,13 @@ fn hand_on(expr: &mut TypedExpr, outer: &mut Vec<TypedExpr>) {
 pub(crate) fn equality(ty: &SqlType) -> Option<&'static BuiltinFunction> {
     let wanted = if matches!(ty, SqlType::Varchar(_)) { &SqlType::Text } else { ty };
     let fits = |arg: &ArgType| matches!(arg, ArgType::Exact(exact) if exact.same_base(wanted));
-    operator_candidates("=")
-        .iter()
-        .copied()
-        .find(|function| function.args.len() == 2 && function.args.iter().all(fits))
+    operator_candidates("=").iter().copied().find(|function| {
+        function.comparison().is_some() && function.args.len() == 2 && function.args.iter().all(fits)
+    })
 }
 
 pub(super) fn is_equality(condition: &TypedExpr) -> bool {
-    matches!(&condition.kind, K::Call { function, args } if function.operator == Some("=") && args.len() == 2)
+    matches!(&condition.kind, K::Call { function, args } if function.comparison() == Some("=") && args.len() == 2)
 }
 
 /// Two columns that a condition says are equal, and the type in which they are compared.

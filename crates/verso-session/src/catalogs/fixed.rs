@@ -517,7 +517,8 @@ mod tests {
             rows.iter().find(|row| row[0] == Value::Int8(oid)).map(|row| row[1].clone())
         };
         assert_eq!(row("pg_type", 23), Some(Value::text("int4")));
-        assert_eq!(row("pg_type", 600), None); // point
+        assert_eq!(row("pg_type", 600), Some(Value::text("point")));
+        assert_eq!(row("pg_type", 142), None); // xml
         assert_eq!(row("pg_proc", 1317), Some(Value::text("length")));
         assert_eq!(row("pg_operator", 96), Some(Value::text("=")));
         assert_eq!(row("pg_am", 2742), Some(Value::text("gin")));

@@ -71,6 +71,17 @@ fn is_network(ty: &SqlType) -> bool {
     matches!(ty, SqlType::System(SystemType::Inet | SystemType::Cidr))
 }
 
+/// Whether PostgreSQL's method has a class of a type whose values lie in the plane: what overlaps there stands next to each other in
+/// no order of keys, so no index here finds it.
+fn is_spatial(method: &str, ty: &SqlType) -> bool {
+    use SystemType::{Box, Circle, Point, Polygon};
+    match (method, ty) {
+        ("gist", SqlType::System(ty)) => matches!(ty, Point | Box | Polygon | Circle),
+        ("spgist", SqlType::System(ty)) => matches!(ty, Point | Box | Polygon),
+        _ => false,
+    }
+}
+
 /// The operators that a class of an access method has for a type; none where the method has no class for it.
 fn operators(method: &str, class: Option<&str>, ty: &SqlType) -> &'static [Exclusion] {
     use Exclusion::{Adjacent, Different, Equal, Overlaps};
@@ -111,6 +122,9 @@ fn operator(
 ) -> Result<Exclusion, SqlError> {
     let ty = ty.plain();
     let shown = || ty.without_modifiers().pg_name();
+    if is_spatial(method, ty) {
+        return Err(SqlError::unsupported(format!("an exclusion constraint over type {}", shown())));
+    }
     let class = class.map(|class| class.text.as_str());
     if let Some(class) = class {
         match takes(method, class, ty) {

@@ -1,5 +1,6 @@
 //! Which casts there are, and where they happen by themselves: PostgreSQL's `pg_cast`.
 
+use crate::geometry;
 use crate::names;
 use crate::sqltype::{RowType, SqlType};
 use crate::system_type::SystemType;
@@ -129,6 +130,7 @@ fn system_cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         (T::System(S::Macaddr), T::System(S::Macaddr8)) | (T::System(S::Macaddr8), T::System(S::Macaddr)) => {
             Implicit
         }
+        (T::System(from), T::System(to)) if from.is_geometric() => return geometry::cast_kind(*from, *to),
         (T::System(S::Money), T::Numeric(_)) => Assignment,
         (T::Int4 | T::Int8 | T::Numeric(_), T::System(S::Money)) => Assignment,
         (T::Array(element), T::System(S::Hstore)) if **element == T::Text => Explicit,

@@ -11,10 +11,12 @@
 //! | `pg_lsn` | u64, big-endian |
 //! | `hstore` | [`hstore`]: the texts, and where they end |
 //! | `tsvector`, `tsquery` | [`vector`](crate::text_search::vector), [`query`](crate::text_search::query) |
+//! | `point` and the other types of the plane | [`geometry`] |
 //!
 //! 1. Two values of a kind are equal exactly if their bytes are, and in order as their bytes are. So
 //!    whatever compares, sorts, hashes, groups and indexes `bytea` does the same for these types, and keys give the values back.
-//! 2. No value's bytes are a prefix of those of another one of its kind, `jsonpath` aside.
+//!    `jsonpath` and geometry have no order in SQL, and the binder refuses what would ask for one.
+//! 2. No value's bytes are a prefix of those of another one of its kind, `jsonpath` and geometry aside.
 //! 3. Reading trusts nothing: bytes that break their form read as the kind's zero.
 
 pub mod bits;
@@ -30,6 +32,7 @@ use std::sync::Arc;
 
 use crate::TimeStyle;
 use crate::error::TypeError;
+use crate::geometry;
 use crate::sqltype::SqlType;
 use crate::system_type::SystemType;
 use crate::text_search::{TsQuery, TsVector};
@@ -70,12 +73,26 @@ pub enum OpaqueKind {
     TsVector = 11,
     /// `tsquery`
     TsQuery = 12,
+    /// `point`
+    Point = 13,
+    /// `lseg`
+    Lseg = 14,
+    /// `line`
+    Line = 15,
+    /// `box`
+    Box = 16,
+    /// `path`
+    Path = 17,
+    /// `polygon`
+    Polygon = 18,
+    /// `circle`
+    Circle = 19,
     /// `hstore`
-    Hstore = 13,
+    Hstore = 20,
 }
 
 impl OpaqueKind {
-    const ALL: [OpaqueKind; 13] = [
+    const ALL: [OpaqueKind; 20] = [
         OpaqueKind::Bits,
         OpaqueKind::TimeTz,
         OpaqueKind::Inet,
@@ -88,6 +105,13 @@ impl OpaqueKind {
         OpaqueKind::Tid,
         OpaqueKind::TsVector,
         OpaqueKind::TsQuery,
+        OpaqueKind::Point,
+        OpaqueKind::Lseg,
+        OpaqueKind::Line,
+        OpaqueKind::Box,
+        OpaqueKind::Path,
+        OpaqueKind::Polygon,
+        OpaqueKind::Circle,
         OpaqueKind::Hstore,
     ];
 
@@ -122,7 +146,19 @@ impl OpaqueKind {
             OpaqueKind::TsVector => SqlType::System(SystemType::TsVector),
             OpaqueKind::TsQuery => SqlType::System(SystemType::TsQuery),
             OpaqueKind::Hstore => SqlType::System(SystemType::Hstore),
+            OpaqueKind::Point => SqlType::System(SystemType::Point),
+            OpaqueKind::Lseg => SqlType::System(SystemType::Lseg),
+            OpaqueKind::Line => SqlType::System(SystemType::Line),
+            OpaqueKind::Box => SqlType::System(SystemType::Box),
+            OpaqueKind::Path => SqlType::System(SystemType::Path),
+            OpaqueKind::Polygon => SqlType::System(SystemType::Polygon),
+            OpaqueKind::Circle => SqlType::System(SystemType::Circle),
         }
+    }
+
+    /// Is it one of the [`geometry`] types?
+    pub fn is_geometric(self) -> bool {
+        (OpaqueKind::Point..=OpaqueKind::Circle).contains(&self)
     }
 }
 
@@ -166,11 +202,12 @@ pub fn parse(ty: &SqlType, kind: OpaqueKind, text: &str, style: &TimeStyle) -> R
         OpaqueKind::TsVector => TsVector::parse(text)?.value(),
         OpaqueKind::TsQuery => TsQuery::parse(text)?.value(),
         OpaqueKind::Hstore => Hstore::parse(text)?.value(),
+        geometric => geometry::parse(geometric, text)?,
     })
 }
 
 /// Appends the text of a value.
-pub fn format(value: &Opaque, out: &mut String) {
+pub fn format(value: &Opaque, style: &TimeStyle, out: &mut String) {
     match value.kind() {
         OpaqueKind::Bits => Bits::of(value).format(out),
         OpaqueKind::TimeTz => TimeTz::of(value).format(out),
@@ -183,6 +220,7 @@ pub fn format(value: &Opaque, out: &mut String) {
         OpaqueKind::TsVector => TsVector::of(value).format(out),
         OpaqueKind::TsQuery => TsQuery::of(value).format(out),
         OpaqueKind::Hstore => Hstore::of(value).format(out),
+        _ => geometry::format(value, style, out),
     }
 }
 
@@ -203,6 +241,7 @@ pub fn send(value: &Opaque, out: &mut Vec<u8>) {
         OpaqueKind::TsVector => TsVector::of(value).send(out),
         OpaqueKind::TsQuery => TsQuery::of(value).send(out),
         OpaqueKind::Hstore => Hstore::of(value).send(out),
+        _ => geometry::send(value, out),
     }
 }
 
@@ -234,6 +273,7 @@ pub fn receive(ty: &SqlType, kind: OpaqueKind, bytes: &[u8]) -> Result<Opaque, T
             }
             None => return Err(crate::wire::insufficient()),
         },
+        geometric => geometry::receive(geometric, bytes)?,
     })
 }
 

@@ -61,14 +61,26 @@ pub(super) fn format_array(array: &Array, ty: &SqlType, tz: &TimeStyle, out: &mu
         put_bounds(&dimensions, out);
         out.push('=');
     }
+    let delimiter = match ty {
+        SqlType::Array(element) => delimiter_of(element),
+        _ => ',',
+    };
     let mut item = String::new();
     for (i, value) in array.iter().enumerate() {
         if i > 0 {
-            out.push(',');
+            out.push(delimiter);
         }
         braces(&dimensions, i, '{', out);
-        put_element(value, ty, tz, &mut item, out);
+        put_element(value, ty, tz, (&mut item, delimiter), out);
         braces(&dimensions, i + 1, '}', out);
+    }
+}
+
+/// What stands between the elements of an array's text.
+fn delimiter_of(element: &SqlType) -> char {
+    match element.plain() {
+        SqlType::System(ty) => ty.delimiter(),
+        _ => ',',
     }
 }
 
@@ -92,7 +104,13 @@ fn braces(dimensions: &[Dimension], at: usize, brace: char, out: &mut String) {
     }
 }
 
-fn put_element(value: &Value, ty: &SqlType, tz: &TimeStyle, item: &mut String, out: &mut String) {
+fn put_element(
+    value: &Value,
+    ty: &SqlType,
+    tz: &TimeStyle,
+    (item, delimiter): (&mut String, char),
+    out: &mut String,
+) {
     if value.is_null() {
         return out.push_str("NULL");
     }
@@ -101,7 +119,7 @@ fn put_element(value: &Value, ty: &SqlType, tz: &TimeStyle, item: &mut String, o
         SqlType::Array(element) => format_text(value, element, tz, item),
         _ => format_text(value, &type_of(value), tz, item),
     }
-    let special = |c: char| matches!(c, '{' | '}' | '"' | '\\' | ',') || is_blank(c);
+    let special = |c: char| matches!(c, '{' | '}' | '"' | '\\') || c == delimiter || is_blank(c);
     if item.is_empty() || item.eq_ignore_ascii_case("null") || item.contains(special) {
         put_quoted(item, "\\", out);
     } else {
@@ -173,7 +191,7 @@ fn is_blank(c: char) -> bool {
 
 /// Reads an array: its bounds, if they are given, and what stands in braces.
 pub(super) fn parse_array(text: &str, element: &SqlType, tz: &TimeStyle) -> Result<Value, TypeError> {
-    let mut input = ArrayText { text, rest: text };
+    let mut input = ArrayText { text, rest: text, delimiter: delimiter_of(element) };
     input.blanks();
     let mut dimensions = input.bounds()?;
     if dimensions.is_empty() {
@@ -216,6 +234,8 @@ enum ArrayToken {
 struct ArrayText<'t> {
     text: &'t str,
     rest: &'t str,
+    /// What stands between elements.
+    delimiter: char,
 }
 
 impl ArrayText<'_> {
@@ -341,7 +361,8 @@ impl ArrayText<'_> {
                 }
                 ArrayToken::Comma => {
                     if delimited {
-                        return Err(self.malformed("Unexpected \",\" character."));
+                        let detail = format!("Unexpected \"{}\" character.", self.delimiter);
+                        return Err(self.malformed(detail));
                     }
                     delimited = true;
                 }
@@ -378,7 +399,7 @@ impl ArrayText<'_> {
             None => return Err(self.malformed("Unexpected end of input.")),
             Some('{') => ArrayToken::Open,
             Some('}') => ArrayToken::Close,
-            Some(',') => ArrayToken::Comma,
+            Some(c) if c == self.delimiter => ArrayToken::Comma,
             Some('"') => return self.quoted(),
             Some(_) => return self.unquoted(),
         };
@@ -402,7 +423,7 @@ impl ArrayText<'_> {
         self.rest = chars.as_str();
         self.blanks();
         match self.rest.chars().next() {
-            Some(',' | '{' | '}') => Ok(ArrayToken::Element(Some(item))),
+            Some(c) if c == self.delimiter || matches!(c, '{' | '}') => Ok(ArrayToken::Element(Some(item))),
             Some(_) => Err(self.malformed("Incorrectly quoted array element.")),
             None => Err(end(self)),
         }
@@ -416,7 +437,7 @@ impl ArrayText<'_> {
         loop {
             let rest = chars.as_str();
             match chars.next().ok_or_else(|| end(self))? {
-                ',' | '}' => {
+                c if c == self.delimiter || c == '}' => {
                     self.rest = rest;
                     break;
                 }

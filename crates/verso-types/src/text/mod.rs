@@ -149,7 +149,7 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeStyle, out: &mut String
         Value::Array(v) => array::format_array(v, ty, tz, out),
         Value::Record(v) => array::format_record(v, ty, tz, out),
         Value::Jsonb(v) => json::format_into(v.root(), out),
-        Value::Opaque(v) => opaque::format(v, out),
+        Value::Opaque(v) => opaque::format(v, tz, out),
         Value::Range(v) => range::format(v, ty, tz, out),
         Value::Multirange(v) => range::format_multirange(v, ty, tz, out),
     }
