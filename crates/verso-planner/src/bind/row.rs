@@ -17,6 +17,7 @@ use verso_types::{KeyType, RowType, SqlType, Value};
 
 use super::Binder;
 use super::columns_of;
+use super::comparable::compares_roughly;
 use super::context::{Clause, Context};
 use super::resolve::shown;
 use super::scope::{Scope, came_later, is_hidden, part_of_row};
@@ -597,6 +598,17 @@ impl Binder<'_> {
         if pairs.is_empty() {
             let text = "cannot compare rows of zero length";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(point));
+        }
+        // Values of which operators compare the sizes do not make rows that are compared.
+        let is_rough = |pair: &Vec<Located>| pair.iter().any(|(side, _)| compares_roughly(&side.ty));
+        if pairs.len() > 1 && pairs.iter().any(is_rough) {
+            for pair in &pairs {
+                self.operator(op, pair.clone(), point)?;
+            }
+            let text = format!("could not determine interpretation of row comparison operator {op}");
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
+                .with_hint("Row comparison operators must be associated with btree operator families.")
+                .at(point));
         }
         let strict = match op {
             "=" | "<>" => {

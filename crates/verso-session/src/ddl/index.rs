@@ -9,7 +9,7 @@ use verso_catalog::{
 };
 use verso_exec::functions::quote_ident;
 use verso_exec::plan::ExprKind;
-use verso_types::SqlType;
+use verso_types::{SqlType, SystemType};
 
 use super::composite::is_system_name;
 use super::upkeep::system_relation;
@@ -43,23 +43,32 @@ pub(super) fn key_class(
         let text = format!("operator class \"{name}\" does not accept data type {}", shown());
         SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
     };
+    let no_default = |method: &str| {
+        let text =
+            format!("data type {} has no default operator class for access method \"{method}\"", shown());
+        SqlError::new(sqlstate::UNDEFINED_OBJECT, text).with_hint(
+            "You must specify an operator class for the index or define a default operator class for the data type.",
+        )
+    };
     if method == Some(INVERTED) {
         let Some(class) = KeyClass::inverted(name, ty) else {
-            let Some(name) = name else {
-                let text = format!(
-                    "data type {} has no default operator class for access method \"{INVERTED}\"",
-                    shown()
-                );
-                return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text).with_hint(
-                    "You must specify an operator class for the index or define a default operator class for the \
-                     data type.",
-                ));
-            };
+            let Some(name) = name else { return Err(no_default(INVERTED)) };
             return Err(missing(name, INVERTED));
         };
         return class.key_type(ty).map(|_| class).ok_or_else(|| unfit(class.name()));
     }
-    let Some(name) = name else { return Ok(KeyClass::Ordered) };
+    let Some(name) = name else {
+        return match (method, ty.plain()) {
+            // What is within a box is in no order that a B+tree has.
+            (Some("brin"), SqlType::System(SystemType::Box)) => {
+                Err(SqlError::unsupported("a brin index over type box"))
+            }
+            (Some(method), SqlType::System(ty)) if ty.is_geometric() && method != "btree" => {
+                Err(no_default(method))
+            }
+            _ => Ok(KeyClass::Ordered),
+        };
+    };
     let method = method.unwrap_or("btree");
     // What the classes of brin ask for, and those of hash, is in the order of the same type.
     let ordered = match ["_minmax_ops", "_minmax_multi_ops", "_bloom_ops"]

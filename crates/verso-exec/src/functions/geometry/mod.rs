@@ -48,7 +48,7 @@ use {called, functions};
 
 /// What an argument is to a function.
 trait Argument: Sized {
-    fn of(value: &Value) -> Option<Self>;
+    fn read(value: &Value) -> Option<Self>;
 }
 
 /// What a function yields.
@@ -59,7 +59,7 @@ trait Outcome {
 macro_rules! shapes {
     ($($shape:ident)*) => {$(
         impl Argument for $shape {
-            fn of(value: &Value) -> Option<$shape> {
+            fn read(value: &Value) -> Option<$shape> {
                 match value {
                     Value::Opaque(value) if value.kind() == $shape::KIND => Some(Shape::of(value)),
                     _ => None,
@@ -80,7 +80,7 @@ shapes!(Point Lseg Line Rect Path Polygon Circle);
 macro_rules! plain {
     ($($ty:ident $value:ident)*) => {$(
         impl Argument for $ty {
-            fn of(value: &Value) -> Option<$ty> {
+            fn read(value: &Value) -> Option<$ty> {
                 match value {
                     Value::$value(value) => Some(*value),
                     _ => None,
@@ -112,7 +112,7 @@ impl<T: Outcome> Outcome for number::Result<T> {
 
 fn of_one<A: Argument, R: Outcome>(name: &str, args: &[Value], with: impl Fn(&A) -> R) -> Result<Value> {
     match args {
-        [a] if let Some(a) = A::of(a) => Ok(with(&a).value()?),
+        [a] if let Some(a) = A::read(a) => Ok(with(&a).value()?),
         _ => Err(unexpected(name, args)),
     }
 }
@@ -123,7 +123,7 @@ fn of_two<A: Argument, B: Argument, R: Outcome>(
     with: impl Fn(&A, &B) -> R,
 ) -> Result<Value> {
     match args {
-        [a, b] if let (Some(a), Some(b)) = (A::of(a), B::of(b)) => Ok(with(&a, &b).value()?),
+        [a, b] if let (Some(a), Some(b)) = (A::read(a), B::read(b)) => Ok(with(&a, &b).value()?),
         _ => Err(unexpected(name, args)),
     }
 }

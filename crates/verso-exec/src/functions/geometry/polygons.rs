@@ -13,7 +13,7 @@ use crate::error::Result;
 /// `polygon(count, circle)`. There has to be room for as many points as are asked for before the first is computed.
 fn of_circle(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Int4(count), circle] = args else { return Err(unexpected("polygon", args)) };
-    let circle = Circle::of(circle).ok_or_else(|| unexpected("polygon", args))?;
+    let circle = Circle::read(circle).ok_or_else(|| unexpected("polygon", args))?;
     let _held = match usize::try_from(*count) {
         Ok(points) if *count <= POINTS_MAX => hold_elements(cx, points)?,
         _ => None,
