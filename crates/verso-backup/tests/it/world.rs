@@ -50,7 +50,8 @@ CREATE TABLE every_type (
   b boolean, i2 smallint, i4 integer, i8 bigint, f4 real, f8 double precision, n numeric, n4 numeric(38,4),
   t text, v varchar(3), c char(3), by bytea, d date, ti time, ts timestamp, tz timestamptz, iv interval, u uuid,
   j json, jb jsonb, ia integer[], ta text[], o oid, nm name, vb bit varying(40), b4 bit(4), tt timetz, ip inet, net cidr,
-  mac macaddr, mac8 macaddr8, cash money, ir int4range, nr numrange, ranges datemultirange[], path jsonpath
+  mac macaddr, mac8 macaddr8, cash money, ir int4range, nr numrange, ranges datemultirange[], path jsonpath,
+  pt point, sg lseg, li line, bx box, pa path, po polygon, ci circle, bxs box[]
 );
 CREATE TYPE shop."Mood" AS ENUM ('sad', 'happy');
 ALTER TYPE shop."Mood" ADD VALUE 'it''s ok' BEFORE 'happy';
@@ -101,7 +102,9 @@ INSERT INTO every_type SELECT
   '{"a":1, "b": [1,2]}', jsonb_build_object('n', n, 's', 'x'), ARRAY[n, NULL, n + 1], ARRAY['a,b', 'c"d', NULL], n, 'name' || n,
   n::bit(9), (n % 16)::bit(4), time '12:00' + n * interval '1 s', inet '10.0.0.0/8' + n, set_masklen(cidr '10.1.0.0/16', 8 + n % 24),
   ('08:00:2b:00:00:' || lpad(to_hex(n % 256), 2, '0'))::macaddr, '08:00:2b:01:02:03:04:05', n, int4range(n, n + n % 3), numrange(n / 8.0, NULL, '[]'),
-  ARRAY[datemultirange(daterange('2024-01-01', date '2024-01-01' + n), daterange('2030-01-01', NULL))], ('$.a[' || n || '] ? (@ > 1)')::jsonpath
+  ARRAY[datemultirange(daterange('2024-01-01', date '2024-01-01' + n), daterange('2030-01-01', NULL))], ('$.a[' || n || '] ? (@ > 1)')::jsonpath,
+  point(n, -n / 3.0), lseg(point(n, 0), point(0, n)), line(point(n, 0), point(0, n)), box(point(n, n), point(-1, -2)), popen(path(polygon(box(point(n, n), point(0, 0))))),
+  polygon(box(point(n, n), point(0, 0))), circle(point(n, 1), n / 7.0), ARRAY[box(point(n, n), point(0, 0)), NULL]
 FROM generate_series(1, 300) AS s(n);
 INSERT INTO every_type (i4) SELECT n FROM generate_series(1, 50) AS s(n);
 INSERT INTO every_type (f8, d, ts, tz, n, t) VALUES ('NaN', 'infinity', '-infinity', 'infinity', 1e37, ''), ('-Infinity', '4713-01-01 BC', NULL, NULL, 0, E'\\N\t\n\\.\u00e4');

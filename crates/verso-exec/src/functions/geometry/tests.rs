@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use verso_types::{CastKind, SqlType, SystemType, TimeStyle, Value, cast, parse_text};
+use verso_types::{CastKind, SqlType, SystemType, TimeStyle, Value, cast, format_text, parse_text};
 
 use crate::context::Described;
 use crate::expr::RowExpr;
@@ -65,6 +65,15 @@ fn called(
     }
 }
 
+/// A polygon with less digits: sines and cosines may differ in the last one, whatever computes them.
+fn rounded(text: &str) -> Option<String> {
+    let ty = SqlType::System(SystemType::Polygon);
+    let value = parse_text(&ty, text, &TimeStyle::UTC).ok()?;
+    let mut rounded = String::new();
+    format_text(&value, &ty, &TimeStyle { float_digits: -3, ..TimeStyle::UTC }, &mut rounded);
+    Some(rounded)
+}
+
 /// All that can be made of one value of each list.
 fn combined(lists: &[&Vec<Value>]) -> Vec<Vec<Value>> {
     lists.iter().fold(vec![Vec::new()], |made, list| {
@@ -94,7 +103,9 @@ fn functions_yield_what_postgresql_s_do() {
         for (values, expected) in values.iter().zip(results) {
             calls += 1;
             let got = called(&session, function, &types, values);
-            if got != **expected {
+            if got != **expected
+                && !(name == "polygon" && rounded(&got).is_some_and(|got| rounded(expected) == Some(got)))
+            {
                 wrong += &format!("{name}({arguments}) {values:?}\n  ours {got}\n  PG   {expected}\n");
             }
         }
