@@ -7,6 +7,7 @@ use verso_types::SqlType;
 
 use super::Binder;
 use super::collate::{distinguished, ordered};
+use super::comparable::compares_roughly;
 use super::context::{Clause, Context};
 use super::scope::Scope;
 use super::select::Item;
@@ -226,7 +227,7 @@ impl Binder<'_> {
         let side = || (expr.clone(), item.expr.at.start);
         self.operator(&op.text, vec![side(), side()], op.at.start)?;
         match op.text.as_str() {
-            "<" | ">" => Ok(false),
+            "<" | ">" if !compares_roughly(&expr.ty) => Ok(false),
             "~<~" | "~>~" => Ok(true),
             other => {
                 let text = format!("operator {other} is not a valid ordering operator");

@@ -25,7 +25,7 @@ proptest! {
         for kind in OpaqueKind::ALL {
             let (mut text, mut sent) = (String::new(), Vec::new());
             let value = Opaque::new(kind, bytes.as_slice());
-            format(&value, &mut text);
+            format(&value, &TimeStyle::UTC, &mut text);
             send(&value, &mut sent);
             let _ = receive(&kind.plain_type(), kind, &bytes);
         }
