@@ -200,6 +200,14 @@ impl SqlType {
         ) || matches!(self, SqlType::System(system) if system.is_text())
     }
 
+    /// What stands between the elements in the text of an array of this type: PostgreSQL's `pg_type.typdelim`.
+    pub fn delimiter(&self) -> char {
+        match self.plain() {
+            SqlType::System(ty) => ty.delimiter(),
+            _ => ',',
+        }
+    }
+
     /// The type without the domains and collations around it.
     pub fn plain(&self) -> &SqlType {
         let mut ty = self;

@@ -79,6 +79,8 @@ struct Row<'a> {
     array: u32,
     io: Io,
     facts: TypeFacts,
+    /// What stands between the elements of its arrays.
+    delimiter: char,
     domain: Option<&'a DomainType>,
 }
 
@@ -97,7 +99,7 @@ impl Row<'_> {
             letter(self.category),
             no(),
             Value::Bool(true),
-            letter(','),
+            letter(self.delimiter),
             number(self.relation),
             number(self.io.subscript),
             number(self.element),
@@ -223,6 +225,7 @@ fn own_row(ty: &TypeDef) -> Row<'_> {
         array: ty.array.0,
         io: Io::of(&ty.ty),
         facts,
+        delimiter: ty.ty.delimiter(),
         domain,
     }
 }
@@ -241,6 +244,7 @@ fn array_row(ty: &TypeDef) -> Row<'static> {
         array: 0,
         io: ARRAY,
         facts: TypeFacts { collation, ..facts_of(&array) },
+        delimiter: ty.ty.delimiter(),
         domain: None,
     }
 }

@@ -147,8 +147,9 @@ pub fn with_part(value: &Opaque, at: i32, part: &Value) -> Result<Opaque, TypeEr
 pub(crate) fn send(value: &Opaque, out: &mut Vec<u8>) {
     let bytes = value.bytes();
     let points = |bytes: &[u8], out: &mut Vec<u8>| {
-        out.extend_from_slice(&((bytes.len() / 16) as i32).to_be_bytes());
-        out.extend_from_slice(bytes);
+        let (points, _) = bytes.as_chunks::<16>();
+        out.extend_from_slice(&(points.len() as i32).to_be_bytes());
+        out.extend_from_slice(points.as_flattened());
     };
     match (value.kind(), bytes.split_first()) {
         (OpaqueKind::Path, Some((closed, bytes))) => {

@@ -62,7 +62,7 @@ pub(super) fn format_array(array: &Array, ty: &SqlType, tz: &TimeStyle, out: &mu
         out.push('=');
     }
     let delimiter = match ty {
-        SqlType::Array(element) => delimiter_of(element),
+        SqlType::Array(element) => element.delimiter(),
         _ => ',',
     };
     let mut item = String::new();
@@ -73,14 +73,6 @@ pub(super) fn format_array(array: &Array, ty: &SqlType, tz: &TimeStyle, out: &mu
         braces(&dimensions, i, '{', out);
         put_element(value, ty, tz, (&mut item, delimiter), out);
         braces(&dimensions, i + 1, '}', out);
-    }
-}
-
-/// What stands between the elements of an array's text.
-fn delimiter_of(element: &SqlType) -> char {
-    match element.plain() {
-        SqlType::System(ty) => ty.delimiter(),
-        _ => ',',
     }
 }
 
@@ -191,7 +183,7 @@ fn is_blank(c: char) -> bool {
 
 /// Reads an array: its bounds, if they are given, and what stands in braces.
 pub(super) fn parse_array(text: &str, element: &SqlType, tz: &TimeStyle) -> Result<Value, TypeError> {
-    let mut input = ArrayText { text, rest: text, delimiter: delimiter_of(element) };
+    let mut input = ArrayText { text, rest: text, delimiter: element.delimiter() };
     input.blanks();
     let mut dimensions = input.bounds()?;
     if dimensions.is_empty() {

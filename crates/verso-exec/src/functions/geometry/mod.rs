@@ -140,12 +140,13 @@ fn by<S>(
 }
 
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 8] = [
+pub(super) static TABLES: [&[BuiltinFunction]; 9] = [
     points::FUNCTIONS,
     lines::FUNCTIONS,
     segments::FUNCTIONS,
     boxes::FUNCTIONS,
     paths::FUNCTIONS,
+    paths::JOINED,
     polygons::FUNCTIONS,
     polygons::OF_CIRCLES,
     circles::FUNCTIONS,

@@ -1,10 +1,26 @@
 //! `path`.
 
-use verso_types::SqlType;
 use verso_types::geometry::{Path, Point, Polygon};
+use verso_types::{SqlType, Value};
 
+use super::super::arrays::hold_elements;
+use super::super::define::{entry, unexpected};
 use super::super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
-use super::functions;
+use super::{Argument, Outcome, functions};
+use crate::context::EvalContext;
+use crate::error::Result;
+
+/// One path behind the other. There has to be room for the points of both before they are put together.
+fn joined(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [first, second] = args else { return Err(unexpected("path_add", args)) };
+    let (Some(first), Some(second)) = (Path::read(first), Path::read(second)) else {
+        return Err(unexpected("path_add", args));
+    };
+    let _held = hold_elements(cx, first.points.len() + second.points.len())?;
+    Ok(first.plus(&second).value()?)
+}
+
+pub(super) static JOINED: &[BuiltinFunction] = &[entry!("path_add" ("+") [Path, Path] => Path, joined, None)];
 
 pub(super) static FUNCTIONS: &[BuiltinFunction] = functions! {
     "path" () [Polygon] => Path = Polygon::to_path;
@@ -22,7 +38,6 @@ pub(super) static FUNCTIONS: &[BuiltinFunction] = functions! {
     "isopen" () [Path] => Bool = Path::is_open;
     "pclose" () [Path] => Path = Path::close;
     "popen" () [Path] => Path = Path::open;
-    "path_add" ("+") [Path, Path] => Path = Path::plus;
     "path_add_pt" ("+") [Path, Point] => Path = |a: &Path, b: &Point| a.map(|point| point.plus(b));
     "path_sub_pt" ("-") [Path, Point] => Path = |a: &Path, b: &Point| a.map(|point| point.minus(b));
     "path_mul_pt" ("*") [Path, Point] => Path = |a: &Path, b: &Point| a.map(|point| point.times(b));
