@@ -496,6 +496,7 @@ impl UpdateStatement {
                     Some(n) => both.columns[types.len() + n].value(row, &values.types()[n]),
                     None => old(column, row),
                 };
+                keys.number(cx, triggers.as_deref_mut(), TriggerEvent::Update, both.rows);
                 keys.note_new(both.rows, new)?;
                 keys.note_old(both.rows, old, Some(&new));
                 keys.settle(cx)?;
@@ -690,6 +691,7 @@ impl DeleteStatement {
                 Some(at) => shown.columns[at].value(row, &types[at]),
                 None => Value::Null,
             };
+            keys.number(cx, triggers.as_deref_mut(), TriggerEvent::Delete, shown.rows);
             keys.note_old(shown.rows, old, None);
             keys.settle(cx)?;
             if let Some(triggers) = triggers.as_mut().filter(|_| notes) {

@@ -259,6 +259,7 @@ impl ConflictClause {
             cursor.update(Some(&[0]), &update.target_ids, &update.batch, None)?;
             drop(cursor);
             let value = |batch: &Batch, column: usize| batch.columns[column].value(0, &types[column]);
+            update.keys.number(cx, triggers.as_deref_mut(), TriggerEvent::Update, 1);
             update.keys.note_new(1, |column, _| value(&after, column))?;
             let new = |column: usize, _: usize| value(&after, column);
             update.keys.note_old(1, |column, _| value(&before, column), Some(&new));

@@ -156,8 +156,8 @@ impl MergeStatement {
             Action::Delete(delete) => delete.end(cx, ends),
             Action::Insert(insert) => insert.end(cx, ends),
         })?;
-        End::join(&mut ends[first..]);
         End::add(ends, [], self.triggers.as_deref_mut());
+        End::join(&mut ends[first..]);
         Ok(())
     }
 

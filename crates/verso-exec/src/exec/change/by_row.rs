@@ -98,6 +98,7 @@ impl UpdateStatement {
                 cursor.update(Some(&[place]), target_ids, &one, None)?;
                 count += 1;
                 if !keys.is_empty() {
+                    keys.number(cx, Some(&mut **triggers), event, 1);
                     keys.note_changed(&old, &new)?;
                     keys.settle(cx)?;
                 }
@@ -148,6 +149,7 @@ impl DeleteStatement {
                 check_unchanged(&*cursor, Some(&[place]), event, Some(triggers))?;
                 cursor.delete(Some(&[place]), None)?;
                 count += 1;
+                keys.number(cx, Some(&mut **triggers), event, 1);
                 keys.note_old(1, |column, _| old[column].clone(), None);
                 let gone = olds.gather(&[row as u32]);
                 triggers.note(cx, event, 1, Some(&gone.columns), None)?;

@@ -196,6 +196,7 @@ impl UpdateParts {
             };
             let old = |column: usize, row: usize| value(at(column).map(|at| whole.columns.len() + at), row);
             let new = |column: usize, row: usize| value(at(column), row);
+            statement.keys.number(cx, None, TriggerEvent::Update, rows.rows);
             statement.keys.note_old(rows.rows, old, Some(&new));
             statement.keys.settle(cx)?;
         }

@@ -30,7 +30,7 @@ pub fn check_foreign_key(
     while cursor.next(&mut batch)? {
         cx.check_cancelled()?;
         for row in 0..batch.rows {
-            outgoing.note(table, batch.row(row, &types))?;
+            outgoing.note(table, 0, batch.row(row, &types))?;
         }
         if outgoing.keys.len() >= KEYS_HELD {
             outgoing.take().all_are_there(cx, table, &parent)?;

@@ -25,6 +25,7 @@ mod parent;
 mod referenced;
 mod referencing;
 mod rounds;
+mod rows;
 
 pub(in crate::exec) use rounds::{End, finish_keys, finish_parts};
 
@@ -39,7 +40,7 @@ use verso_types::{Collator, Value, encode_row, eq_sql};
 use self::referenced::Incoming;
 use self::referencing::Outgoing;
 use super::ExecContext;
-use super::trigger::{TriggerEvent, triggers_read_rows};
+use super::trigger::{TriggerEvent, Triggers, triggers_read_rows};
 use crate::error::Result;
 use crate::memory::{Reservation, SMALL_BYTES};
 
@@ -49,6 +50,10 @@ pub(crate) struct ForeignKeys {
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
     held: Option<Reservation>,
+    /// The number of the first of the rows that are noted next.
+    row: i64,
+    /// How many have got one of its own.
+    numbered: i64,
 }
 
 /// So many keys of one constraint are held before they are looked at.
@@ -149,14 +154,39 @@ impl ForeignKeys {
             let key = foreign(constraint).filter(|key| !key.unguarded)?;
             let columns = positions(table, &key.referenced_columns);
             let constraint = Arc::clone(constraint);
-            within(&columns).then(|| Incoming { constraint, columns, keys: Vec::new(), bytes: 0 })
+            within(&columns).then(|| Incoming::of(constraint, columns))
         });
         ForeignKeys {
             table: Arc::clone(table),
             outgoing: outgoing.collect(),
             incoming: incoming.collect(),
             held: None,
+            row: 0,
+            numbered: 0,
         }
+    }
+
+    /// Numbers rows that are about to be noted, as those for AFTER triggers are: by the numbers keys and triggers are dealt with
+    /// row by row (`rounds.rs`).
+    pub fn number(
+        &mut self,
+        cx: &ExecContext<'_>,
+        triggers: Option<&mut Triggers>,
+        event: TriggerEvent,
+        rows: usize,
+    ) {
+        if self.is_empty() {
+            return;
+        }
+        self.row = match (triggers, cx.state()) {
+            (Some(triggers), _) => triggers.number(cx, event, rows),
+            (None, Some(state)) => state.number(rows),
+            (None, None) => {
+                let first = self.numbered;
+                self.numbered += rows as i64;
+                first
+            }
+        };
     }
 
     /// Without the keys that others have of its rows: these stay in the table that is referenced.
@@ -182,7 +212,8 @@ impl ForeignKeys {
     pub fn note_new(&mut self, rows: usize, value: impl Fn(usize, usize) -> Value) -> Result<()> {
         for key in &mut self.outgoing {
             for row in 0..rows {
-                key.note(&self.table, key.columns.iter().map(|column| value(*column, row)).collect())?;
+                let values = key.columns.iter().map(|column| value(*column, row)).collect();
+                key.note(&self.table, self.row + row as i64, values)?;
             }
         }
         Ok(())
@@ -195,7 +226,8 @@ impl ForeignKeys {
                 old[*column].is_null() && new[*column].is_null() || eq_sql(&old[*column], &new[*column])
             };
             if !key.columns.iter().all(same) {
-                key.note(&self.table, key.columns.iter().map(|column| new[*column].clone()).collect())?;
+                let values = key.columns.iter().map(|column| new[*column].clone()).collect();
+                key.note(&self.table, self.row, values)?;
             }
         }
         let after = |column: usize, _: usize| new[column].clone();
@@ -220,8 +252,7 @@ impl ForeignKeys {
                     new.map(|new| key.columns.iter().map(|column| new(*column, row)).collect());
                 let same = |after: &Vec<Value>| before.iter().zip(after).all(|(a, b)| is_same(a, b));
                 if !after.as_ref().is_some_and(same) {
-                    key.bytes += key_bytes(&before) + after.as_deref().map_or(0, key_bytes);
-                    key.keys.push((before, after));
+                    key.note(self.row + row as i64, before, after);
                 }
             }
         }
@@ -236,7 +267,8 @@ impl ForeignKeys {
             self.forget();
             return Ok(());
         }
-        for key in self.outgoing.iter_mut().filter(|key| key.keys.len() >= KEYS_HELD) {
+        let many = |key: &&mut Outgoing| key.keys.len() >= KEYS_HELD && !key.is_own(&self.table);
+        for key in self.outgoing.iter_mut().filter(many) {
             key.look_ahead(cx, &self.table)?;
         }
         let bytes = self.outgoing.iter().map(|key| key.bytes).sum::<u64>()

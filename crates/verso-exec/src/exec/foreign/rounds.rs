@@ -11,27 +11,29 @@
 //! 2. Within all of that the statement triggers of a table and an event fire once: BEFORE with the first statement, AFTER
 //!    behind the last one, which takes over the rows of the transition tables. A statement that comes when they have fired
 //!    fires AFTER triggers again, and BEFORE triggers where a transition table was read.
-//! 3. What is still referenced is looked for behind all that goes along, before the AFTER triggers of the last statement; where
-//!    nothing does, before those of the part.
-//! 4. Keys that came with a part are looked for before the next part's take anything along. A row that has gone by then, with
-//!    what an earlier part has deleted, references nothing.
+//! 3. The rows of a part are dealt with in their order, keys and AFTER ROW triggers by name (`rows.rs`): what a row takes along goes
+//!    before the triggers of the next row fire. What is still referenced is looked for there, too, before what went along takes
+//!    further rows along.
+//! 4. One statement takes along what follows from one key in rows that come one after the other; where rows of several tables take
+//!    turns, and triggers can tell, there are as many statements.
 //! 5. Parts that change one table share its transition tables: the rows of all are lent to the part whose triggers fire.
-//! 6. AFTER ROW triggers that PostgreSQL fires before its own of foreign keys, by name, fire for all rows of a part before its keys
-//!    are acted upon.
+//! 6. A row that has gone by then, with what was deleted before, references nothing.
 //! 7. AFTER ROW triggers of the leaves of a partitioned table fire for the rows of all of them in the order in which these were
-//!    changed, when all that the keys of the leaves ask for is done.
+//!    changed; so do those of the actions of a MERGE.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
 
 use super::super::ExecContext;
-use super::super::trigger::{TriggerEvent, Triggers};
-use super::{ForeignKeys, is_replica, within_statement};
+use super::super::trigger::{Stage, TriggerEvent, Triggers};
+use super::referenced::Along;
+use super::rows::{self, Lanes};
+use super::{ForeignKeys, is_replica};
 use crate::error::Result;
+use crate::memory::Reservation;
 
 /// What is left to do of a change, or of a part of one, when the statement ends: the keys that it has noted, its AFTER triggers.
 pub(in crate::exec) struct End<'t> {
@@ -69,6 +71,10 @@ impl<'t> End<'t> {
     }
 }
 
+/// So many statements wait without being charged; about how much memory each holds.
+const FREE_TURNS: usize = 64;
+const TURN_BYTES: u64 = 2 << 10;
+
 /// Statements of which something is left to do. They are numbered: the parts of the one that all began with, then the others.
 pub(super) struct Rounds<'t> {
     /// The triggers of the parts.
@@ -76,14 +82,17 @@ pub(super) struct Rounds<'t> {
     /// Which parts fire with the one before them.
     in_turn: Vec<bool>,
     /// Those of statements that went along, in their order.
-    along: Vec<Triggers>,
+    along: Vec<Option<Box<Triggers>>>,
     queue: VecDeque<Turn>,
-    /// How many of the queue are parts: they stand in front.
-    ahead: usize,
-    /// Rows of an earlier part may have gone: there were several parts, or something went along.
+    /// Statements that go along for the rows dealt with now, each with the number of its keys; none while it runs.
+    going: Vec<(usize, Option<Along>)>,
+    /// A statement ends when another one goes on.
+    alternates: bool,
+    /// Rows of an earlier part may have gone: there were several parts, something went along, or triggers fired.
     deletes: bool,
     /// How many of them have fired, the own ones first.
     fired: usize,
+    held: Option<Reservation>,
 }
 
 /// The keys that a statement has noted, and the number of its triggers.
@@ -101,32 +110,54 @@ impl<'t> Rounds<'t> {
             queue.push_back(Turn { keys, triggers: Some(number) });
             own.push(triggers);
         }
-        let (ahead, deletes) = (own.len(), own.len() > 1);
-        let mut rounds = Rounds { own, in_turn, along: Vec::new(), queue, ahead, deletes, fired: 0 };
+        let deletes = own.len() > 1;
+        let mut rounds = Rounds {
+            own,
+            in_turn,
+            along: Vec::new(),
+            queue,
+            going: Vec::new(),
+            alternates: false,
+            deletes,
+            fired: 0,
+            held: None,
+        };
         rounds.share(cx)?;
-        let mut checks = Vec::new();
-        while let Some(mut turn) = rounds.queue.pop_front() {
+        while let Some(turn) = rounds.queue.pop_front() {
             cx.check_cancelled()?;
-            rounds.ahead = rounds.ahead.saturating_sub(1);
-            if let Some(number) = turn.triggers.filter(|_| !turn.keys.is_empty()) {
-                rounds.fire_before_keys(cx, number)?;
+            rounds.take_turn(cx, turn)?;
+            rounds.charge(cx)?;
+        }
+        Ok(())
+    }
+
+    /// The rows of a statement, or of parts of one whose rows take turns, then its statement triggers.
+    fn take_turn(&mut self, cx: &ExecContext<'_>, turn: Turn) -> Result<()> {
+        let mut turns = vec![turn];
+        if let Some(first) = turns[0].triggers {
+            let with_it = self.in_turn.iter().skip(first + 1).take_while(|in_turn| **in_turn).count();
+            if with_it > 0 && !self.share_rows(first..first + 1 + with_it) {
+                turns.extend(self.queue.drain(..with_it));
             }
-            for keys in &turn.keys {
-                rounds.act(cx, keys)?;
-            }
-            let gone = rounds.deletes;
-            if rounds.ahead > 0 && !turn.keys.is_empty() {
-                let keys = &mut turn.keys;
-                within_statement(cx, |cx| keys.iter_mut().try_for_each(|keys| keys.check_new(cx, gone)))?;
-            }
-            checks.append(&mut turn.keys);
-            if rounds.queue.len() == rounds.ahead && !checks.is_empty() {
-                within_statement(cx, |cx| checks.iter().try_for_each(|keys| keys.check(cx, gone)))?;
-                checks.clear();
-            }
-            if let Some(number) = turn.triggers {
-                rounds.fire(cx, number)?;
-            }
+        }
+        let numbers: Vec<usize> = turns.iter().filter_map(|turn| turn.triggers).collect();
+        numbers.iter().try_for_each(|number| self.lend(cx, *number))?;
+        let mut lanes = 0;
+        let of = |Turn { keys, triggers }| Lanes::of(cx, keys, triggers, &mut lanes);
+        let mut parts: Vec<Lanes> = turns.into_iter().map(of).collect();
+        rows::run(cx, self, &mut parts)?;
+        self.end_going();
+        drop(parts);
+        numbers.into_iter().try_for_each(|number| self.fire_one(cx, number))
+    }
+
+    /// What waits is charged where it is much.
+    fn charge(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        let waiting = self.queue.len();
+        if waiting > FREE_TURNS || self.held.is_some() {
+            let account = cx.services.memory.account;
+            let held = self.held.get_or_insert_with(|| account.reserve("foreign keys", u64::MAX));
+            held.resize(waiting as u64 * TURN_BYTES)?;
         }
         Ok(())
     }
@@ -172,32 +203,61 @@ impl<'t> Rounds<'t> {
         Ok(())
     }
 
-    /// AFTER ROW triggers fire whose names stand before those of foreign keys.
-    fn fire_before_keys(&mut self, cx: &ExecContext<'_>, number: usize) -> Result<()> {
-        self.lend(cx, number)?;
-        if let Some(triggers) = self.triggers(number)
-            && triggers.fire_before_keys(cx)?
-        {
-            // They may have done anything.
-            self.deletes = true;
+    /// Whether rows may have gone that the statement has changed.
+    pub fn may_have_gone(&self) -> bool {
+        self.deletes
+    }
+
+    /// The number of the next row for which AFTER ROW triggers fire.
+    pub fn next_fired(&mut self, number: Option<usize>) -> Result<Option<i64>> {
+        number.and_then(|number| self.triggers(number)).map_or(Ok(None), Triggers::next_order)
+    }
+
+    /// They fire for that row.
+    pub fn fire_row(&mut self, cx: &ExecContext<'_>, number: Option<usize>, stage: Stage) -> Result<()> {
+        let Some(triggers) = number.and_then(|number| self.triggers(number)) else { return Ok(()) };
+        if stage == Stage::Ahead && !triggers.some_stand_before_keys() {
+            return Ok(());
         }
+        triggers.fire_row(cx, stage)?;
+        // They may have done anything.
+        self.deletes = true;
         Ok(())
     }
 
-    fn act(&mut self, cx: &ExecContext<'_>, keys: &ForeignKeys) -> Result<()> {
-        within_statement(cx, |cx| {
-            for key in keys.incoming.iter().filter(|key| !key.keys.is_empty()) {
-                key.act(cx, &keys.table, self)?;
+    /// Whether a statement that goes along ends when another one goes on.
+    pub fn alternate(&mut self, alternates: bool) {
+        self.alternates = alternates;
+    }
+
+    /// The statement that goes along for the keys of this number, where it goes on.
+    pub fn take(&mut self, number: usize) -> Option<Along> {
+        if self.alternates && self.going.iter().any(|(known, _)| *known != number) {
+            self.end_going();
+        }
+        self.going.iter_mut().find(|(known, _)| *known == number)?.1.take()
+    }
+
+    /// It may go on.
+    pub fn keep(&mut self, number: usize, along: Along) {
+        self.deletes = true;
+        match self.going.iter_mut().find(|(known, _)| *known == number) {
+            Some((_, place)) => *place = Some(along),
+            None => self.going.push((number, Some(along))),
+        }
+    }
+
+    /// Statements went along: what follows from them comes in their turn.
+    fn end_going(&mut self) {
+        for (_, along) in std::mem::take(&mut self.going) {
+            let Some((keys, triggers)) = along.map(Along::into_parts) else { continue };
+            let number = triggers.map(|triggers| {
+                self.along.push(Some(triggers));
+                self.own.len() + self.along.len() - 1
+            });
+            if number.is_some() || keys.has_noted() {
+                self.queue.push_back(Turn { keys: vec![keys], triggers: number });
             }
-            Ok(())
-        })?;
-        // Before what goes along takes others along.
-        let mut restricting = keys.incoming.iter().filter(|key| !key.keys.is_empty() && key.restricts());
-        match restricting.clone().next() {
-            Some(_) => {
-                within_statement(cx, |cx| restricting.try_for_each(|key| key.check(cx, &keys.table, true)))
-            }
-            None => Ok(()),
         }
     }
 
@@ -216,35 +276,11 @@ impl<'t> Rounds<'t> {
         triggers.go_on();
     }
 
-    /// A statement went along.
-    pub fn push(&mut self, keys: ForeignKeys, triggers: Option<Box<Triggers>>) {
-        self.deletes = true;
-        let number = triggers.map(|triggers| {
-            self.along.push(*triggers);
-            self.own.len() + self.along.len() - 1
-        });
-        self.queue.push_back(Turn { keys: vec![keys], triggers: number });
-    }
-
     fn triggers(&mut self, number: usize) -> Option<&mut Triggers> {
         match number.checked_sub(self.own.len()) {
             None => self.own.get_mut(number)?.as_deref_mut(),
-            Some(at) => self.along.get_mut(at),
+            Some(at) => self.along.get_mut(at)?.as_deref_mut(),
         }
-    }
-
-    fn fire(&mut self, cx: &ExecContext<'_>, number: usize) -> Result<()> {
-        if self.in_turn.get(number + 1).is_some_and(|in_turn| *in_turn) {
-            return Ok(());
-        }
-        let mut first = number;
-        while self.in_turn.get(first).is_some_and(|in_turn| *in_turn) {
-            first -= 1;
-        }
-        if first < number && !self.share_rows(first..number + 1) {
-            self.fire_in_turn(cx, first..number + 1)?;
-        }
-        (first..number + 1).try_for_each(|number| self.fire_one(cx, number))
     }
 
     /// Whether two of these parts share transition tables, which only one has at a time.
@@ -254,31 +290,19 @@ impl<'t> Rounds<'t> {
         (1..own.len()).any(|at| own[..at].iter().any(|one| shares(one, own[at])))
     }
 
-    /// AFTER ROW triggers of parts whose rows take turns.
-    fn fire_in_turn(&mut self, cx: &ExecContext<'_>, parts: Range<usize>) -> Result<()> {
-        parts.clone().try_for_each(|number| self.lend(cx, number))?;
-        // By the number of its next row each part that has one.
-        let mut next = BinaryHeap::with_capacity(parts.len());
-        for number in parts {
-            let order = self.triggers(number).map_or(Ok(None), Triggers::next_order)?;
-            next.extend(order.map(|order| Reverse((order, number))));
-        }
-        while let Some(Reverse((_, number))) = next.pop() {
-            let Some(triggers) = self.triggers(number) else { continue };
-            triggers.fire_row(cx)?;
-            next.extend(triggers.next_order()?.map(|order| Reverse((order, number))));
-        }
-        Ok(())
-    }
-
     fn fire_one(&mut self, cx: &ExecContext<'_>, number: usize) -> Result<()> {
         self.fired = number + 1;
         self.lend(cx, number)?;
         let Some(triggers) = self.triggers(number) else { return Ok(()) };
+        let has_passed = !triggers.all_passed().is_empty();
         for passed in triggers.finish(cx)? {
             if let Some(next) = self.triggers(passed.to) {
                 next.take_over(cx, passed)?;
             }
+        }
+        // Statements that come find the one that has taken over.
+        if has_passed && let Some(along) = number.checked_sub(self.own.len()) {
+            self.along[along] = None;
         }
         Ok(())
     }
@@ -297,18 +321,9 @@ impl ForeignKeys {
             outgoing: self.outgoing.iter_mut().map(super::Outgoing::take).collect(),
             incoming: self.incoming.iter_mut().map(super::Incoming::take).collect(),
             held: self.held.take(),
+            row: 0,
+            numbered: 0,
         }
-    }
-
-    /// What is still referenced, and rows that reference nothing; `gone` as of [`Rounds::deletes`].
-    fn check(&self, cx: &ExecContext<'_>, gone: bool) -> Result<()> {
-        self.incoming.iter().try_for_each(|key| key.check(cx, &self.table, false))?;
-        self.outgoing.iter().try_for_each(|key| key.check(cx, &self.table, gone))
-    }
-
-    /// Only rows that reference nothing, which are done with then.
-    fn check_new(&mut self, cx: &ExecContext<'_>, gone: bool) -> Result<()> {
-        self.outgoing.drain(..).try_for_each(|key| key.check(cx, &self.table, gone))
     }
 }
 

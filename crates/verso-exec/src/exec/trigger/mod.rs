@@ -3,13 +3,13 @@
 //! ```text
 //! BEFORE STATEMENT ─► each row: BEFORE ROW ─► check, change ─► noted ─┐
 //!                                                                     ▼ end of the statement
-//!                   keys of foreign keys, and what goes along ─► AFTER ROW of the rows noted ─► AFTER STATEMENT
-//!                                                            └─► then the same of each statement that went along
+//!                   each row: its foreign keys, and what goes along, AFTER ROW ─► AFTER STATEMENT
+//!                                                                               └─► then the same of each statement that went along
 //! ```
 //!
 //! G1. A statement over a table without triggers for it has no [`Triggers`]: it pays for one check.
 //! G2. Triggers of one kind fire by name: those of rows that stand before `RI_ConstraintTrigger`, which are PostgreSQL's of foreign
-//!     keys, before the keys of the statement are acted upon, the others behind that. WHEN of AFTER triggers is asked when a row is noted; a row that nobody wants is
+//!     keys, before the keys of their row are acted upon, the others behind that. WHEN of AFTER triggers is asked when a row is noted; a row that nobody wants is
 //!     not kept.
 //! G3. Rows noted are charged to the session's work memory, and go to a file beyond; so do those of transition tables.
 //! G4. A row is still as it was found before BEFORE ROW triggers see it, and before it is changed: a trigger that changes it
@@ -39,12 +39,13 @@ use verso_catalog::{Oid, TableDef, TriggerDef, TriggerEnabled, TriggerKind};
 use verso_types::Value;
 
 use self::call::Bound;
-use self::noted::Noted;
+use self::noted::{Noted, stands_before_keys};
 use super::ExecContext;
 use crate::error::{ExecError, Result};
 
 pub(crate) use self::call::TriggerCall;
 pub use self::deferred::{DeferredEvent, fire_deferred};
+pub(super) use self::noted::Stage;
 pub use self::noted::Transitions;
 pub(super) use self::transition::TransitionOperator;
 
@@ -462,16 +463,22 @@ impl Triggers {
         self.noted.next_order()
     }
 
-    /// They fire for that row, ahead of [`Triggers::finish`].
-    pub(super) fn fire_row(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        let Triggers { table, sets, noted, .. } = self;
-        noted.fire_row(cx, table, sets)
+    /// The number of the first of so many rows that are about to be noted for an event (`foreign/rounds.rs`).
+    pub(super) fn number(&mut self, cx: &ExecContext<'_>, event: TriggerEvent, rows: usize) -> i64 {
+        let skipped = !self.notes(event);
+        self.noted.next_number(cx, rows, skipped)
     }
 
-    /// AFTER ROW triggers that stand before foreign keys fire, ahead of [`Triggers::finish`]; whether there are some.
-    pub(super) fn fire_before_keys(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
+    /// They fire for that row, ahead of [`Triggers::finish`].
+    pub(super) fn fire_row(&mut self, cx: &ExecContext<'_>, stage: Stage) -> Result<()> {
         let Triggers { table, sets, noted, .. } = self;
-        noted.fire_before_keys(cx, table, sets)
+        noted.fire_row(cx, table, sets, stage)
+    }
+
+    /// Whether some of those for rows stand before foreign keys.
+    pub(super) fn some_stand_before_keys(&self) -> bool {
+        let mut triggers = self.sets.iter().flat_map(|set| &set.after_row);
+        triggers.any(|trigger| stands_before_keys(trigger.definition()))
     }
 
     /// The end of the statement: AFTER triggers fire, those of rows in the order of the rows, then those of the statement.

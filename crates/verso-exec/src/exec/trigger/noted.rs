@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{TableDef, TriggerDef};
+use verso_catalog::{ConstraintKind, TableDef, TriggerDef};
 use verso_types::{Batch, Column, SqlType, Value};
 
 use super::deferred::DeferredEvent;
@@ -13,7 +13,7 @@ use super::{EventTriggers, TriggerEvent};
 use crate::error::Result;
 use crate::exec::ExecContext;
 use crate::exec::statement::column_types;
-use crate::spill::{Spool, SpoolReader};
+use crate::spill::Spool;
 
 /// Bits of a column of marks.
 const MARKS: usize = 63;
@@ -24,7 +24,7 @@ const WHAT: &str = "rows for AFTER triggers";
 const TRANSITIONS: &str = "a transition table";
 
 /// Whether a trigger fires before PostgreSQL's own ones for foreign keys, which it fires by name among the others.
-fn stands_before_keys(trigger: &TriggerDef) -> bool {
+pub(super) fn stands_before_keys(trigger: &TriggerDef) -> bool {
     *trigger.name < *"RI_ConstraintTrigger"
 }
 
@@ -37,13 +37,11 @@ pub(super) struct Noted {
     marks: usize,
     rows: Spool,
     order: Order,
-    /// Triggers that stand before foreign keys have fired.
-    ahead: bool,
     firing: Firing,
     transitions: Vec<(TriggerEvent, Transitions)>,
 }
 
-/// The numbers of rows, where those of several changes take turns: rows that nobody wants have some, too.
+/// The numbers of rows, where those of several changes, or foreign keys, take turns: rows that nobody wants have some, too.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     None,
@@ -51,6 +49,16 @@ enum Order {
     Own(i64),
     /// Those of all parts of a table that a statement changes.
     OfParts,
+}
+
+/// Which triggers fire for a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::exec) enum Stage {
+    /// Those that stand before foreign keys: the row stays, for the others.
+    Ahead,
+    /// The others.
+    Behind,
+    All,
 }
 
 /// Rows for which triggers fire.
@@ -67,6 +75,12 @@ struct Firing {
 pub struct Transitions {
     pub(crate) old: Spool,
     pub(crate) new: Spool,
+}
+
+/// Whether foreign keys take turns with the triggers of a table.
+fn has_keys(table: &TableDef) -> bool {
+    let foreign = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Foreign(_));
+    !table.referenced_by.is_empty() || table.constraints.iter().any(|constraint| foreign(&constraint.kind))
 }
 
 /// A column without values.
@@ -92,8 +106,7 @@ impl Noted {
             has_new,
             marks: 0,
             rows: Spool::default(),
-            order: Order::None,
-            ahead: false,
+            order: if has_keys(table) { Order::Own(0) } else { Order::None },
             firing: Firing::default(),
             transitions: Vec::new(),
         }
@@ -108,7 +121,6 @@ impl Noted {
     pub fn clear(&mut self) {
         self.rows = Spool::default();
         self.firing = Firing::default();
-        self.ahead = false;
         if let Order::Own(next) = &mut self.order {
             *next = 0;
         }
@@ -123,6 +135,18 @@ impl Noted {
     /// The rows are those of a part of a table: they get numbers together with those of the other parts.
     pub fn number_with_parts(&mut self) {
         self.order = Order::OfParts;
+    }
+
+    /// The number of the first of so many rows that are about to be added, 0 where rows have none; `skipped` ones are not added.
+    pub fn next_number(&mut self, cx: &ExecContext<'_>, rows: usize, skipped: bool) -> i64 {
+        if skipped {
+            return self.number(cx, rows).unwrap_or_default();
+        }
+        match self.order {
+            Order::None => 0,
+            Order::Own(next) => next,
+            Order::OfParts => cx.state().map_or(0, |state| state.number(0)),
+        }
     }
 
     /// The number of the first of so many further rows.
@@ -318,7 +342,7 @@ impl Noted {
         sets: &[EventTriggers],
     ) -> Result<()> {
         while self.next_order()?.is_some() {
-            self.fire_row(cx, table, sets)?;
+            self.fire_row(cx, table, sets, Stage::All)?;
         }
         Ok(())
     }
@@ -347,33 +371,14 @@ impl Noted {
         cx: &ExecContext<'_>,
         table: &Arc<TableDef>,
         sets: &[EventTriggers],
+        stage: Stage,
     ) -> Result<()> {
         let Firing { batch, types, row } = &mut self.firing;
         let values = batch.row(*row, types);
-        *row += 1;
-        self.fire_values(cx, (table, sets), &values, false)
-    }
-
-    /// Triggers that stand before foreign keys fire for the rows noted, ahead of the others; whether there are some.
-    pub fn fire_before_keys(
-        &mut self,
-        cx: &ExecContext<'_>,
-        table: &Arc<TableDef>,
-        sets: &[EventTriggers],
-    ) -> Result<bool> {
-        let mut triggers = sets.iter().flat_map(|set| &set.after_row);
-        if self.ahead || !triggers.any(|trigger| stands_before_keys(trigger.definition())) {
-            return Ok(false);
+        if stage != Stage::Ahead {
+            *row += 1;
         }
-        self.ahead = true;
-        let types = self.kept_types();
-        let (mut reader, mut batch) = (SpoolReader::default(), Batch::of_types(&types));
-        while self.rows.read(&mut reader, &mut batch)? {
-            for row in 0..batch.rows {
-                self.fire_values(cx, (table, sets), &batch.row(row, &types), true)?;
-            }
-        }
-        Ok(true)
+        self.fire_values(cx, (table, sets), &values, stage)
     }
 
     /// The types of what is kept of a row.
@@ -385,13 +390,13 @@ impl Noted {
         types
     }
 
-    /// They fire for a row as it is kept: those that stand before foreign keys, or the others where these have fired.
+    /// They fire for a row as it is kept.
     fn fire_values(
         &self,
         cx: &ExecContext<'_>,
         (table, sets): (&Arc<TableDef>, &[EventTriggers]),
         values: &[Value],
-        ahead: bool,
+        stage: Stage,
     ) -> Result<()> {
         cx.check_cancelled()?;
         let width = self.types.len();
@@ -407,7 +412,7 @@ impl Noted {
                 continue;
             }
             let definition = trigger.definition();
-            if self.ahead && stands_before_keys(definition) != ahead {
+            if stage != Stage::All && stands_before_keys(definition) != (stage == Stage::Ahead) {
                 continue;
             }
             if definition.deferrable && cx.tables()?.is_trigger_deferred(definition) {
