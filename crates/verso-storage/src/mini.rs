@@ -276,12 +276,12 @@ impl<'e> Mini<'e> {
                 if self.core.unlogged.contains(header::owner(&taken.page)) {
                     taken.unlogged = true;
                     taken.is_new |= kind.shape() == Some(RecordShape::Init);
-                    self.group.pop(start);
+                    self.group.pop();
                 }
                 Ok(())
             }
             Err(flaw) => {
-                self.group.pop(start);
+                self.group.pop();
                 if let Some(before) = before {
                     debug_assert!(
                         before[..] == taken.page[..],
@@ -321,7 +321,7 @@ impl<'e> Mini<'e> {
         }
         if self.core.unlogged.contains(header::owner(&taken.page)) {
             taken.unlogged = true;
-            self.group.pop(start);
+            self.group.pop();
         }
         Ok(())
     }
@@ -375,6 +375,12 @@ impl<'e> Mini<'e> {
     /// lost their frames. Only now may somebody else get a page that was given up.
     pub fn on_release(&mut self, effect: impl FnOnce() + 'e) {
         self.more().last.push(Box::new(effect));
+    }
+
+    /// Whose change it is.
+    #[must_use]
+    pub fn txn(&self) -> TxnId {
+        self.group.txn()
     }
 
     /// Bytes of the group so far.

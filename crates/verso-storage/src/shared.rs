@@ -39,6 +39,7 @@ pub static REDO: RedoTable = RedoTable::new(&[
     (48, 52, heap::root::redo),
     (53, 56, heap::packed::container::redo),
     (64, 67, crate::version::page::redo),
+    (69, 69, crate::version::page::redo),
     (128, 131, crate::index::node::redo),
 ]);
 

@@ -126,7 +126,7 @@ impl StateRedo for Restoring<'_> {
                 self.transactions.dead.remove(&txn);
                 self.active.remove(&txn); // a full log may lack its end
             }
-            RecordKind::VERSION_RANGE => self.versions.note(payload)?,
+            RecordKind::VERSION_RANGE => self.versions.note(txn, payload)?,
             RecordKind::SWEPT | RecordKind::RESTORE_POINT => {}
             RecordKind::UNLOGGED => {
                 self.unlogged.insert(ObjectId(checked_u32(payload, 0)?));

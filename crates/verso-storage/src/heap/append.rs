@@ -159,8 +159,19 @@ impl Heap {
         let fits = header::kind(page) == Some(PageKind::Data)
             && header::owner(page) == self.object
             && u32_at(page, PAGE_INDEX) == target.index
-            && used == usize::from(next)
-            && page.get(COLUMNS..COLUMNS + self.descriptors().len()) == Some(self.descriptors())
+            && used == usize::from(next);
+        if fits { self.places_of_columns(page) } else { None }
+    }
+
+    /// Where the arrays of a data page of the table are, if it has another slot and room for so many variable bytes behind the
+    /// others.
+    pub(super) fn next_places(&self, page: &[u8], bytes: usize) -> Option<Places> {
+        self.places_of_columns(page).filter(|places| places.take(page, bytes))
+    }
+
+    /// None where the page has other columns, of a former definition of the table.
+    fn places_of_columns(&self, page: &[u8]) -> Option<Places> {
+        let fits = page.get(COLUMNS..COLUMNS + self.descriptors().len()) == Some(self.descriptors())
             && usize::from(u16_at(page, COLUMN_COUNT)) * 4 == self.descriptors().len();
         if fits { Places::of(page, self.columns()) } else { None }
     }

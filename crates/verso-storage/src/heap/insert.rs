@@ -153,9 +153,9 @@ impl Heap {
         let tight = !crowded(first) && inline(first) > room;
         let alone = crowded(first) || tight;
         let mut slots = Vec::new();
+        let high = usize::from(u16_at(mini.page(home), SLOT_HIGH));
         {
             let page = mini.page(home);
-            let high = usize::from(u16_at(page, SLOT_HIGH));
             let unused = (0..high)
                 .filter(|slot| u64_at(page, layout.writer + slot * 8) == 0)
                 .chain(high..layout.capacity);
@@ -199,6 +199,15 @@ impl Heap {
         if let Some(changes) = &txn.own_changes {
             changes.note_inserted(self.object, page_index, Slots::from_list(&slots));
         }
+        let appended = match slots.as_slice() {
+            [_] if moved.is_empty() && rows.rows == 1 => self.next_places(mini.page(home), need),
+            _ => None,
+        };
+        if let Some(places) = appended.filter(|_| usize::from(slots[0]) == high) {
+            // The same row, in the short words of the log.
+            mini.apply_as(home, RecordKind::DATA_APPEND, |page, out| places.append(page, out, id, rows))?;
+            return Ok(self.inserted_some(txn, page_index, slots, need));
+        }
         mini.apply_with(home, RecordKind::DATA_INSERT, |out| {
             out.extend_from_slice(&id.0.to_le_bytes());
             Slots::from_list(&slots).encode(out);
@@ -208,12 +217,23 @@ impl Heap {
                 encode_column(out, spec.id, column, taken.clone(), moved);
             }
         })?;
-        self.observe(count, taken.clone().map(inline).sum());
+        Ok(self.inserted_some(txn, page_index, slots, need))
+    }
+
+    /// Rows are in their page, with so many variable bytes.
+    fn inserted_some(
+        &self,
+        txn: &mut Txn,
+        page_index: u32,
+        slots: Vec<u16>,
+        bytes: usize,
+    ) -> (u32, Vec<u16>) {
+        self.observe(slots.len(), bytes);
         if let Some(frame) = txn.frame() {
             let undo = frame.page(self.object, page_index);
             frame.records += undo.bits.extend(Slots::from_list(&slots)) as u64;
         }
-        Ok((page_index, slots))
+        (page_index, slots)
     }
 
     /// A latched page with a free slot and `need` bytes of room: the slot's own, one with room, or a new one.

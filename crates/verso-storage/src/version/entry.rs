@@ -11,6 +11,7 @@ use crate::heap::slice::ColumnSlice;
 use crate::heap::slots::Slots;
 use crate::page::bytes::{checked_slice, checked_u16, checked_u32, u16_at, u32_at, u64_at};
 use crate::page::{Flaw, ObjectId, PageId, TxnId};
+use crate::wal::{put_varint, varint, varint_u32};
 
 /// Where a record's next older version stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -129,6 +130,76 @@ impl NewEntry<'_> {
     /// Bytes that [`NewEntry::encode`] appends.
     pub fn encoded_len(&self) -> usize {
         (FIXED + self.slots.encoded_len() + self.prior.len() * 16 + self.columns.len()).next_multiple_of(8)
+    }
+}
+
+/// Bytes of the entry that a [`Note`] is.
+pub const NOTE_BYTES: usize = (FIXED + 6).next_multiple_of(8);
+
+/// An insert note as the log has it: of most transactions it is the only entry, and most of its bytes on the page say nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Note {
+    table: ObjectId,
+    writer: TxnId,
+    page_index: u32,
+    first: u16,
+    count: u16,
+}
+
+impl Note {
+    /// An entry that is nothing else.
+    pub fn of(entry: &NewEntry<'_>) -> Option<Note> {
+        let NewEntry { kind: EntryKind::Insert, table, writer, page_index, slots, .. } = *entry else {
+            return None;
+        };
+        let Slots::Run { first, count } = slots else { return None };
+        let more = !entry.prior.is_empty() || !entry.columns.is_empty() || entry.column_count > 0;
+        let flags = entry.purge || entry.own || entry.changes_key;
+        (!more && !flags).then_some(Note { table, writer, page_index, first, count })
+    }
+
+    /// Appends `table │ writer │ page index │ first slot │ slots`, each as a varint.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, u64::from(self.table.0));
+        put_varint(out, self.writer.0);
+        put_varint(out, u64::from(self.page_index));
+        put_varint(out, u64::from(self.first));
+        put_varint(out, u64::from(self.count));
+    }
+
+    /// What [`Note::encode`] has appended, and nothing more.
+    ///
+    /// # Errors
+    /// A flaw for anything else.
+    pub fn decode(bytes: &[u8]) -> Result<Note, Flaw> {
+        let mut at = 0;
+        let table = ObjectId(varint_u32(bytes, &mut at)?);
+        let writer = TxnId(varint(bytes, &mut at)?);
+        let page_index = varint_u32(bytes, &mut at)?;
+        let (first, count) = (varint_u32(bytes, &mut at)?, varint_u32(bytes, &mut at)?);
+        let slot = |slot: u32| u16::try_from(slot).map_err(|_| Flaw::from("slot beyond the greatest slot"));
+        let note = Note { table, writer, page_index, first: slot(first)?, count: slot(count)? };
+        if at != bytes.len() || note.first.checked_add(note.count).is_none() {
+            return Err(Flaw::from("not an insert note"));
+        }
+        Ok(note)
+    }
+
+    /// The entry.
+    pub fn entry(&self) -> NewEntry<'static> {
+        NewEntry {
+            kind: EntryKind::Insert,
+            table: self.table,
+            writer: self.writer,
+            page_index: self.page_index,
+            slots: Slots::Run { first: self.first, count: self.count },
+            prior: &[],
+            columns: &[],
+            column_count: 0,
+            purge: false,
+            own: false,
+            changes_key: false,
+        }
     }
 }
 

@@ -26,8 +26,11 @@ pub const SECTOR: usize = 512;
 pub const CHUNK_HEADER: usize = 48;
 /// A chunk's groups are together at most this long; a longer one is junk.
 pub const CHUNK_LENGTH_MAX: usize = 16 << 20;
-/// Version of segment, chunk and group layout. Version 1 had the number of groups where *unsynced* is; it can be read.
-pub const LOG_FORMAT: u32 = 2;
+/// Version of segment, chunk and group layout. Version 2 had longer groups; version 1 had the number of groups where *unsynced*
+/// is, too. Both can be read.
+pub const LOG_FORMAT: u32 = 3;
+/// The first version whose chunks say what was not on disk when they were written.
+pub(super) const FORMAT_UNSYNCED: u32 = 2;
 /// More than can be said, or not known.
 const UNSYNCED_UNKNOWN: u32 = u32::MAX;
 

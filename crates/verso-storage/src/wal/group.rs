@@ -1,8 +1,19 @@
 //! Groups of log records: what one mini-transaction writes, all or nothing.
 //!
 //! ```text
-//! group   len u32 │ records u32 │ txn u64 │ record … record          (len counts everything, itself included)
-//! record  kind u8 │ page u32 │ len u32 │ payload[len]               (page 0: a state record)
+//! group   len u24 │ 0x80 + n u8 │ txn [n] │ record … record          (len counts everything, itself included)
+//! record  kind u8 │ page varint │ len varint │ payload[len]         (page 0: a state record)
+//! ```
+//!
+//! Most groups are a row, an index entry or a commit: what stands around their few bytes is what a log of small transactions
+//! consists of. Numbers have as many bytes as they need: those of transactions without leading zeroes, the others seven bits a
+//! byte, the lowest first, with the highest bit set in all but the last.
+//!
+//! Logs of formats 1 and 2 have other groups, told by their fourth byte, which is 0:
+//!
+//! ```text
+//! group   len u32 │ records u32 │ txn u64 │ record … record
+//! record  kind u8 │ page u32 │ len u32 │ payload[len]
 //! ```
 //!
 //! G1. A group lies in one chunk, so it is durable whole or not at all.
@@ -11,14 +22,16 @@
 use std::cell::RefCell;
 
 use super::RecordKind;
-use crate::page::bytes::{checked_slice, checked_u32, checked_u64, put_u32, put_u64};
+use crate::page::bytes::{checked_slice, checked_u32, checked_u64, put_u32};
 use crate::page::{Flaw, PageId, TxnId};
 
-/// Bytes before the first record of a group.
-pub const GROUP_HEADER: usize = 16;
-/// Bytes before the payload of a record.
-pub const RECORD_HEADER: usize = 9;
-/// A group is at most this long.
+/// Says in the fourth byte that a group is of format 3; the number of bytes of its transaction's number stands below.
+const COMPACT: u8 = 0x80;
+/// Bytes before the first record of a group of a former format.
+const OLD_GROUP_HEADER: usize = 16;
+/// Bytes before the payload of a record of a former format.
+const OLD_RECORD_HEADER: usize = 9;
+/// A group is at most this long, so that three bytes say how long it is.
 pub const MAX_GROUP: usize = 8 << 20;
 
 /// Spare buffers each thread keeps; a mini-transaction inside another is rare, a third level does not occur.
@@ -35,7 +48,49 @@ thread_local! {
 #[derive(Debug)]
 pub struct Group {
     bytes: Vec<u8>,
+    txn: TxnId,
     record_count: u32,
+    /// Where the newest record begins.
+    newest: usize,
+}
+
+/// Appends a number, seven bits a byte.
+pub(crate) fn put_varint(out: &mut impl Extend<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.extend([value as u8 | 0x80]);
+        value >>= 7;
+    }
+    out.extend([value as u8]);
+}
+
+/// The number that [`put_varint`] has put at `at`, which goes behind it.
+///
+/// # Errors
+/// A flaw where it does not end, or has more than 64 bits.
+pub(crate) fn varint(bytes: &[u8], at: &mut usize) -> Result<u64, Flaw> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let byte = *bytes.get(*at).ok_or_else(|| Flaw::from("a number of the log is cut off"))?;
+        *at += 1;
+        let bits = u64::from(byte & 0x7F);
+        if shift == 63 && bits > 1 {
+            break;
+        }
+        value |= bits << shift;
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+    }
+    Err(Flaw::from("a number of the log is too long"))
+}
+
+/// The same of a number of 32 bits.
+///
+/// # Errors
+/// As [`varint`].
+pub(crate) fn varint_u32(bytes: &[u8], at: &mut usize) -> Result<u32, Flaw> {
+    let value = varint(bytes, at)?;
+    u32::try_from(value).map_err(|_| Flaw::new(format!("a number of the log is {value}")))
 }
 
 impl Group {
@@ -44,44 +99,60 @@ impl Group {
     pub fn new(txn: TxnId) -> Group {
         let mut bytes =
             SPARES.try_with(|spares| spares.borrow_mut().pop()).ok().flatten().unwrap_or_default();
-        let mut header = [0; GROUP_HEADER];
-        put_u64(&mut header, 8, txn.0);
         bytes.clear();
-        bytes.extend_from_slice(&header);
-        Group { bytes, record_count: 0 }
+        let width = 8 - txn.0.leading_zeros() as usize / 8;
+        bytes.extend_from_slice(&[0, 0, 0, COMPACT | width as u8]);
+        bytes.extend_from_slice(&txn.0.to_le_bytes()[..width]);
+        let newest = bytes.len();
+        Group { bytes, txn, record_count: 0, newest }
+    }
+
+    /// Whose group it is.
+    #[must_use]
+    pub fn txn(&self) -> TxnId {
+        self.txn
     }
 
     /// Adds a record.
     pub fn push(&mut self, kind: RecordKind, page: PageId, payload: &[u8]) {
-        let start = self.begin_record(kind, page);
-        self.bytes.extend_from_slice(payload);
-        self.end_record(start);
+        self.push_with(kind, page, |out| out.extend_from_slice(payload));
     }
 
     /// Adds a record whose payload `write` appends to the buffer it is given (which holds other bytes before).
     /// Returns the place of the payload for [`Group::payload`].
     #[inline]
     pub fn push_with(&mut self, kind: RecordKind, page: PageId, write: impl FnOnce(&mut Vec<u8>)) -> usize {
-        let start = self.begin_record(kind, page);
+        self.newest = self.bytes.len();
+        self.bytes.push(kind.0);
+        put_varint(&mut self.bytes, u64::from(page.0));
+        // Its length follows when it is known; that of most takes one byte.
+        self.bytes.push(0);
+        let start = self.bytes.len();
         write(&mut self.bytes);
         assert!(self.bytes.len() >= start, "a payload is appended, nothing before it removed");
-        self.end_record(start);
-        start
-    }
-
-    fn begin_record(&mut self, kind: RecordKind, page: PageId) -> usize {
-        // Its length follows when it is known.
-        let mut header = [0; RECORD_HEADER];
-        header[0] = kind.0;
-        put_u32(&mut header, 1, page.0);
-        self.bytes.extend_from_slice(&header);
-        self.bytes.len()
-    }
-
-    fn end_record(&mut self, start: usize) {
-        let length = u32::try_from(self.bytes.len() - start).expect("a payload is far shorter than 4 GiB");
-        put_u32(&mut self.bytes, start - 4, length);
         self.record_count += 1;
+        let length = self.bytes.len() - start;
+        if length < 0x80 {
+            self.bytes[start - 1] = length as u8;
+            return start;
+        }
+        self.put_length(start, length)
+    }
+
+    /// Makes room for the length of a payload that takes more than one byte; where it stands then.
+    fn put_length(&mut self, start: usize, length: usize) -> usize {
+        let (mut rest, mut at, mut encoded) = (length, 0, [0u8; 10]);
+        while rest >= 0x80 {
+            encoded[at] = rest as u8 | 0x80;
+            rest >>= 7;
+            at += 1;
+        }
+        encoded[at] = rest as u8;
+        let end = self.bytes.len();
+        self.bytes.resize(end + at, 0);
+        self.bytes.copy_within(start..end, start + at);
+        self.bytes[start - 1..start + at].copy_from_slice(&encoded[..=at]);
+        start + at
     }
 
     /// The payload of the newest record, which starts at `start`.
@@ -90,9 +161,9 @@ impl Group {
         &self.bytes[start..]
     }
 
-    /// Takes the newest record, whose payload starts at `start`, back.
-    pub fn pop(&mut self, start: usize) {
-        self.bytes.truncate(start - RECORD_HEADER);
+    /// Takes the newest record back, once.
+    pub fn pop(&mut self) {
+        self.bytes.truncate(self.newest);
         self.record_count -= 1;
     }
 
@@ -116,15 +187,16 @@ impl Group {
 
     /// Removes all records.
     pub fn clear(&mut self) {
-        self.bytes.truncate(GROUP_HEADER);
+        self.bytes.truncate(4 + usize::from(self.bytes[3] & !COMPACT));
         self.record_count = 0;
     }
 
     /// Fills in the header and returns the group as it stands in the log.
     pub fn finish(&mut self) -> &[u8] {
-        let length = u32::try_from(self.bytes.len()).expect("a group is far shorter than 4 GiB");
-        put_u32(&mut self.bytes, 0, length);
-        put_u32(&mut self.bytes, 4, self.record_count);
+        // [`MAX_GROUP`] is far below what three bytes say: longer ones are refused before they are written.
+        let length = self.bytes.len().min((1 << 24) - 1) as u32;
+        let kind = self.bytes[3];
+        put_u32(&mut self.bytes, 0, length | u32::from(kind) << 24);
         &self.bytes
     }
 }
@@ -150,7 +222,10 @@ impl Drop for Group {
 pub struct GroupView<'a> {
     bytes: &'a [u8],
     txn: TxnId,
-    record_count: u32,
+    /// Where its first record begins.
+    first: usize,
+    /// Of a former format: the number of its records.
+    old_count: Option<u32>,
 }
 
 /// A record read from the log.
@@ -172,13 +247,29 @@ impl<'a> GroupView<'a> {
     /// # Errors
     /// A flaw when it does not fit into `bytes` or its header makes no sense.
     pub fn parse(bytes: &'a [u8]) -> Result<GroupView<'a>, Flaw> {
-        let length = checked_u32(bytes, 0)? as usize;
-        if !(GROUP_HEADER..=MAX_GROUP).contains(&length) {
+        let head = checked_u32(bytes, 0)?;
+        let kind = (head >> 24) as u8;
+        if kind & COMPACT == 0 {
+            return GroupView::parse_old(bytes, head as usize);
+        }
+        let (length, width) = ((head & 0xFF_FFFF) as usize, usize::from(kind & !COMPACT));
+        let first = 4 + width;
+        if width > 8 || !(first..=MAX_GROUP).contains(&length) {
+            return Err(Flaw::new(format!("log group of {length} bytes")));
+        }
+        let bytes = checked_slice(bytes, 0, length)?;
+        let mut txn = [0; 8];
+        txn[..width].copy_from_slice(&bytes[4..first]);
+        Ok(GroupView { bytes, txn: TxnId(u64::from_le_bytes(txn)), first, old_count: None })
+    }
+
+    fn parse_old(bytes: &'a [u8], length: usize) -> Result<GroupView<'a>, Flaw> {
+        if !(OLD_GROUP_HEADER..=MAX_GROUP).contains(&length) {
             return Err(Flaw::new(format!("log group of {length} bytes")));
         }
         let txn = TxnId(checked_u64(bytes, 8)?);
-        let record_count = checked_u32(bytes, 4)?;
-        Ok(GroupView { bytes: checked_slice(bytes, 0, length)?, txn, record_count })
+        let old_count = Some(checked_u32(bytes, 4)?);
+        Ok(GroupView { bytes: checked_slice(bytes, 0, length)?, txn, first: OLD_GROUP_HEADER, old_count })
     }
 
     /// Whose group it is.
@@ -195,39 +286,52 @@ impl<'a> GroupView<'a> {
 
     /// The records in order. The first flaw ends the iteration.
     pub fn records(&self) -> impl Iterator<Item = Result<RecordView<'a>, Flaw>> + use<'a> {
-        let (bytes, count) = (self.bytes, self.record_count);
-        let mut offset = GROUP_HEADER;
+        let (bytes, count) = (self.bytes, self.old_count);
+        let mut offset = self.first;
         let mut seen = 0u32;
+        let mut ended = false;
         std::iter::from_fn(move || {
+            if ended {
+                return None;
+            }
             if offset == bytes.len() {
-                let complete = seen == count;
-                seen = count;
+                ended = true;
+                let complete = count.is_none_or(|count| seen == count);
                 return if complete { None } else { Some(Err(Flaw::from("log group lacks records"))) };
             }
-            let record = match seen < count {
-                true => parse_record(bytes, offset),
-                false => Err(Flaw::from("log group has bytes behind its last record")),
+            let record = match count {
+                None => parse_record(bytes, offset),
+                Some(count) if seen < count => parse_old_record(bytes, offset),
+                Some(_) => Err(Flaw::from("log group has bytes behind its last record")),
             };
+            seen += 1;
             match &record {
-                Ok(record) => {
-                    offset += RECORD_HEADER + record.payload.len();
-                    seen += 1;
-                }
-                Err(_) => {
-                    offset = bytes.len();
-                    seen = count;
-                }
+                Ok((_, next)) => offset = *next,
+                Err(_) => ended = true,
             }
-            Some(record)
+            Some(record.map(|(record, _)| record))
         })
     }
 }
 
-fn parse_record(bytes: &[u8], offset: usize) -> Result<RecordView<'_>, Flaw> {
-    let header = checked_slice(bytes, offset, RECORD_HEADER)?;
+/// The record at `offset`, and where the next one begins.
+fn parse_record(bytes: &[u8], offset: usize) -> Result<(RecordView<'_>, usize), Flaw> {
+    let kind = RecordKind(checked_slice(bytes, offset, 1)?[0]);
+    let mut at = offset + 1;
+    let page = PageId(varint_u32(bytes, &mut at)?);
+    let length = varint_u32(bytes, &mut at)? as usize;
+    let payload = checked_slice(bytes, at, length)?;
+    Ok((RecordView { kind, page, payload, offset }, at + length))
+}
+
+/// The same of a former format.
+fn parse_old_record(bytes: &[u8], offset: usize) -> Result<(RecordView<'_>, usize), Flaw> {
+    let header = checked_slice(bytes, offset, OLD_RECORD_HEADER)?;
     let length = checked_u32(header, 5)? as usize;
-    let payload = checked_slice(bytes, offset + RECORD_HEADER, length)?;
-    Ok(RecordView { kind: RecordKind(header[0]), page: PageId(checked_u32(header, 1)?), payload, offset })
+    let payload = checked_slice(bytes, offset + OLD_RECORD_HEADER, length)?;
+    let record =
+        RecordView { kind: RecordKind(header[0]), page: PageId(checked_u32(header, 1)?), payload, offset };
+    Ok((record, offset + OLD_RECORD_HEADER + length))
 }
 
 #[cfg(test)]
@@ -248,8 +352,29 @@ mod tests {
         group.finish().to_vec()
     }
 
+    /// As formats 1 and 2 have it.
+    fn build_old(records: &[(u8, u32, Vec<u8>)]) -> Vec<u8> {
+        let mut bytes = vec![0; OLD_GROUP_HEADER];
+        for (kind, page, payload) in records {
+            bytes.push(*kind);
+            bytes.extend_from_slice(&page.to_le_bytes());
+            bytes.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(payload);
+        }
+        let length = bytes.len() as u32;
+        put_u32(&mut bytes, 0, length);
+        put_u32(&mut bytes, 4, records.len() as u32);
+        put_u32(&mut bytes, 8, 77);
+        bytes
+    }
+
     fn records() -> impl Strategy<Value = Vec<(u8, u32, Vec<u8>)>> {
-        prop::collection::vec((1u8.., any::<u32>(), prop::collection::vec(any::<u8>(), 0..40)), 0..8)
+        let payload = prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..40),
+            (120usize..140, any::<u8>()).prop_map(|(length, byte)| vec![byte; length]),
+            (16_380usize..16_390, any::<u8>()).prop_map(|(length, byte)| vec![byte; length]),
+        ];
+        prop::collection::vec((1u8.., any::<u32>(), payload), 0..8)
     }
 
     proptest! {
@@ -266,11 +391,35 @@ mod tests {
         }
 
         #[test]
+        fn groups_of_former_formats_are_read(records in records(), behind in prop::collection::vec(any::<u8>(), 0..9)) {
+            let mut bytes = build_old(&records);
+            let length = bytes.len();
+            bytes.extend(behind);
+            let view = GroupView::parse(&bytes).unwrap();
+            prop_assert_eq!((view.txn(), view.byte_len()), (TxnId(77), length));
+            let read: Vec<_> = view.records().map(Result::unwrap)
+                .map(|r| (r.kind.0, r.page.0, r.payload.to_vec())).collect();
+            prop_assert_eq!(read, records);
+        }
+
+        #[test]
+        fn numbers_come_back(value in any::<u64>(), shift in 0u32..64) {
+            let value = value >> shift;
+            let mut bytes = Vec::new();
+            put_varint(&mut bytes, value);
+            let mut at = 0;
+            prop_assert_eq!(varint(&bytes, &mut at).unwrap(), value);
+            prop_assert_eq!(at, bytes.len());
+            let mut group = Group::new(TxnId(value));
+            prop_assert_eq!(GroupView::parse(group.finish()).unwrap().txn(), TxnId(value));
+        }
+
+        #[test]
         fn junk_is_a_flaw_and_never_a_panic(
             records in records(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
-            cut in any::<prop::sample::Index>(),
+            cut in any::<prop::sample::Index>(), old in any::<bool>(),
         ) {
-            let mut bytes = build(&records);
+            let mut bytes = if old { build_old(&records) } else { build(&records) };
             for (at, value) in flips {
                 let at = at.index(bytes.len());
                 bytes[at] = value;
@@ -294,7 +443,7 @@ mod tests {
     #[test]
     fn a_wrong_record_count_shows() {
         for count in [0u32, 1, 3] {
-            let mut bytes = build(&[(1, 0, vec![1]), (2, 5, vec![2])]);
+            let mut bytes = build_old(&[(1, 0, vec![1]), (2, 5, vec![2])]);
             put_u32(&mut bytes, 4, count);
             assert!(GroupView::parse(&bytes).unwrap().records().any(|record| record.is_err()), "{count}");
         }
@@ -305,9 +454,28 @@ mod tests {
         let mut group = Group::new(TxnId(1));
         group.push(RecordKind(1), PageId(2), b"kept");
         let before = group.len();
-        let at = group.push_with(RecordKind(1), PageId(2), |out| out.extend(b"gone"));
-        group.pop(at);
+        group.push_with(RecordKind(1), PageId(2), |out| out.extend(b"gone"));
+        group.pop();
         assert_eq!((group.len(), group.record_count()), (before, 1));
+    }
+
+    #[test]
+    fn a_commit_takes_a_few_bytes() {
+        let mut group = Group::new(TxnId(1_000_000));
+        group.push(RecordKind::COMMIT, PageId::NONE, &[]);
+        assert_eq!(group.finish().len(), 4 + 3 + 3);
+        group.clear();
+        assert_eq!((group.len(), group.is_empty()), (7, true));
+    }
+
+    #[test]
+    fn a_number_that_is_too_long_is_a_flaw() {
+        for bytes in
+            [[0xFF; 12].as_slice(), &[0x80], &[], &[0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2]]
+        {
+            assert!(varint(bytes, &mut 0).is_err(), "{bytes:?}");
+        }
+        assert!(varint_u32(&[0xFF, 0xFF, 0xFF, 0xFF, 0x1F], &mut 0).is_err());
     }
 
     #[test]

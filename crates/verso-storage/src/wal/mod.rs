@@ -42,7 +42,8 @@ mod writer;
 
 pub use chunk::{CHUNK_HEADER, DatabaseId, LOG_FORMAT, SECTOR};
 pub use closing::{SegmentInfo, SegmentState};
-pub use group::{GROUP_HEADER, Group, GroupView, MAX_GROUP, RECORD_HEADER, RecordView};
+pub use group::{Group, GroupView, MAX_GROUP, RecordView};
+pub(crate) use group::{put_varint, varint, varint_u32};
 pub use log::{FIRST_LSN, Wal};
 pub use lookup::{LogLookup, LogPin};
 pub use options::{WalOptions, WalProgress, WalStats};

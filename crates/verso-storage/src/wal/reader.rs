@@ -18,7 +18,8 @@ use verso_env::{Env, Vfs};
 
 use super::GroupView;
 use super::chunk::{
-    CHUNK_HEADER, ChunkHeader, DatabaseId, Head, LOG_FORMAT, SECTOR, SegmentHeader, verify_chunk,
+    CHUNK_HEADER, ChunkHeader, DatabaseId, FORMAT_UNSYNCED, Head, LOG_FORMAT, SECTOR, SegmentHeader,
+    verify_chunk,
 };
 use super::log::Wal;
 use super::mark;
@@ -320,6 +321,14 @@ impl LogImage {
             let mended = segment.file.write_at(&header.encode(), 0).and_then(|()| segment.file.sync_data());
             mended.map_err(|e| StorageError::io("mending a log segment", e))?;
         }
+        // What is written to gets groups that programs of the former format do not know: they refuse it by its header.
+        if let Some((segment, header)) = self.chain.last()
+            && (FORMAT_UNSYNCED..LOG_FORMAT).contains(&header.format)
+        {
+            let header = SegmentHeader { format: LOG_FORMAT, ..*header };
+            let raised = segment.file.write_at(&header.encode(), 0).and_then(|()| segment.file.sync_data());
+            raised.map_err(|e| StorageError::io("raising the format of a log segment", e))?;
+        }
         let segments = || self.chain.iter().map(|(segment, _)| segment).chain(&self.others);
         let newest = segments().map(|segment| segment.number).max();
         let largest = segments().map(|segment| segment.size).max();
@@ -531,10 +540,10 @@ impl Walk {
         let mut remains = Remains::default();
         let (last, header) = self.chain.last().expect("the walk starts in a segment");
         remains.look_for_torn(last, self.position, wanted)?;
-        remains.look(last, header.format >= 2, self.position, wanted)?;
+        remains.look(last, header.format >= FORMAT_UNSYNCED, self.position, wanted)?;
         for (segment, header) in &self.candidates {
             if header.epoch == wanted.epoch && header.start >= wanted.end {
-                remains.look(segment, header.format >= 2, SECTOR as u64, wanted)?;
+                remains.look(segment, header.format >= FORMAT_UNSYNCED, SECTOR as u64, wanted)?;
             }
         }
         for segment in others {

@@ -112,6 +112,8 @@ record_kinds! {
     NOTE_EXTEND = 66, Page, "note extend";
     /// A version entry was undone: nothing is purged for it.
     VERSION_VOID = 67, Page, "version void";
+    /// An insert note behind the other entries of a version page, in short.
+    VERSION_NOTE = 69, Page, "version note";
     /// A version page holds entries of one more transaction, or was retired.
     VERSION_RANGE = 68, State, "version range";
 

@@ -584,7 +584,8 @@ fn flushed_one_by_one(env: &Env, dir: &Path, count: u64) -> (Lsn, Vec<(std::path
     let wal = create(env, dir, WalOptions { background: false, ..small() });
     let mut chunks = Vec::new();
     for txn in 0..count {
-        let (_, end) = wal.append(&mut group(txn, &vec![txn as u8; 900])).unwrap();
+        // Numbers of the same length, so that all groups are of one.
+        let (_, end) = wal.append(&mut group(1000 + txn, &vec![txn as u8; 900])).unwrap();
         wal.flush(end).unwrap();
         let tail = wal.shared.tail.lock();
         let number = tail.live.back().unwrap().segment.number;
@@ -736,4 +737,39 @@ fn a_log_of_the_format_before_can_be_read_and_continued() {
     flip(&file, chunks[2].1 + 100);
     let (image, groups) = read(&env, dir.path(), origin(1, FIRST_LSN, FIRST_LSN));
     assert_eq!((image.remains().durable, groups.len()), (Lsn::ZERO, 2));
+}
+
+#[test]
+fn a_log_of_longer_groups_is_read_and_marked_when_it_goes_on() {
+    let env = Env::real();
+    let dir = tempfile::tempdir().unwrap();
+    // As version 2 has them.
+    let old = |txn: u8| {
+        let mut bytes = vec![28, 0, 0, 0, 1, 0, 0, 0, txn, 0, 0, 0, 0, 0, 0, 0];
+        bytes.extend_from_slice(&[32, 9, 0, 0, 0, 3, 0, 0, 0, txn, txn, txn]);
+        bytes
+    };
+    let header = chunk::SegmentHeader { database: ID, epoch: 1, start: FIRST_LSN, number: 1, format: 2 };
+    let (mut bytes, mut end) = (header.encode().to_vec(), FIRST_LSN);
+    for txn in 1..4 {
+        let (mut chunk, start) = (chunk::ChunkBuffer::new(end, 64), end);
+        chunk.push(&old(txn));
+        end = chunk.end();
+        bytes.extend_from_slice(chunk.seal(ID, 1, start));
+    }
+    bytes.resize(16 << 10, 0);
+    let file = segment::path_of(dir.path(), 1);
+    std::fs::write(&file, bytes).unwrap();
+    let (image, groups) = read(&env, dir.path(), origin(1, FIRST_LSN, FIRST_LSN));
+    let all: Vec<_> = (1u8..4).map(|txn| (u64::from(txn), vec![txn; 3])).collect();
+    assert_eq!((image.end(), groups), (end, all));
+    let wal = image.start(&env, WalOptions { background: false, ..small() }, 2).unwrap();
+    wal.append(&mut group(4, &[4])).unwrap();
+    wal.flush(wal.appended()).unwrap();
+    drop(wal);
+    let (_, groups) = read(&env, dir.path(), origin(2, end, FIRST_LSN));
+    assert_eq!(groups.last(), Some(&(4, vec![4])));
+    // A program of that version refuses what it does not know.
+    let heads = segment::list(&*env.vfs, dir.path()).unwrap();
+    assert!(matches!(heads[0].1, chunk::Head::Used(header) if header.format == LOG_FORMAT));
 }

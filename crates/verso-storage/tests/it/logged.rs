@@ -15,7 +15,7 @@ use verso_storage::{
 };
 use verso_types::{SqlType, Value};
 
-use crate::support::{COLUMNS, batch, fill, now, options, sound};
+use crate::support::{COLUMNS, batch, create, fill, now, options, sound};
 
 /// A database with `count` rows, and the gate of its disk.
 fn gated(dir: &Path, count: i64) -> (Engine, Arc<Heap>, Arc<Gate>) {
@@ -315,4 +315,21 @@ fn t1_nothing_that_was_shown_is_lost_in_a_power_cut() {
     for seed in seeds(150) {
         run_simulated(seed);
     }
+}
+
+/// What a transaction of one row costs in the log beside the values of the row: group, version range, note of the insert and
+/// row, then the commit.
+#[test]
+fn a_transaction_of_one_row_logs_few_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..10);
+    let before = engine.statistics().log.bytes;
+    (100..200).for_each(|row| fill(&engine, &heap, row..row + 1));
+    let bytes = engine.statistics().log.bytes - before;
+    // Each row has 24 bytes of values; a page that is new, or full, has its part.
+    assert!((5_000..9_000).contains(&bytes), "{bytes} bytes of 100 transactions");
+    drop((heap, engine));
+    let engine = Engine::open(Env::real(), &dir.path().join("t.verso"), options()).unwrap();
+    sound(&engine);
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::restart::range_payload;
+use super::restart::{own_range_payload, range_payload};
 use super::{PageInfo, VersionStore};
 use crate::StorageError;
 use crate::heap::append::InsertTarget;
@@ -15,7 +15,7 @@ use crate::page::{Lsn, ObjectId, PageId, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::space::{ExtentKind, SpaceMap};
 use crate::txn::Transactions;
-use crate::version::entry::{EntryKind, NewEntry, VersionPointer};
+use crate::version::entry::{EntryKind, NewEntry, Note, VersionPointer};
 use crate::version::page as version_page;
 use crate::wal::{Promise, RecordKind, Wal};
 
@@ -229,7 +229,11 @@ impl VersionStore {
         entry: &NewEntry<'_>,
     ) -> Result<(), StorageError> {
         if !disabled(Rule::V8) {
-            mini.state(RecordKind::VERSION_RANGE, &range_payload(page, entry.writer, entry.purge))?;
+            if entry.writer == mini.txn() && entry.writer != TxnId::NONE {
+                mini.state(RecordKind::VERSION_RANGE, &own_range_payload(page, entry.purge))?;
+            } else {
+                mini.state(RecordKind::VERSION_RANGE, &range_payload(page, entry.writer, entry.purge))?;
+            }
         }
         let mut inner = self.inner.lock();
         let info = inner.pages.entry(page).or_default();
@@ -283,6 +287,10 @@ fn put(
 ) -> Result<VersionPointer, StorageError> {
     let offset = version_page::used(mini.page(handle)) as u16;
     let pointer = VersionPointer::new(page, offset, header::incarnation(mini.page(handle)));
-    mini.apply_with(handle, RecordKind::VERSION_APPEND, |out| entry.encode(out))?;
+    if let Some(note) = Note::of(entry) {
+        mini.apply_with(handle, RecordKind::VERSION_NOTE, |out| note.encode(out))?;
+    } else {
+        mini.apply_with(handle, RecordKind::VERSION_APPEND, |out| entry.encode(out))?;
+    }
     Ok(pointer)
 }

@@ -4,16 +4,31 @@
 
 use std::collections::BTreeMap;
 
-use super::{PageInfo, VersionStore};
-use crate::page::bytes::checked_slice;
-use crate::page::{Flaw, PageId, TxnId};
+use smallvec::SmallVec;
 
-/// State record: `page u32 | txn u64 (0 = retired) | purge u8`.
-pub(super) fn range_payload(page: PageId, txn: TxnId, purge: bool) -> [u8; 13] {
-    let mut out = [0; 13];
+use super::{PageInfo, VersionStore};
+use crate::page::bytes::{checked_slice, checked_u8};
+use crate::page::{Flaw, PageId, TxnId};
+use crate::wal::{put_varint, varint_u32};
+
+/// Bytes of a range that names its transaction.
+const RANGE_BYTES: usize = 13;
+
+/// State record: `page u32 | txn u64 (0 = retired) | purge u8`. Records of the transaction's own groups are shorter
+/// ([`own_range_payload`]).
+pub(super) fn range_payload(page: PageId, txn: TxnId, purge: bool) -> [u8; RANGE_BYTES] {
+    let mut out = [0; RANGE_BYTES];
     out[..4].copy_from_slice(&page.0.to_le_bytes());
     out[4..12].copy_from_slice(&txn.0.to_le_bytes());
     out[12] = u8::from(purge);
+    out
+}
+
+/// The same of the transaction that the record's group belongs to: `page varint | purge u8`.
+pub(super) fn own_range_payload(page: PageId, purge: bool) -> SmallVec<[u8; 8]> {
+    let mut out: SmallVec<[u8; 8]> = SmallVec::new();
+    put_varint(&mut out, u64::from(page.0));
+    out.push(u8::from(purge));
     out
 }
 
@@ -25,24 +40,41 @@ pub struct RestoredVersions {
 }
 
 impl RestoredVersions {
-    /// Takes in a [`RecordKind::VERSION_RANGE`](crate::wal::RecordKind::VERSION_RANGE) record.
+    /// Takes in a [`RecordKind::VERSION_RANGE`](crate::wal::RecordKind::VERSION_RANGE) record of a group of `txn`.
     ///
     /// # Errors
     /// A flaw for junk.
-    pub fn note(&mut self, payload: &[u8]) -> Result<(), Flaw> {
-        let bytes = checked_slice(payload, 0, 13)?;
+    pub fn note(&mut self, txn: TxnId, payload: &[u8]) -> Result<(), Flaw> {
+        if payload.len() == RANGE_BYTES {
+            return self.note_of_any(payload);
+        }
+        let mut at = 0;
+        let page = PageId(varint_u32(payload, &mut at)?);
+        let purge = checked_u8(payload, at)? != 0;
+        if payload.len() != at + 1 || txn == TxnId::NONE {
+            return Err(Flaw::from("a version range of another size"));
+        }
+        self.add(page, txn, purge);
+        Ok(())
+    }
+
+    fn note_of_any(&mut self, payload: &[u8]) -> Result<(), Flaw> {
+        let bytes = checked_slice(payload, 0, RANGE_BYTES)?;
         let page = PageId(u32::from_le_bytes(bytes[..4].try_into().expect("four bytes")));
         let txn = TxnId(u64::from_le_bytes(bytes[4..12].try_into().expect("eight bytes")));
-        if txn == TxnId::NONE {
-            self.pages.remove(&page);
-            return Ok(());
+        match txn {
+            TxnId::NONE => drop(self.pages.remove(&page)),
+            txn => self.add(page, txn, bytes[12] != 0),
         }
+        Ok(())
+    }
+
+    fn add(&mut self, page: PageId, txn: TxnId, purge: bool) {
         let info = self.pages.entry(page).or_default();
         if !info.txns.contains(&txn) {
             info.txns.push(txn);
         }
-        info.purge |= bytes[12] != 0;
-        Ok(())
+        info.purge |= purge;
     }
 
     /// Reads what [`VersionStore::encode`] wrote.
@@ -52,8 +84,8 @@ impl RestoredVersions {
     pub fn decode(bytes: &mut &[u8]) -> Result<RestoredVersions, Flaw> {
         let mut restored = RestoredVersions::default();
         while !bytes.is_empty() {
-            restored.note(bytes)?;
-            *bytes = &bytes[13..];
+            restored.note_of_any(bytes)?;
+            *bytes = &bytes[RANGE_BYTES..];
         }
         Ok(restored)
     }
