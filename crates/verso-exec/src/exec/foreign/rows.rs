@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
-use verso_catalog::{ReferentialAction, TableDef, TriggerEnabled};
+use verso_catalog::{Oid, ReferentialAction, TableDef, TriggerEnabled};
 
 use super::super::ExecContext;
 use super::super::trigger::Stage;
@@ -146,7 +146,7 @@ fn next_row(rounds: &mut Rounds<'_>, part: &Lanes) -> Result<Option<i64>> {
 
 /// Whether a key looks at rows of a table that another one lets go along.
 fn meet<'l>(lanes: impl Iterator<Item = &'l Lane>) -> bool {
-    let mut tables: HashMap<u32, (bool, bool, usize)> = HashMap::new();
+    let mut tables: HashMap<Oid, (bool, bool, usize)> = HashMap::new();
     for lane in lanes {
         let (acts, checks, count) = tables.entry(lane.child.table.oid).or_default();
         (*acts, *checks, *count) = (*acts || lane.acts(), *checks || lane.checks(), *count + 1);
@@ -157,7 +157,7 @@ fn meet<'l>(lanes: impl Iterator<Item = &'l Lane>) -> bool {
 /// Whether triggers fire for what goes along, at any distance, so that its order shows.
 fn show_order<'l>(cx: &ExecContext<'_>, acting: impl Iterator<Item = &'l Lane>) -> bool {
     let mut reached: Vec<Arc<TableDef>> = acting.map(|lane| Arc::clone(&lane.child.table)).collect();
-    let mut seen: HashSet<u32> = reached.iter().map(|table| table.oid).collect();
+    let mut seen: HashSet<Oid> = reached.iter().map(|table| table.oid).collect();
     while let Some(table) = reached.pop() {
         if table.triggers.iter().any(|trigger| trigger.enabled != TriggerEnabled::Disabled) {
             return true;
