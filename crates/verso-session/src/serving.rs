@@ -1,5 +1,5 @@
 //! Statements that the session runs for a function and that define nothing: SHOW and SET, EXPLAIN, CALL and DO, COPY of
-//! files, CHECKPOINT, DECLARE, FETCH and CLOSE, PREPARE, EXECUTE and DEALLOCATE.
+//! files, CHECKPOINT, DECLARE, FETCH and CLOSE, PREPARE, EXECUTE and DEALLOCATE, DISCARD.
 //!
 //! 1. Rows that such a statement yields come back as a query over them: INTO, FOR, RETURN QUERY and cursors take those.
 //! 2. What SET asks for holds at once for the function that says it, and for the session once its statement is done.
@@ -19,7 +19,7 @@ use crate::framed;
 use crate::plans::{Done, Job, SHOW_ALL_COLUMNS};
 use crate::session::check_resets;
 use crate::settings::ShownModes;
-use verso_parser::syntax::{CopyPlace, ExecutePurpose, Parsed, Statement, TransactionModes};
+use verso_parser::syntax::{CopyPlace, Discarded, ExecutePurpose, Parsed, Statement, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Runs one.
@@ -96,6 +96,10 @@ pub(crate) fn serve(
             services.named.deallocate(name.as_ref().map(|name| name.text.as_str()))?;
             Ok(Served::default())
         }
+        Statement::Discard(part) => {
+            discard(frame, *part)?;
+            Ok(Served::default())
+        }
         Statement::Explain { .. }
         | Statement::Call(_)
         | Statement::Do(_)
@@ -136,6 +140,24 @@ fn run(frame: &Frame<'_>, parsed: &Parsed, text: &str, given: Given<'_>) -> Resu
         _ => true,
     };
     Ok(Served { rows: if counts { tag.rows } else { 0 }, yields })
+}
+
+/// DISCARD of a part of what the session has, within its transaction.
+fn discard(frame: &Frame<'_>, part: Discarded) -> Result<(), Failure> {
+    let services = frame.services;
+    match part {
+        // Plans that run stay: one that does not fit any more is made anew before it runs again.
+        Discarded::Plans => Ok(()),
+        Discarded::Sequences => {
+            services.sequences.forget();
+            Ok(())
+        }
+        // As in a transaction block: what it drops is not dropped as part of one.
+        Discarded::Temporary if services.temporary.is_used() => {
+            Err(SqlError::unsupported("DISCARD TEMP in a function of a session with temporary tables").into())
+        }
+        Discarded::Temporary => Ok(()),
+    }
 }
 
 /// SET and RESET.

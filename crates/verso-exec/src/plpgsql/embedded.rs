@@ -18,7 +18,9 @@ pub(super) const RESTARTS_MAX: u32 = 5;
 
 /// Runs a statement of the session's. What the body does behind it is bound to what the catalog is then.
 fn define(cx: &ExecContext<'_>, text: &str, given: Given<'_>) -> Result<Served> {
-    cx.define(text, given).map_err(|error| in_statement(error, text))
+    // Errors of a function in SQL say which statement it is by its number.
+    let sql = given.sql;
+    cx.define(text, given).map_err(|error| if sql { error } else { in_statement(error, text) })
 }
 
 /// The same in a body, whose row goes to variables.

@@ -371,6 +371,7 @@ impl Statement {
                 | Statement::Prepare(_)
                 | Statement::Execute { purpose: ExecutePurpose::Run | ExecutePurpose::Explain(_), .. }
                 | Statement::Deallocate(_)
+                | Statement::Discard(_)
         ) || self.stands_outside().is_some() && !self.defines()
     }
 

@@ -25,7 +25,7 @@ use super::Binder;
 use super::context::{Clause, Context};
 use super::from::row_of_call;
 use super::scope::Scope;
-use super::table_number::{settle_own_number, with_own_number};
+use super::table_number::{misplaced, settle_own_number, with_own_number};
 use super::view::calls_in;
 use super::walk::map_columns;
 use crate::errors::{SqlError, sqlstate};
@@ -425,7 +425,11 @@ impl Binder<'_> {
             trace.item(0, &scope.columns);
         }
         let mut cx = Context::new(&scope, Clause::Where);
-        let bound = self.expr(expr, &mut cx)?;
+        let bound = self.expr(expr, &mut cx).map_err(|error| {
+            misplaced(error, |name| {
+                SqlError::unsupported(&format!("the system column \"{name}\" in a policy"))
+            })
+        })?;
         let mut bound = self.boolean(bound, expr.at.start, "POLICY")?;
         settle_own_number(&mut bound, count, table.oid);
         Ok(bound)

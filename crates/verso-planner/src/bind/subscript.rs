@@ -406,7 +406,8 @@ impl Binder<'_> {
         } else {
             let args = vec![target.clone(), number(place)];
             let inner = TypedExpr::new(K::Call { function: &FIELD, args }, wanted.clone());
-            let inner = self.assigned_within(inner, (&field.text, field.at.start), within, value, cx)?;
+            // As in PostgreSQL errors name what is assigned to, at any depth.
+            let inner = self.assigned_within(inner, (column, at), within, value, cx)?;
             self.of_domain(inner, declared)?
         };
         let args = vec![target, value, number(place), number(row.fields.len())];

@@ -9,13 +9,16 @@ use verso_types::{SqlType, Value};
 use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::{Scope, is_hidden};
-use super::table_number::ROW_TABLE;
+use super::table_number::{ROW_TABLE, misplaced};
 use super::walk::{columns_of, replace_columns};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, Name, QualifiedName};
 
 /// The column of the system that says which table a row is stored in.
 const TABLE_NUMBER: &str = "tableoid";
+
+/// Before a row is stored it has none.
+const NEW_SYSTEM_COLUMN: &str = "BEFORE trigger's WHEN condition cannot reference NEW system columns";
 
 /// Name and type of each column.
 type Columns = Vec<(Arc<str>, SqlType)>;
@@ -42,7 +45,13 @@ impl Binder<'_> {
         numbered.push((ROW_TABLE.into(), SqlType::Oid));
         let scope = Scope::of(Some(names.0.into()), None, numbered).with_second(names.1);
         let mut cx = Context::new(&scope, Clause::TriggerWhen);
-        let bound = self.expr(expr, &mut cx)?;
+        let bound = self.expr(expr, &mut cx).map_err(|error| {
+            let of_new = error.message.starts_with(&format!("column {}.", names.1));
+            misplaced(error, |name| match kind.is_before() && of_new {
+                true => SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, NEW_SYSTEM_COLUMN),
+                false => SqlError::unsupported(&format!("the system column \"{name}\" in WHEN of a trigger")),
+            })
+        })?;
         let mut bound = self.boolean(bound, expr.at.start, "WHEN")?;
         let named = columns_of(&bound);
         replace_columns(&mut bound, &mut |column, ty| match column {
@@ -75,8 +84,7 @@ impl Binder<'_> {
             return Err(SqlError::new("42P17", text).at(expr.at.start));
         }
         if kind.is_before() && named.contains(&(2 * own + 1)) {
-            let text = "BEFORE trigger's WHEN condition cannot reference NEW system columns";
-            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(expr.at.start));
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, NEW_SYSTEM_COLUMN).at(expr.at.start));
         }
         // Before the row is whole they have no values.
         let generated = |column: &usize| {

@@ -134,7 +134,7 @@ impl Session {
                 "DISCARD SEQUENCES"
             }
             Discarded::Temporary => {
-                if self.transaction.is_open() {
+                if self.transaction.is_open() && self.services.temporary.is_used() {
                     return Err(SqlError::unsupported("DISCARD TEMP inside a transaction block"));
                 }
                 if self.services.temporary.take_used() {
