@@ -52,6 +52,9 @@ pub struct Loaded {
     /// Bytes written to the log, padding included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redo_bytes_per_row: Option<f64>,
+    /// The same without headers of chunks and padding, as `pg_stat_wal.wal_bytes` counts it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_bytes_per_row: Option<f64>,
     /// Calls of fsync on the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fsyncs: Option<u64>,

@@ -118,6 +118,7 @@ pub(super) fn run(env: &Env, task: &E2Task, case: Case) -> Result<Loaded, BenchE
     database.close().map_err(&error)?;
     Ok(Loaded {
         redo_bytes_per_row: Some((after.bytes_written - before.bytes_written) as f64 / task.rows as f64),
+        record_bytes_per_row: Some((after.bytes - before.bytes) as f64 / task.rows as f64),
         fsyncs: Some(after.fsyncs - before.fsyncs),
         ..Loaded::new(task.rows, nanos)
     })

@@ -27,8 +27,11 @@ pub(super) fn table(report: &Report) -> String {
         whole(report.fdatasync_per_s),
         whole(report.fdatasync_extend_per_s)
     );
-    let _ =
-        writeln!(out, "{:<28}{:>10}{:>14}{:>12}{:>10}", "verso", "seconds", "rows/s", "redo B/row", "fsyncs");
+    let _ = writeln!(
+        out,
+        "{:<28}{:>10}{:>14}{:>12}{:>12}{:>10}",
+        "verso", "seconds", "rows/s", "redo B/row", "of records", "fsyncs"
+    );
     for case in Case::ALL {
         let Some(loaded) = report.verso.get(case.name()) else { continue };
         let text = |name: &str, digits: usize| {
@@ -37,11 +40,12 @@ pub(super) fn table(report: &Report) -> String {
         let rate = number(loaded, "rows_per_s").map_or_else(String::new, whole);
         let _ = writeln!(
             out,
-            "{:<28}{:>10}{:>14}{:>12}{:>10}",
+            "{:<28}{:>10}{:>14}{:>12}{:>12}{:>10}",
             case.name(),
             text("s", 3),
             rate,
             text("redo_bytes_per_row", 1),
+            text("record_bytes_per_row", 1),
             text("fsyncs", 0)
         );
     }
