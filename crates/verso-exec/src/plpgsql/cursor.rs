@@ -226,6 +226,11 @@ impl Portals {
         locking.try_for_each(|changed| changed.note(table, number, &mut records.clone()))
     }
 
+    /// A loop begins that has a cursor without a name in PostgreSQL: it takes a number there.
+    pub(super) fn count_unnamed(&self) {
+        self.unnamed.set(self.unnamed.get() + 1);
+    }
+
     /// A name that no cursor has.
     fn new_name(&self, cx: &ExecContext<'_>) -> Arc<str> {
         loop {

@@ -93,6 +93,9 @@ pub(super) fn run_for_query(
     cx: &ExecContext<'_>,
     frame: &mut Frame,
 ) -> Result<Flow> {
+    if looping.cursor.is_none() {
+        cx.services.portals.count_unnamed();
+    }
     let changes = usize::from(!query.reads_only);
     let loops = &cx.services.portals.changing;
     loops.set(loops.get() + changes);
