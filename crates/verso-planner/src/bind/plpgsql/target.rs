@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_exec::plan::{ExprKind, PlPlace, PlStatementKind, PlTargets, TypedExpr};
-use verso_types::{RowType, SqlType, Value};
+use verso_types::{CastKind, RowType, SqlType, Value};
 
 use super::Body;
 use super::later::is_first;
@@ -251,8 +251,12 @@ impl Body<'_> {
             let text = "input of anonymous composite types is not implemented";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(value.at.start));
         }
-        let bound = self.bind(value)?;
-        let value = self.binder.by_way_of_text(bound, value.at.start, ty)?;
+        let (bound, at) = (self.bind(value)?, value.at.start);
+        let value = match bound.ty {
+            // A literal is read here, and what is wrong with it points at it.
+            SqlType::Unknown => self.binder.coerce(bound, at, ty, CastKind::Assignment)?,
+            _ => self.binder.by_way_of_text(bound, at, ty)?,
+        };
         Ok(PlStatementKind::Assign { slot, value })
     }
 
