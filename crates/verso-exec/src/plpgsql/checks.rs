@@ -5,7 +5,7 @@ use verso_types::{SqlType, Value};
 
 use super::frame::Frame;
 use super::program::Embedded;
-use super::site::CallSite;
+use super::site::context_of;
 use crate::context::Notice;
 use crate::error::{ExecError, Raised, Result};
 use crate::exec::{ExecContext, cast_row};
@@ -43,7 +43,7 @@ fn tell(cx: &ExecContext<'_>, is_error: bool, found: Raised) -> Result<()> {
         return Err(ExecError::Raised(Box::new(found)));
     }
     let Raised { sqlstate, message, detail, hint } = found;
-    let context = cx.calls().map(CallSite::lines);
+    let context = context_of(cx);
     let notice = Notice { level: RaiseLevel::Warning, sqlstate, message, detail, hint, context };
     cx.services.notices.notice(notice, cx.services.memory)
 }

@@ -22,6 +22,7 @@ use super::embedded::{Taken, run_embedded};
 use super::fetched::{Fetched, Loops, ROWS_AT_ONCE};
 use super::frame::Frame;
 use super::program::Embedded;
+use super::site::Around;
 use crate::context::Moved;
 use crate::error::{ExecError, Raised, Result};
 use crate::exec::{ChangedByTriggers, ChangedRecords, ExecContext, Use, UsedTables};
@@ -48,6 +49,8 @@ pub struct Portals {
     /// Loops that run over the rows of statements that do more than read: no transaction ends within them, be it in a procedure
     /// that they call.
     pub(super) changing: Cell<usize>,
+    /// The calls for which the session does something now.
+    pub(crate) around: Around,
 }
 
 impl std::fmt::Debug for Portals {

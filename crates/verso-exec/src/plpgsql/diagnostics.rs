@@ -2,8 +2,8 @@
 
 use verso_types::{SqlType, Value};
 
-use super::CallSite;
 use super::frame::Frame;
+use super::site::context_of;
 use crate::context::Described;
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
@@ -15,7 +15,7 @@ pub(super) fn diagnose(items: &[(Item, PlPlace)], cx: &ExecContext<'_>, frame: &
         let (value, ty) = match item {
             Item::RowCount => (Value::Int8(frame.row_count), SqlType::Int8),
             Item::Context => {
-                let text = cx.calls().map(CallSite::lines).unwrap_or_default();
+                let text = context_of(cx).unwrap_or_default();
                 (Value::text(&text), SqlType::Text)
             }
             Item::RoutineOid => (Value::Int8(frame.function.oid.into()), SqlType::Oid),

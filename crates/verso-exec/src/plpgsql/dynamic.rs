@@ -158,7 +158,8 @@ impl Dynamic {
         };
         let query = self.explained.as_deref();
         let given = Given { query, ends, params, types, read_only, sql: false, transitions };
-        cx.define(text, given).map_err(|error| match error {
+        let around = &cx.services.portals.around;
+        around.within(cx, Some(words), || cx.define(text, given)).map_err(|error| match error {
             ExecError::InQuery { error, query, position } if query == text => {
                 let before = words[..part.start].chars().count() as u32;
                 ExecError::InQuery { error, query: words.to_owned(), position: position + before }

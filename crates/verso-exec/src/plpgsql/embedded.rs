@@ -20,7 +20,9 @@ pub(super) const RESTARTS_MAX: u32 = 5;
 fn define(cx: &ExecContext<'_>, text: &str, given: Given<'_>) -> Result<Served> {
     // Errors of a function in SQL say which statement it is by its number.
     let sql = given.sql;
-    cx.define(text, given).map_err(|error| if sql { error } else { in_statement(error, text) })
+    let around = &cx.services.portals.around;
+    let done = around.within(cx, (!sql).then_some(text), || cx.define(text, given));
+    done.map_err(|error| if sql { error } else { in_statement(error, text) })
 }
 
 /// The same in a body, whose row goes to variables.

@@ -7,7 +7,7 @@ use verso_types::condition::condition_code;
 
 use super::frame::Frame;
 use super::program::Raise;
-use super::site::CallSite;
+use super::site::context_of;
 use crate::context::Notice;
 use crate::error::{About, ExecError, Raised, Result};
 use crate::exec::ExecContext;
@@ -65,7 +65,7 @@ pub(super) fn raise(raise: &Raise, cx: &ExecContext<'_>, frame: &Frame) -> Resul
     if !notices.hears(raise.level) {
         return Ok(());
     }
-    let context = cx.calls().map(CallSite::lines);
+    let context = context_of(cx);
     let notice = Notice { level: raise.level, sqlstate: sqlstate(default), message, detail, hint, context };
     notices.notice(notice, cx.services.memory)
 }

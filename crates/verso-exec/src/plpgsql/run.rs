@@ -439,7 +439,8 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::Commit { chain, write } => {
             let ends = may_end(cx, frame, "commit")?;
             fetch_all(cx)?;
-            ends.commit(*write, *chain)?;
+            // Triggers that were put off say where they fire.
+            cx.services.portals.around.within(cx, None, || ends.commit(*write, *chain))?;
         }
         StepKind::Rollback { chain } => {
             let ends = may_end(cx, frame, "roll back")?;

@@ -1,9 +1,10 @@
 //! Where each call under way stands: for GET DIAGNOSTICS … PG_CONTEXT.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::program::Step;
+use crate::exec::ExecContext;
 use crate::plan::PlFunction;
 
 /// A call, or a statement of a body whose functions are called, and what is around it.
@@ -39,27 +40,67 @@ impl<'a> CallSite<'a> {
     }
 
     /// A line for each call, innermost first.
-    pub fn lines(&self) -> String {
-        let mut all = String::new();
+    fn lines(&self) -> Vec<String> {
+        let mut all = Vec::new();
         let mut next = Some(self);
         while let Some(site) = next {
-            if !all.is_empty() {
-                all.push('\n');
-            }
-            match &site.what {
-                Within::Function { function, line, at } => {
-                    all.push_str(&context_line(function, line.get(), at.get()));
-                }
-                Within::Statement(text) => {
-                    all.push_str("SQL statement \"");
-                    all.push_str(text);
-                    all.push('"');
-                }
-            }
+            all.push(site.what.line());
             next = site.outer;
         }
         all
     }
+}
+
+impl Within {
+    fn line(&self) -> String {
+        match self {
+            Within::Function { function, line, at } => context_line(function, line.get(), at.get()),
+            Within::Statement(text) => format!("SQL statement \"{text}\""),
+        }
+    }
+}
+
+impl Clone for Within {
+    fn clone(&self) -> Within {
+        match self {
+            Within::Function { function, line, at } => {
+                let (line, at) = (Cell::new(line.get()), Cell::new(at.get()));
+                Within::Function { function: Arc::clone(function), line, at }
+            }
+            Within::Statement(text) => Within::Statement(Arc::clone(text)),
+        }
+    }
+}
+
+/// The calls around statements that the session runs for functions, and around what it does at their COMMIT: these have a
+/// context of their own, which knows of no calls.
+#[derive(Default)]
+pub(crate) struct Around(RefCell<Vec<Vec<Within>>>);
+
+impl Around {
+    /// Does something for the calls of a context; `statement` is what it runs for them.
+    pub fn within<T>(&self, cx: &ExecContext<'_>, statement: Option<&str>, work: impl FnOnce() -> T) -> T {
+        let mut sites: Vec<Within> =
+            statement.map(|text| Within::Statement(text.into())).into_iter().collect();
+        let mut next = cx.calls();
+        while let Some(site) = next {
+            sites.push(site.what.clone());
+            next = site.outer;
+        }
+        self.0.borrow_mut().push(sites);
+        let done = work();
+        self.0.borrow_mut().pop();
+        done
+    }
+}
+
+/// A line for each call under way, innermost first, those included for which the session runs a statement. None without a call.
+pub(super) fn context_of(cx: &ExecContext<'_>) -> Option<String> {
+    let mut lines = cx.calls().map_or_else(Vec::new, CallSite::lines);
+    for sites in cx.services.portals.around.0.borrow().iter().rev() {
+        lines.extend(sites.iter().map(Within::line));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// What stands in the context of an error of this statement of a function.
