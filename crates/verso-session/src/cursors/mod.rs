@@ -6,8 +6,8 @@
 //! | [`within`] | cursors that functions move and close |
 //! | [`served`] | DECLARE, FETCH, MOVE and CLOSE as texts of EXECUTE |
 //!
-//! C1. A cursor reads the state at DECLARE (T2): it is a portal, opened at once. One with SCROLL collects its rows then. Functions
-//!     that do something are called as rows are fetched, where the query makes its rows with them at last.
+//! C1. A cursor reads the state at DECLARE (T2): it is a portal, opened at once. One with SCROLL keeps the rows that it has come to.
+//!     Functions that do something are called as rows are fetched, where the query makes its rows with them at last.
 //! C2. A cursor ends with its transaction, or is held beyond its commit (WITH HOLD).
 //! C3. A position is before the first row, on a row, or behind the last: 0, 1 … n, n + 1.
 //! C4. One that locks its rows reads them at DECLARE and locks each when it is fetched. It leaves out those ahead of it that its
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use verso_storage::RecordId;
 use verso_types::{Batch, Value};
 
-use crate::client::{Nowhere, OutputColumn, StatementSink};
+use crate::client::{Collect, Nowhere, OutputColumn, StatementSink};
 use crate::portal::{Portal, PortalEnd};
 use crate::services::Position;
 use verso_exec::error::Result as ExecResult;
@@ -53,8 +53,10 @@ pub(crate) struct SqlCursor {
     pub(crate) binary: bool,
     /// For its plan and operators.
     pub(crate) _kept: verso_exec::memory::Reservation,
-    /// All rows, of one with SCROLL.
+    /// Of one with SCROLL: the rows that it has come to.
     pub(crate) rows: Option<Batch>,
+    /// These are all.
+    pub(crate) has_all: bool,
     /// For them.
     pub(crate) held: Option<verso_exec::memory::Reservation>,
     pub(crate) position: i64,
@@ -221,8 +223,9 @@ impl SqlCursor {
         advance: Advance<'_>,
     ) -> Result<u64, SqlError> {
         match self.rows.take() {
-            Some(rows) => {
-                let count = self.scroll(&rows, direction, sink);
+            Some(mut rows) => {
+                let collected = self.collect(&mut rows, direction, advance);
+                let count = collected.and_then(|()| self.scroll(&rows, direction, sink));
                 self.rows = Some(rows);
                 count
             }
@@ -272,6 +275,38 @@ impl SqlCursor {
         }
         self.position += count.cast_signed();
         Ok(count)
+    }
+
+    /// Collects the rows that a movement comes to, as far as they are not there yet.
+    fn collect(
+        &mut self,
+        rows: &mut Batch,
+        direction: Direction,
+        advance: Advance<'_>,
+    ) -> Result<(), SqlError> {
+        let last = match direction {
+            Direction::Forward(None) => i64::MAX,
+            Direction::Forward(Some(count)) | Direction::Relative(count) => {
+                self.position.saturating_add(count)
+            }
+            Direction::Backward(Some(count)) => self.position.saturating_sub(count),
+            Direction::Backward(None) => 0,
+            Direction::Absolute(number) if number < 0 => i64::MAX,
+            Direction::Absolute(number) => number,
+        };
+        let known = rows.rows as i64;
+        if self.has_all || last <= known {
+            return Ok(());
+        }
+        // 0 means all.
+        let wanted = if last == i64::MAX { 0 } else { (last - known).unsigned_abs() };
+        let mut batches = Vec::new();
+        let Some(held) = &mut self.held else { return Err(SqlError::internal("rows without memory")) };
+        let (_, end) = advance(&mut self.portal, wanted, &mut Collect(&mut batches, held))?;
+        self.has_all = end != PortalEnd::Suspended;
+        batches.iter().for_each(|batch| rows.append(batch));
+        held.resize(rows.heap_bytes() as u64)?;
+        Ok(())
     }
 
     /// Moves over the collected rows and sends those passed.

@@ -95,6 +95,7 @@ fn open(frame: &Frame<'_>, cursor: &Cursor, text: &str, given: Given<'_>) -> Res
         portal,
         binary: cursor.binary,
         rows,
+        has_all: true,
         held,
         position: 0,
         hold: cursor.hold,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_types::Batch;
 
 use super::{Ending, Session};
-use crate::client::{Client, Collect, CommandTag, Nowhere, OutputColumn, Results, StatementSink, tag};
+use crate::client::{Client, CommandTag, Nowhere, OutputColumn, Results, StatementSink, tag};
 use crate::cursors::{Places, SqlCursor, backward, check_query, placed, served, tables_placed};
 use crate::failure::Failure;
 use crate::plans::Job;
@@ -73,6 +73,7 @@ impl Session {
             portal,
             binary,
             rows: None,
+            has_all: false,
             held: None,
             position: 0,
             hold,
@@ -82,16 +83,10 @@ impl Session {
             place,
         };
         if cursor.scroll {
-            let mut batches = Vec::new();
-            let mut held = self.services.memory.keep().lend().reserve("a cursor with SCROLL");
-            self.advance(&mut open.portal, 0, &mut Collect(&mut batches, &mut held))?;
             let types: Vec<_> =
                 prepared.columns().unwrap_or_default().iter().map(|column| column.ty.clone()).collect();
-            let mut rows = Batch::of_types(&types);
-            batches.iter().for_each(|batch| rows.append(batch));
-            held.resize(rows.heap_bytes() as u64)?;
-            open.rows = Some(rows);
-            open.held = Some(held);
+            open.rows = Some(Batch::of_types(&types));
+            open.held = Some(self.services.memory.keep().lend().reserve("a cursor with SCROLL"));
         }
         Ok(open)
     }
