@@ -136,7 +136,7 @@ pub struct Check {
 
 impl Check {
     /// Whether an UPDATE that assigns these columns may break it. A constraint holds as long as its columns stay; not so one that was
-    /// never validated, and what is demanded of new rows alone.
+    /// never validated or hangs on more than the row, and what is demanded of new rows alone.
     pub fn concerns(&self, assigned: &[usize]) -> bool {
         match self.of {
             CheckOf::Table { validated: true }
@@ -159,7 +159,7 @@ impl Check {
 pub enum CheckOf {
     /// A constraint's.
     Table {
-        /// Do all rows fulfil it?
+        /// Do all rows fulfil it, whatever else changes?
         validated: bool,
     },
     /// NOT NULL of a virtual column, whose name it has.

@@ -20,6 +20,7 @@ use super::scope::Scope;
 use super::select::rows_of_sets;
 use super::shown::{Change, Changed};
 use super::start::read_at_start;
+use super::steady::is_immutable;
 use super::table_number::{RowNumber, RowNumbers};
 use super::walk::same;
 use crate::errors::{SqlError, sqlstate};
@@ -178,8 +179,9 @@ impl Binder<'_> {
                 let condition = self.stored_condition(expression, table);
                 Some(condition.map(|condition| Check {
                     name: Arc::clone(&constraint.name),
+                    // What hangs on more than the row may be broken by now.
+                    of: CheckOf::Table { validated: constraint.validated && is_immutable(&condition) },
                     condition,
-                    of: CheckOf::Table { validated: constraint.validated },
                 }))
             }
             ConstraintKind::Unique { .. }

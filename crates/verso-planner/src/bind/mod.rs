@@ -166,7 +166,7 @@ pub use user_aggregate::{NewAggregate, NewMoving, Part, check_aggregate, part_of
 pub use view::function_body;
 pub use view_function::is_form;
 pub use walk::{columns_of, map_columns};
-pub(crate) use walk::{replace_columns, same};
+pub(crate) use walk::{in_turn_together, replace_columns, same, tells_nothing};
 
 /// In front of the name of a column that keeps what another one was before a statement has changed it.
 const BEFORE: &str = "\u{1}before ";

@@ -17,7 +17,7 @@ use super::order::{Output, SortColumn};
 use super::row::with_fields;
 use super::scope::Scope;
 use super::trace::StarredField;
-use super::walk::{columns_of, map_columns, same};
+use super::walk::{columns_of, in_turn, map_columns, same};
 use super::window::Windows;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, Name, OrderItem, Select, SelectItem};
@@ -170,7 +170,8 @@ impl Binder<'_> {
         let Some(filter) = filter else { return Ok(None) };
         let mut cx = Context::new(scope, Clause::Where);
         let bound = self.expr(filter, &mut cx)?;
-        self.boolean(bound, filter.at.start, "WHERE").map(Some)
+        let bound = self.boolean(bound, filter.at.start, "WHERE")?;
+        Ok(if bound.is_volatile() { TypedExpr::conjunction(in_turn(bound.conjuncts())) } else { Some(bound) })
     }
 
     /// The output list, whose untyped literals become the target's types where there are targets, else text.

@@ -26,7 +26,7 @@ use super::rights::Need;
 use super::scope::Scope;
 use super::table_number::{RowNumbers, missing};
 use super::view::parsed;
-use super::walk::{columns_of, map_columns};
+use super::walk::{columns_of, in_turn_together, map_columns, same};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
     Assignment, FromItem, FromSource, Name, QualifiedName, Query, QueryBody, Select, Step,
@@ -393,9 +393,8 @@ impl Changed {
 
     /// The same besides another condition.
     pub fn filtered(&self, filter: Option<TypedExpr>) -> Option<TypedExpr> {
-        TypedExpr::conjunction(
-            self.filter().into_iter().chain(filter).flat_map(TypedExpr::conjuncts).collect(),
-        )
+        let all = self.filter().into_iter().chain(filter).flat_map(TypedExpr::conjuncts).collect();
+        TypedExpr::conjunction(in_turn_together(all))
     }
 
     /// What becomes of new rows: the rules of the table, then the view's.
@@ -485,10 +484,19 @@ impl Binder<'_> {
         let Some(read) = inside.policy_filter(&changed.table, PolicyFor::Select)? else { return Ok(()) };
         if change != Change::Delete {
             let (name, condition) = (Arc::clone(&changed.table.name), read.clone());
-            changed.demanded.push(Check { name, condition, of: CheckOf::Policy });
+            // A policy for all commands is asked once.
+            if !changed.demanded.iter().any(|check| same(&check.condition, &condition)) {
+                changed.demanded.push(Check { name, condition, of: CheckOf::Policy });
+            }
         }
         if change != Change::Insert {
-            let both = changed.shown.take().into_iter().chain([read]).collect();
+            let mut both: Vec<TypedExpr> =
+                changed.shown.take().into_iter().flat_map(TypedExpr::conjuncts).collect();
+            for condition in read.conjuncts() {
+                if !both.iter().any(|known| same(known, &condition)) {
+                    both.push(condition);
+                }
+            }
             changed.shown = TypedExpr::conjunction(both);
         }
         Ok(())

@@ -31,6 +31,66 @@ pub fn columns_of(expr: &TypedExpr) -> Vec<usize> {
     used
 }
 
+/// Conditions of one WHERE that are asked of one row after the other, as one of them does something (is volatile): in the order in
+/// which PostgreSQL asks them, by what they cost. Of several that cost the same the first one is asked first.
+pub fn in_turn(mut conditions: Vec<TypedExpr>) -> Vec<TypedExpr> {
+    if conditions.len() > 1 && conditions.iter().any(TypedExpr::is_volatile) {
+        conditions.sort_by(|one, other| cost(one).total_cmp(&cost(other)));
+    }
+    conditions
+}
+
+/// The same of conditions from several places, of which one may keep rows from the others' sight: only those go ahead that tell
+/// nothing of the rows.
+pub fn in_turn_together(mut conditions: Vec<TypedExpr>) -> Vec<TypedExpr> {
+    if conditions.len() > 1 && conditions.iter().any(TypedExpr::is_volatile) {
+        for at in 1..conditions.len() {
+            if !tells_nothing(&conditions[at]) {
+                continue;
+            }
+            let own = cost(&conditions[at]);
+            let ahead = conditions[..at].iter().rev().take_while(|before| cost(before) > own).count();
+            conditions[at - ahead..=at].rotate_right(1);
+        }
+    }
+    conditions
+}
+
+/// Whether a condition tells nothing of its arguments but whether it holds: neither errors nor effects.
+pub fn tells_nothing(condition: &TypedExpr) -> bool {
+    !condition.is_volatile()
+        && !condition.any(&mut |part| match &part.kind {
+            ExprKind::Call { function, .. } => !function.is_leakproof(),
+            ExprKind::UserCall { function, .. } => !function.leakproof,
+            ExprKind::Column(_) | ExprKind::Outer(_) | ExprKind::Parameter(_) | ExprKind::Literal(_) => false,
+            ExprKind::Cast { arg, .. } => {
+                let widened = arg.ty.is_integer() && matches!(part.ty, SqlType::Int4 | SqlType::Int8);
+                let same = matches!(arg.ty, SqlType::Varchar(_)) && part.ty == SqlType::Text;
+                !same && !(widened && (part.ty == SqlType::Int8 || arg.ty == SqlType::Int2))
+            }
+            ExprKind::And(_) | ExprKind::Or(_) | ExprKind::Not(_) | ExprKind::IsNull { .. } => false,
+            _ => true,
+        })
+}
+
+/// What a condition costs, in calls of built-in functions; a query costs more than any function. Source: PostgreSQL's
+/// `order_qual_clauses`.
+fn cost(condition: &TypedExpr) -> f32 {
+    let mut cost = 0.0;
+    condition.any(&mut |part| {
+        cost += match &part.kind {
+            ExprKind::Call { .. } | ExprKind::NullIf { .. } | ExprKind::IsDistinct { .. } => 1.0,
+            ExprKind::Like { .. } | ExprKind::JsonPath(_) => 1.0,
+            ExprKind::InList { list, .. } => list.len() as f32 / 2.0,
+            ExprKind::UserCall { function, .. } => function.planning.cost(),
+            ExprKind::Subquery { .. } => f32::MAX / 1e6,
+            _ => 0.0,
+        };
+        false
+    });
+    cost
+}
+
 /// Whether both compute the same, as far as their shape tells.
 pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
     if a.ty != b.ty {

@@ -13,6 +13,7 @@
 //! not looked at again. Projections between joins are written into their readers only while the expressions stay within
 //! [`FLAT_MAX`] parts.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_exec::functions::{ArgType, BuiltinFunction, operator_candidates};
@@ -102,6 +103,7 @@ impl Rewriter<'_> {
             graph.leaf(Plan::Values { rows: vec![Vec::new()], columns: Vec::new() });
         }
         graph.sort(self.rules.equalities);
+        graph.own_volatile();
         for leaf in &mut graph.leaves {
             let plan = std::mem::replace(&mut leaf.plan, nothing());
             leaf.plan = self.push(plan, std::mem::take(&mut leaf.own))?;
@@ -289,6 +291,18 @@ impl Graph {
 
     pub fn leaf_of(&self, column: usize) -> usize {
         self.leaves.partition_point(|leaf| leaf.start + leaf.width <= column)
+    }
+
+    /// Brings volatile conditions on one leaf there, as PostgreSQL does: they are asked of each of its rows, not of each pair.
+    fn own_volatile(&mut self) {
+        for condition in std::mem::take(&mut self.volatile) {
+            let leaves: BTreeSet<usize> =
+                columns_of(&condition).into_iter().map(|column| self.leaf_of(column)).collect();
+            match leaves.first().filter(|_| leaves.len() == 1) {
+                Some(leaf) => self.own(*leaf, condition),
+                None => self.volatile.push(condition),
+            }
+        }
     }
 
     /// Brings the conditions to their leaves, into classes, and the others to those shared by several leaves.

@@ -17,7 +17,7 @@ use verso_types::{SqlType, Value};
 use super::graph::pair;
 use super::unnest::asks_of_the_row;
 use super::{Rewriter, Wanted, nothing};
-use crate::bind::{columns_of, map_columns};
+use crate::bind::{columns_of, in_turn_together, map_columns, tells_nothing};
 use crate::errors::SqlError;
 use verso_env::recursion::check;
 
@@ -64,7 +64,7 @@ impl Rewriter<'_> {
             Plan::TableScan { table, columns, filter } => {
                 let mut all: Vec<TypedExpr> = filter.map(TypedExpr::conjuncts).unwrap_or_default();
                 all.append(&mut conditions);
-                Ok(Plan::TableScan { table, columns, filter: TypedExpr::conjunction(all) })
+                Ok(Plan::TableScan { table, columns, filter: TypedExpr::conjunction(in_turn_together(all)) })
             }
             // Conditions that run statements would see the past, too.
             Plan::Past { input, table, moment } => {
@@ -83,7 +83,7 @@ impl Rewriter<'_> {
             // Its inputs have been rewritten.
             Plan::MergeJoin { .. } => Ok(keep(plan, conditions)),
             Plan::Semi { left, right, equal, filter, anti } => {
-                let (mut below, above) = split(conditions, |_| true);
+                let (mut below, above) = split_rows(conditions, |_| true);
                 let width = left.output().len();
                 // What judges one side: no right row that fails is a partner, no left row that fails has one.
                 let own = filter.map(TypedExpr::conjuncts).unwrap_or_default();
@@ -100,7 +100,7 @@ impl Rewriter<'_> {
             }
             Plan::Apply { left, right, outer, kind, filter, .. } => {
                 let width = left.output().len();
-                let (below, above) = split(conditions, |used| used.iter().all(|column| *column < width));
+                let (below, above) = split_rows(conditions, |used| used.iter().all(|column| *column < width));
                 let left = Box::new(self.push(*left, below)?);
                 let right = Box::new(self.repeatedly(true, |rewriter| rewriter.push(*right, Vec::new()))?);
                 Ok(keep(Plan::Apply { left, right, outer, kind, filter, unread: Vec::new() }, above))
@@ -123,6 +123,7 @@ impl Rewriter<'_> {
                     keys > 0
                         && !used.is_empty()
                         && used.iter().all(|column| *column < keys && in_all(column))
+                        && !condition.is_volatile()
                         && moves_below(condition, &group_by)
                 });
                 let below = below.into_iter().map(|condition| substitute(condition, &group_by)).collect();
@@ -146,7 +147,7 @@ impl Rewriter<'_> {
                 Ok(keep(Plan::Distinct { input: Box::new(self.push(*input, below)?) }, above))
             }
             Plan::Append { inputs, pruning } => {
-                let (below, above) = split(conditions, |_| true);
+                let (below, above) = split_rows(conditions, |_| true);
                 let inputs = inputs.into_iter().map(|input| self.push(input, below.clone()));
                 Ok(keep(Plan::Append { inputs: inputs.collect::<Result<_, _>>()?, pruning }, above))
             }
@@ -178,7 +179,7 @@ impl Rewriter<'_> {
             Plan::Project { mut input, mut exprs, names } if exprs.iter().any(asks_of_the_row) => {
                 let (below, above): (Vec<_>, Vec<_>) = std::mem::take(conditions)
                     .into_iter()
-                    .partition(|condition| moves_below(condition, &exprs));
+                    .partition(|condition| !condition.is_volatile() && moves_below(condition, &exprs));
                 *conditions = above;
                 let below = below.into_iter().map(|condition| substitute(condition, &exprs)).collect();
                 *input = keep(std::mem::replace(&mut *input, nothing()), below);
@@ -238,23 +239,24 @@ impl Rewriter<'_> {
         let on_right = |used: &[usize]| used.iter().all(|column| *column >= width);
         // Conditions on the finished rows may go to the side that is never padded.
         let (mut to_left, mut above) = match kind {
-            JoinKind::Left => split(conditions, on_left),
+            JoinKind::Left => split_rows(conditions, on_left),
             _ => (Vec::new(), conditions),
         };
         let mut to_right = Vec::new();
         if kind == JoinKind::Right {
-            (to_right, above) = split(above, on_right);
+            (to_right, above) = split_rows(above, on_right);
         }
         // Conditions of the join may go to the side whose lonely rows are dropped.
         let mut rest = Vec::new();
         for condition in filter.map(TypedExpr::conjuncts).unwrap_or_default() {
             let used = columns_of(&condition);
-            if condition.is_volatile() {
-                rest.push(condition);
-            } else if kind == JoinKind::Left && !used.is_empty() && on_right(&used) {
+            let stays = condition.is_volatile() && used.is_empty();
+            if kind == JoinKind::Left && !used.is_empty() && on_right(&used) {
                 to_right.push(condition);
-            } else if kind == JoinKind::Right && on_left(&used) {
+            } else if kind == JoinKind::Right && !stays && on_left(&used) {
                 to_left.push(condition);
+            } else if condition.is_volatile() {
+                rest.push(condition);
             } else {
                 match pair(condition, width) {
                     Ok(pair) => equal.push(pair),
@@ -265,25 +267,9 @@ impl Rewriter<'_> {
         to_right.iter_mut().for_each(|condition| map_columns(condition, &mut |column| column - width));
         let left = Box::new(self.push(left, to_left)?);
         let right = Box::new(self.push(right, to_right)?);
-        Ok(keep(Plan::Join { left, right, kind, equal, filter: TypedExpr::conjunction(rest) }, above))
+        let filter = TypedExpr::conjunction(in_turn_together(rest));
+        Ok(keep(Plan::Join { left, right, kind, equal, filter }, above))
     }
-}
-
-/// Whether a condition tells nothing of its arguments but whether it holds: neither errors nor effects.
-fn tells_nothing(condition: &TypedExpr) -> bool {
-    !condition.is_volatile()
-        && !condition.any(&mut |part| match &part.kind {
-            K::Call { function, .. } => !function.is_leakproof(),
-            K::UserCall { function, .. } => !function.leakproof,
-            K::Column(_) | K::Outer(_) | K::Parameter(_) | K::Literal(_) => false,
-            K::Cast { arg, .. } => {
-                let widened = arg.ty.is_integer() && matches!(part.ty, SqlType::Int4 | SqlType::Int8);
-                let same = matches!(arg.ty, SqlType::Varchar(_)) && part.ty == SqlType::Text;
-                !same && !(widened && (part.ty == SqlType::Int8 || arg.ty == SqlType::Int2))
-            }
-            K::And(_) | K::Or(_) | K::Not(_) | K::IsNull { .. } => false,
-            _ => true,
-        })
 }
 
 /// What a plan wants of its input: how many rows at most, where it reads them one by one, and in which order.
@@ -310,7 +296,7 @@ fn wanted_below(plan: &Plan, rows: Option<f64>, order: Option<&[SortKey]>) -> Wa
 
 /// The plan below a filter of these conditions.
 pub(super) fn keep(plan: Plan, conditions: Vec<TypedExpr>) -> Plan {
-    match TypedExpr::conjunction(conditions) {
+    match TypedExpr::conjunction(in_turn_together(conditions)) {
         Some(predicate) => Plan::Filter { input: Box::new(plan), predicate },
         None => plan,
     }
@@ -321,11 +307,20 @@ fn split(conditions: Vec<TypedExpr>, fits: impl Fn(&[usize]) -> bool) -> (Vec<Ty
     conditions.into_iter().partition(|condition| !condition.is_volatile() && fits(&columns_of(condition)))
 }
 
+/// The same of conditions that are asked of each row of an input, where that is as good as of each row that is made of it: what it
+/// does is done as often as in PostgreSQL, which brings conditions to the tables whose columns they use, volatile ones, too.
+fn split_rows(
+    conditions: Vec<TypedExpr>,
+    fits: impl Fn(&[usize]) -> bool,
+) -> (Vec<TypedExpr>, Vec<TypedExpr>) {
+    conditions.into_iter().partition(|condition| {
+        let used = columns_of(condition);
+        !(used.is_empty() && condition.is_volatile()) && fits(&used)
+    })
+}
+
 /// Whether a condition may be written over what its columns are computed from.
 fn moves_below(condition: &TypedExpr, exprs: &[TypedExpr]) -> bool {
-    if condition.is_volatile() {
-        return false;
-    }
     let used = columns_of(condition);
     let mut size = condition.size(SIZE_MAX);
     for column in used {
