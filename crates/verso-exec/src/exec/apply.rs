@@ -49,6 +49,8 @@ pub(crate) struct ApplyOperator {
     types: [Vec<SqlType>; 3],
     /// Workers may compute what is handed in, and the filter.
     is_safe: bool,
+    /// Functions of the filter do something: it is asked of one pair at a time where not all may be wanted.
+    steps: bool,
 }
 
 /// The rows of the right input so far.
@@ -89,6 +91,7 @@ impl ApplyOperator {
             bounded: Bounded::default(),
             types: [left.1, right.1, types],
             is_safe: outer.iter().chain(filter).all(TypedExpr::is_parallel_safe),
+            steps: filter.is_some_and(TypedExpr::acts),
         }
     }
 
@@ -116,6 +119,7 @@ impl ApplyOperator {
             bounded: Bounded::default(),
             types: self.types.clone(),
             is_safe: self.is_safe,
+            steps: self.steps,
         }
     }
 
@@ -127,7 +131,7 @@ impl ApplyOperator {
             return self.advance(cx, bounded);
         }
         if has_rows || self.next_right(cx, bounded)? {
-            self.pairs(cx)?;
+            self.pairs(cx, if bounded && self.steps { 1 } else { usize::MAX })?;
             self.matched |= self.pairs.rows > 0;
             out.append(&self.pairs);
             return Ok(true);
@@ -208,9 +212,11 @@ impl ApplyOperator {
         Ok(true)
     }
 
-    /// The partners in `right_rows` that pass the filter: of the next of these, as many as fit a batch beside long values.
-    fn pairs(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        let rows = (self.right_rows.rows - self.paired).min(self.beside.most(&self.left_rows, self.row));
+    /// The partners in `right_rows` that pass the filter: of the next of these, as many as fit a batch beside long values, `most` at
+    /// most.
+    fn pairs(&mut self, cx: &ExecContext<'_>, most: usize) -> Result<()> {
+        let fitting = self.beside.most(&self.left_rows, self.row);
+        let rows = (self.right_rows.rows - self.paired).min(fitting).min(most);
         self.pairs.clear();
         let (left, right) = self.pairs.columns.split_at_mut(self.left_rows.columns.len());
         self.beside.repeat(&self.left_rows, self.row, rows, left);

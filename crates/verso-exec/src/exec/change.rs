@@ -17,9 +17,8 @@ use self::parts::{DeleteParts, Leaving, UpdateParts};
 use super::access::{Access, Found, is_much};
 use super::check::RowChecks;
 use super::foreign::{End, ForeignKeys, finish_keys, finish_parts};
-use super::found::{FoundRows, Gathered, by_record};
+use super::found::{Finding, FoundRows, Gathered, by_record, with_places_apart};
 use super::held::HeldRows;
-use super::insert::looks_at_each;
 use super::operator::{Operator, compile, types_of};
 use super::shown_values::refused_row;
 use super::statement::Sink;
@@ -36,6 +35,8 @@ struct Scan {
     types: Arc<[SqlType]>,
     /// The query that finds the rows (FROM, USING), and the types of what it yields.
     joined: Option<(Box<dyn Operator>, Vec<SqlType>)>,
+    /// It calls functions that may look for the rows changed before: it finds each when the ones before have changed.
+    streams: bool,
     /// Rows that a statement around this one has found.
     given: Option<FoundRows>,
     /// Rows found before BEFORE STATEMENT triggers fired (G9).
@@ -70,6 +71,7 @@ impl Scan {
             columns: columns.into(),
             types: columns.iter().map(|index| table.columns[*index].ty.clone()).collect(),
             joined: None,
+            streams: false,
             given: None,
             gathered: None,
             access: access.map(|access| Access::compile(table, access)),
@@ -77,7 +79,7 @@ impl Scan {
             collect: false,
             filter: filter.map(|filter| Predicate::compile(filter, executor)),
             selection: Vec::new(),
-            filters_by_row: filter.is_some_and(looks_at_each),
+            filters_by_row: filter.is_some_and(TypedExpr::calls_volatile),
             alone: filter.is_none_or(looks_at_its_row_only),
             by_row: false,
             held: None,
@@ -97,18 +99,49 @@ impl Scan {
         // All but the place.
         self.types = types[..types.len().saturating_sub(1)].into();
         self.alone = false;
+        self.streams = plan.calls_volatile();
         self.joined = Some((compile(plan, executor), types));
     }
 
     /// BEFORE STATEMENT triggers fire. The statement does not see what they do: its rows are found before.
     fn begin(&mut self, cx: &ExecContext<'_>, triggers: &mut Triggers) -> Result<()> {
         self.gathered = match &mut self.joined {
-            Some((operator, types)) if triggers.come_first(cx)? => {
+            Some((operator, types)) if !self.streams && triggers.come_first(cx)? => {
                 Some(Gathered::of(cx, &mut **operator, types, &self.table, self.held.as_deref())?)
             }
             _ => None,
         };
         triggers.begin(cx)
+    }
+
+    /// Whether the query finds a row when those before have changed.
+    fn finds_by_row(&self) -> bool {
+        self.streams && self.given.is_none() && self.gathered.is_none()
+    }
+
+    /// Has the query find rows one by one, and calls `change` with each: what becomes of it the query does not see (T4).
+    fn each_found(
+        &mut self,
+        cx: &ExecContext<'_>,
+        mut change: impl FnMut(&mut Self, FoundRows) -> Result<()>,
+    ) -> Result<()> {
+        let Some((mut operator, types)) = self.joined.take() else { return Ok(()) };
+        let (table, held) = (Arc::clone(&self.table), self.held.take());
+        let mut find = || -> Result<()> {
+            operator.open(cx)?;
+            let mut finding = Finding::new(cx, &table, held.as_deref());
+            loop {
+                operator.bound(1);
+                let Some(rows) = finding.next(cx, &mut *operator, &types)? else { return Ok(()) };
+                if rows.rows > 0 {
+                    change(self, with_places_apart(rows)?)?;
+                }
+            }
+        };
+        let found = find();
+        operator.close();
+        (self.joined, self.held) = (Some((operator, types)), held);
+        found
     }
 
     /// Calls `change` with each batch and the rows selected of it. An error of the filter is reported behind those of
@@ -120,7 +153,15 @@ impl Scan {
         cx: &ExecContext<'_>,
         mut change: impl FnMut(&mut dyn ChangeCursor, Option<&[u32]>, &mut Vec<u32>) -> Result<()>,
     ) -> Result<()> {
-        let mut cursor = match &mut self.access {
+        if self.finds_by_row() {
+            lock_for_change(cx, &self.table)?;
+            return self.each_found(cx, |scan, found| {
+                let found = by_record(std::iter::once(Ok(found)));
+                let cursor = cx.tables()?.change_found(&scan.table, &scan.columns, found)?;
+                scan.change_all(cx, cursor, &mut change)
+            });
+        }
+        let cursor = match &mut self.access {
             _ if let Some(found) = self.given.take() => {
                 let found = by_record(std::iter::once(Ok(found)));
                 cx.tables()?.change_found(&self.table, &self.columns, found)?
@@ -160,11 +201,21 @@ impl Scan {
                 }
             }
         };
+        self.change_all(cx, cursor, &mut change)
+    }
+
+    /// The same with the batches of a cursor.
+    fn change_all(
+        &mut self,
+        cx: &ExecContext<'_>,
+        mut cursor: Box<dyn ChangeCursor + '_>,
+        change: Change<'_>,
+    ) -> Result<()> {
         let mut stale = Vec::new();
         while cursor.next()? {
             cx.check_cancelled()?;
             loop {
-                self.change_batch(cx, &mut *cursor, &mut stale, &mut change)?;
+                self.change_batch(cx, &mut *cursor, &mut stale, &mut *change)?;
                 if stale.is_empty() {
                     break;
                 }
@@ -213,6 +264,11 @@ impl Scan {
         }
         Ok(())
     }
+}
+
+/// Locks a table that is about to be changed, which is looked at once more behind the lock.
+fn lock_for_change(cx: &ExecContext<'_>, table: &TableDef) -> Result<()> {
+    cx.tables()?.change_found(table, &[], by_record(std::iter::empty())).map(drop)
 }
 
 /// Refuses a change of rows that were changed since the command began: by what it has called, as no statement changes a row twice.
@@ -316,8 +372,7 @@ impl UpdateStatement {
         let mut scan = Scan::new(&update.table, &update.columns, access, update.filter.as_ref(), executor);
         scan.join(update.joined.as_ref(), executor);
         scan.alone &= update.assignments.iter().all(|(_, value)| looks_at_its_row_only(value));
-        let returned = update.returning.iter().flat_map(|returning| &returning.exprs);
-        scan.by_row = update.assignments.iter().map(|(_, value)| value).chain(returned).any(looks_at_each);
+        scan.by_row = update.goes_by_row();
         scan.collect = access.is_some_and(|access| {
             !access.is_point() && access.index.columns().any(|column| target_ids.contains(&column))
         });
@@ -431,6 +486,7 @@ impl UpdateStatement {
         let alone = scan.alone;
         let table = Arc::clone(&scan.table);
         let (columns, types) = (Arc::clone(&scan.columns), Arc::clone(&scan.types));
+        let shown_types: Vec<SqlType> = types.iter().chain(values.types()).cloned().collect();
         let mut count = 0;
         scan.for_each(cx, |cursor, selected, stale| {
             let staying: Vec<u32>;
@@ -509,6 +565,16 @@ impl UpdateStatement {
                 }
                 triggers.note(cx, TriggerEvent::Update, both.rows, Some(&old), Some(&new))?;
             }
+            let stored = match both.rows {
+                0 => Ok(()),
+                _ => checks.check_stored(cx, batch, both, |row| both.row(row, &shown_types)),
+            };
+            if let Err(error) = stored {
+                // Such rows are changed one by one.
+                let place = selection.map_or(0, |selection| selection[0]);
+                let new = batch.row(0, values.types());
+                return Err(with_whole_row(cx, error, cursor, (&table, place), (targets, &checks.set), new));
+            }
             returning.as_mut().map_or(Ok(()), |returning| returning.send(cx, both, sink))
         })?;
         Ok(count)
@@ -579,7 +645,7 @@ impl DeleteStatement {
         let Delete { table, columns, joined, access, filter, returning, parts } = delete;
         let mut scan = Scan::new(table, columns, access.as_ref(), filter.as_ref(), executor);
         scan.join(joined.as_ref(), executor);
-        scan.by_row = returning.iter().flat_map(|returning| &returning.exprs).any(looks_at_each);
+        scan.by_row = delete.goes_by_row();
         scan.held = HeldRows::of(table, TriggerEvent::Delete, &[]);
         Self {
             scan,

@@ -2,8 +2,8 @@
 //!
 //! Generated columns are computed behind BEFORE triggers, of what these made of the row.
 //!
-//! The error reported is the one that checking row by row meets first (F6): in a row NULLs come before conditions, columns
-//! in their order, conditions by name, as in PostgreSQL.
+//! The error reported is the one that checking row by row meets first (F6): in a row policies come before NULLs, and NULLs before
+//! conditions, columns in their order, conditions by name, as in PostgreSQL.
 
 use std::sync::Arc;
 
@@ -22,8 +22,10 @@ pub(crate) struct RowChecks {
     table: Arc<TableDef>,
     /// Columns of the new values that take no NULL, with their indexes in `table.columns`.
     not_null: Vec<(usize, usize)>,
-    /// True where the condition is broken.
+    /// True where the condition is broken: in the order in which a row is asked.
     broken: Vec<(Broken, Predicate)>,
+    /// Of views, whose functions see the row when it is there: asked behind its change. Each row is changed by itself then.
+    stored: Vec<(Broken, Predicate)>,
     generated: Option<Box<GeneratedColumns>>,
     partition: Option<PartitionCheck>,
     selection: Vec<u32>,
@@ -76,6 +78,9 @@ impl RowChecks {
             let broken = Predicate::compile(&TypedExpr::new(broken, ty), executor);
             (Broken { name: Arc::clone(&check.name), of }, broken)
         };
+        let is_late = |check: &&Check| check.of == CheckOf::View && check.condition.calls_volatile();
+        let (late, mut early): (Vec<&Check>, Vec<&Check>) = rules.checks.iter().partition(is_late);
+        early.sort_by_key(|check| turn(check.of));
         Self {
             table: Arc::clone(table),
             not_null: targets
@@ -87,7 +92,8 @@ impl RowChecks {
                     column.not_null && !column.is_virtual
                 })
                 .collect(),
-            broken: rules.checks.iter().map(broken).collect(),
+            broken: early.into_iter().map(broken).collect(),
+            stored: late.into_iter().map(broken).collect(),
             generated: GeneratedColumns::new(targets, rules, executor),
             partition: rules.partition.as_deref().map(|rule| PartitionCheck::new(rule, executor)),
             selection: Vec::new(),
@@ -109,7 +115,7 @@ impl RowChecks {
 
     /// Whether conditions are checked.
     pub fn has_conditions(&self) -> bool {
-        !self.broken.is_empty() || self.partition.is_some()
+        !self.broken.is_empty() || !self.stored.is_empty() || self.partition.is_some()
     }
 
     /// Whether there are generated columns among the new values.
@@ -156,19 +162,44 @@ impl RowChecks {
         rows: &Batch,
         shown: impl FnOnce(usize) -> Vec<Value>,
     ) -> Result<()> {
-        let Self { table, not_null, broken, selection, partition, generated: _, set } = self;
+        self.check_some(cx, values, rows, shown, false)
+    }
+
+    /// The same of what is asked of rows that are there.
+    #[inline]
+    pub fn check_stored(
+        &mut self,
+        cx: &ExecContext<'_>,
+        values: &Batch,
+        rows: &Batch,
+        shown: impl FnOnce(usize) -> Vec<Value>,
+    ) -> Result<()> {
+        if self.stored.is_empty() { Ok(()) } else { self.check_some(cx, values, rows, shown, true) }
+    }
+
+    fn check_some(
+        &mut self,
+        cx: &ExecContext<'_>,
+        values: &Batch,
+        rows: &Batch,
+        shown: impl FnOnce(usize) -> Vec<Value>,
+        are_stored: bool,
+    ) -> Result<()> {
+        let Self { table, not_null, broken, stored, selection, partition, generated: _, set } = self;
+        let broken = if are_stored { stored } else { broken };
+        let partition = partition.as_mut().filter(|_| !are_stored);
         let null = not_null
             .iter()
             .filter_map(|(at, target)| Some((values.columns.get(*at)?.nulls.iter().next()?, *target)))
             .min();
-        // Row, whether it breaks a domain, which comes before NULLs; an error of a condition counts as that condition.
+        // Row, whether it breaks what comes before NULLs; an error of a condition counts as that condition.
         let mut first: Option<(usize, bool, Result<Broken>)> = None;
         for (name, predicate) in broken.iter_mut() {
-            let domain = name.of == CheckOf::Domain;
+            let is_first = turn(name.of) < turn(CheckOf::Table { validated: true });
             let error = predicate.select(&cx.eval(), rows, selection);
             let found = match (selection.first(), error) {
-                (Some(row), _) => (*row as usize, domain, Ok(name.clone())),
-                (None, Some(error)) => (failing_row(predicate, cx, rows), domain, Err(error)),
+                (Some(row), _) => (*row as usize, is_first, Ok(name.clone())),
+                (None, Some(error)) => (failing_row(predicate, cx, rows), is_first, Err(error)),
                 (None, None) => continue,
             };
             if first.as_ref().is_none_or(|(row, _, _)| found.0 < *row) {
@@ -182,7 +213,7 @@ impl RowChecks {
         };
         match (null, first) {
             (Some((row, target)), first)
-                if first.as_ref().is_none_or(|(other, domain, _)| (row, *domain) <= (*other, false)) =>
+                if first.as_ref().is_none_or(|(other, is_first, _)| (row, *is_first) <= (*other, false)) =>
             {
                 refused(row);
                 Err(ExecError::NotNull {
@@ -244,6 +275,16 @@ impl RowChecks {
                 None => Ok(()),
             },
         }
+    }
+}
+
+/// When a row is asked for a condition: domains as the value is computed, then policies, then NOT NULL and constraints, then views.
+fn turn(of: CheckOf) -> u8 {
+    match of {
+        CheckOf::Domain => 0,
+        CheckOf::Policy | CheckOf::PolicyUsing => 1,
+        CheckOf::Table { .. } | CheckOf::NotNull { .. } | CheckOf::Period => 2,
+        CheckOf::View => 3,
     }
 }
 

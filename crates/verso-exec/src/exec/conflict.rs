@@ -4,7 +4,8 @@
 //!    the insert fail, and the row looks again.
 //! 2. Under a snapshot of the whole transaction a row that another has inserted meanwhile cannot be seen: that is a
 //!    serialization failure.
-//! 3. DO UPDATE meets a row once per statement, or not after it has inserted or changed it (21000).
+//! 3. DO UPDATE meets a row once per statement, or not after it, or a function or trigger that it has called, has inserted or
+//!    changed it (21000).
 //! 4. DO NOTHING waits for who may take the row in its way away, and leaves it unlocked.
 //!    One that BEFORE ROW triggers are about to see is locked before; where others have changed it, the row looks again.
 //! 5. The row that is there is the newest one; what queries in DO UPDATE read is what the statement reads (T2).
@@ -209,7 +210,8 @@ impl ConflictClause {
                 keys.push(mine);
                 continue;
             };
-            if self.touched.contains(&mine) {
+            // What the statement has called counts as what it has done.
+            if self.touched.contains(&mine) || cursor.is_changed_around(0) {
                 let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
                 let hint = "Ensure that no rows proposed for insertion within the same command have duplicate \
                             constrained values.";
@@ -258,6 +260,7 @@ impl ConflictClause {
             checked.map_err(stays_in_its_partition)?;
             cursor.update(Some(&[0]), &update.target_ids, &update.batch, None)?;
             drop(cursor);
+            update.checks.check_stored(cx, &update.batch, &after, |row| after.row(row, types))?;
             let value = |batch: &Batch, column: usize| batch.columns[column].value(0, &types[column]);
             update.keys.number(cx, triggers.as_deref_mut(), TriggerEvent::Update, 1);
             update.keys.note_new(1, |column, _| value(&after, column))?;

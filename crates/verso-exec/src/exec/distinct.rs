@@ -39,6 +39,9 @@ pub(crate) struct DistinctOperator {
     /// Rows for later, with their hashes.
     later: Vec<(u32, u64)>,
     encoded: RowKeys,
+    /// Functions of the input do something: it is asked for one row at a time where not all may be wanted.
+    steps: bool,
+    bounded: bool,
 }
 
 impl DistinctOperator {
@@ -55,7 +58,14 @@ impl DistinctOperator {
             selection: Vec::new(),
             later: Vec::new(),
             encoded: RowKeys::default(),
+            steps: false,
+            bounded: false,
         }
+    }
+
+    /// Over an input whose functions do something.
+    pub fn stepping(self, steps: bool) -> Self {
+        Self { steps, ..self }
     }
 
     /// The first of the rows that are equal in the keys.
@@ -125,11 +135,21 @@ impl Operator for DistinctOperator {
         self.input.open(cx)
     }
 
+    fn bound(&mut self, _: u64) {
+        self.bounded = self.steps;
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        let bounded = std::mem::take(&mut self.bounded);
         loop {
             let more = match self.passes.is_later() {
                 true => self.passes.read(out)?,
-                false => self.input.next(cx, out)?,
+                false => {
+                    if bounded {
+                        self.input.bound(1); // it may be a new one
+                    }
+                    self.input.next(cx, out)?
+                }
             };
             cx.check_cancelled()?;
             if !more {
@@ -153,5 +173,6 @@ impl Operator for DistinctOperator {
         self.last = None;
         self.held = None;
         self.passes = Passes::default();
+        self.bounded = false;
     }
 }

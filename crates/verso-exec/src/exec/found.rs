@@ -1,5 +1,6 @@
 //! Rows that a query has found for a change, all of them before the first is changed (T2): beyond the session's work memory
-//! they stand in a file.
+//! they stand in a file. Where the query calls functions that may look for what has become of the rows before, each is changed
+//! before the next is looked for; the statement does not see that (T4).
 
 use std::collections::HashMap;
 
@@ -12,6 +13,7 @@ use super::held::HeldRows;
 use super::lock::record_of;
 use super::operator::Operator;
 use crate::error::{ExecError, Result};
+use crate::memory::Reservation;
 use crate::spill::Spool;
 
 /// Rows found elsewhere: their places, and what was read and computed of them.
@@ -42,7 +44,68 @@ impl Places {
     }
 }
 
-/// All rows that a query finds for a change, each once: with what it was first joined with. Batch by batch.
+const WHAT: &str = "a change of joined rows";
+
+/// The rows that an open query finds for a change, each once: with what it was first joined with. Those that triggers are about
+/// to see are locked.
+pub(super) struct Finding<'s> {
+    table: &'s TableDef,
+    held_rows: Option<&'s HeldRows>,
+    seen: Places,
+    held: Reservation,
+}
+
+impl<'s> Finding<'s> {
+    pub fn new(cx: &ExecContext<'_>, table: &'s TableDef, held_rows: Option<&'s HeldRows>) -> Self {
+        Finding { table, held_rows, seen: Places::default(), held: cx.reserve(WHAT) }
+    }
+
+    /// The next rows, whose last column says where they are; may be none of them. `None` at the end.
+    pub fn next(
+        &mut self,
+        cx: &ExecContext<'_>,
+        operator: &mut dyn Operator,
+        types: &[SqlType],
+    ) -> Result<Option<Batch>> {
+        let mut rows = Batch::of_types(types);
+        if !operator.next(cx, &mut rows)? {
+            return Ok(None);
+        }
+        cx.check_cancelled()?;
+        let Some(ColumnData::I64(places)) = rows.columns.last().map(|column| &column.data) else {
+            return Err(without_places());
+        };
+        let table = self.table.oid.0;
+        let free = |place| cx.state().is_none_or(|state| state.changes_first(table, place));
+        let seen = &mut self.seen;
+        let mut is_new = |row: &u32| {
+            let place = places[*row as usize];
+            seen.insert(0, place) && free(place)
+        };
+        let new: Vec<u32> = (0..places.len() as u32).filter(|row| is_new(row)).collect();
+        if new.len() < rows.rows {
+            rows.filter(&new);
+        }
+        if let (Some(held_rows), Some(column)) = (self.held_rows, rows.columns.last())
+            && let ColumnData::I64(places) = &column.data
+            && let Some(kept) = held_rows.lock(cx, places)?
+        {
+            rows.filter(&kept);
+        }
+        self.held.resize(self.seen.held_bytes())?;
+        Ok(Some(rows))
+    }
+}
+
+/// The rows of a batch, and their places, which are its last column.
+pub(super) fn with_places_apart(mut rows: Batch) -> Result<FoundRows> {
+    match rows.columns.pop().map(|column| column.data) {
+        Some(ColumnData::I64(places)) => Ok((places, rows)),
+        _ => Err(without_places()),
+    }
+}
+
+/// All rows that a query finds for a change. Batch by batch.
 pub(super) struct Gathered {
     /// With the places as the last column.
     rows: Spool,
@@ -57,34 +120,10 @@ impl Gathered {
         table: &TableDef,
         held_rows: Option<&HeldRows>,
     ) -> Result<Gathered> {
-        const WHAT: &str = "a change of joined rows";
         operator.open(cx)?;
         let mut found = Gathered { rows: Spool::default() };
-        let mut seen = Places::default();
-        let mut held = cx.reserve(WHAT);
-        let mut batch = Batch::of_types(types);
-        while operator.next(cx, &mut batch)? {
-            cx.check_cancelled()?;
-            let mut rows = std::mem::replace(&mut batch, Batch::of_types(types));
-            let Some(ColumnData::I64(places)) = rows.columns.last().map(|column| &column.data) else {
-                return Err(without_places());
-            };
-            let free = |place| cx.state().is_none_or(|state| state.changes_first(table.oid.0, place));
-            let mut is_new = |row: &u32| {
-                let place = places[*row as usize];
-                seen.insert(0, place) && free(place)
-            };
-            let new: Vec<u32> = (0..places.len() as u32).filter(|row| is_new(row)).collect();
-            if new.len() < rows.rows {
-                rows.filter(&new);
-            }
-            if let (Some(held_rows), Some(column)) = (held_rows, rows.columns.last())
-                && let ColumnData::I64(places) = &column.data
-                && let Some(kept) = held_rows.lock(cx, places)?
-            {
-                rows.filter(&kept);
-            }
-            held.resize(seen.held_bytes())?;
+        let mut finding = Finding::new(cx, table, held_rows);
+        while let Some(rows) = finding.next(cx, operator, types)? {
             found.rows.push(cx.services.memory, WHAT, rows)?;
         }
         operator.close();
@@ -93,13 +132,7 @@ impl Gathered {
 
     fn take(&mut self) -> Result<Option<FoundRows>> {
         let mut rows = Batch::default();
-        if !self.rows.next(&mut rows)? {
-            return Ok(None);
-        }
-        match rows.columns.pop().map(|column| column.data) {
-            Some(ColumnData::I64(places)) => Ok(Some((places, rows))),
-            _ => Err(without_places()),
-        }
+        if self.rows.next(&mut rows)? { with_places_apart(rows).map(Some) } else { Ok(None) }
     }
 }
 

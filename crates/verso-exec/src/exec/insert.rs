@@ -17,6 +17,7 @@ use super::route::Router;
 use super::statement::{Sink, column_types};
 use super::tables::Change;
 use super::trigger::{TriggerEvent, Triggers, fires_before_rows};
+use super::turns::TurnsOperator;
 use super::values::ListedRows;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
 use crate::context::EvalContext;
@@ -42,8 +43,11 @@ pub(crate) struct InsertStatement {
     reads_own: bool,
     /// Of a partitioned table: where its rows go.
     router: Option<Box<Router>>,
-    /// Functions compute its rows that may look for the rows before them: each is there before the next is computed.
+    /// Functions are called for its rows that may look for the rows before them: each is there before the next is computed.
     by_row: bool,
+    /// Some of these compute the rows. Those that are only asked of rows do not see all of COPY's rows before: it keeps some back, as
+    /// in PostgreSQL.
+    computes_by_row: bool,
     /// The rows of the query, read before BEFORE STATEMENT triggers fired (G9).
     ahead: Option<Spool>,
     draws: Draws,
@@ -73,8 +77,6 @@ impl Draws {
 
 /// RETURNING, compiled.
 struct Output {
-    /// The same of functions that it calls.
-    by_row: bool,
     exprs: ExprList,
     batch: Batch,
     /// It needs the row that was there before (of DO UPDATE).
@@ -127,8 +129,8 @@ impl InsertStatement {
             Some([row]) => DirectRow::of(insert, row),
             _ => None,
         };
-        let by_row = insert.values.iter().any(looks_at_each) || rows_compute(&insert.source, &looks_at_each);
-        // A row that is there already is no row of the source: a command does not see it (T4).
+        let by_row = insert.goes_by_row();
+        // Rows that are there already are none of the source: a command does not see them (T4).
         let lazily = by_row;
         let source = match rows {
             Some(rows) => {
@@ -137,7 +139,10 @@ impl InsertStatement {
                 Source::Rows(ListedRows::new(rows.into_iter().map(Cow::Owned), types.clone()), queries)
             }
             None => Source::Query {
-                input: compile(&insert.source, executor),
+                input: match insert.values.iter().any(TypedExpr::acts) && insert.source.acts() {
+                    true => TurnsOperator::over(compile(&insert.source, executor)),
+                    false => compile(&insert.source, executor),
+                },
                 batch: Batch::of_types(&types_of(&insert.source)),
                 values: ExprList::compile(&insert.values, executor),
                 spool: insert.spool && !lazily && !disabled(Rule::T2Spool),
@@ -147,8 +152,7 @@ impl InsertStatement {
         let returning = insert.returning.as_ref().map(|returning| {
             let exprs = ExprList::compile(&returning.exprs, executor);
             let batch = Batch::of_types(exprs.types());
-            let by_row = returning.exprs.iter().any(looks_at_each);
-            Output { by_row, exprs, batch, old: insert.returns_old }
+            Output { exprs, batch, old: insert.returns_old }
         });
         let all: Vec<usize> = (0..types.len()).collect();
         let conflict = insert.on_conflict.as_ref();
@@ -176,6 +180,7 @@ impl InsertStatement {
             reads_own: insert.spool,
             router: insert.table.partitioned.is_some().then(|| Box::new(Router::new(insert, executor))),
             by_row,
+            computes_by_row: insert.is_computed_by_row(),
             ahead: None,
             draws: Draws::of(insert),
         }
@@ -236,14 +241,19 @@ impl InsertStatement {
         triggers.begin(cx)
     }
 
+    /// Whether each row is there before the next one is looked at.
+    fn goes_by_row(&self, cx: &ExecContext<'_>) -> bool {
+        self.by_row && (self.computes_by_row || cx.external.is_none())
+    }
+
     /// Inserts the rows; what that means for other tables is only noted.
     #[inline]
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let (by_row, draws) = (self.by_row, self.draws);
+        let (by_row, draws) = (self.goes_by_row(cx), self.draws);
         let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, router, .. } =
             self;
         let mut target =
-            Target { table, types, checks, keys, conflict, triggers, returning, router, count: 0 };
+            Target { table, types, checks, keys, conflict, triggers, returning, router, by_row, count: 0 };
         match source {
             Source::Rows(..) if let Some(mut ahead) = self.ahead.take() => {
                 while ahead.next(rows)? {
@@ -282,7 +292,7 @@ impl InsertStatement {
                         break;
                     }
                     cx.check_cancelled()?;
-                    target.compute(cx, values, (&*batch, false), rows, draws.values, sink)?;
+                    target.compute(cx, values, (&*batch, false), rows, by_row || draws.values, sink)?;
                 }
                 input.close();
             }
@@ -293,15 +303,15 @@ impl InsertStatement {
     /// Inserts rows made of those handed in, beside which RETURNING sees them; what that means for other tables is only
     /// noted.
     pub fn run_given(&mut self, cx: &ExecContext<'_>, given: &Batch, sink: &mut dyn Sink) -> Result<u64> {
-        let draws = self.draws;
+        let (by_row, draws) = (self.goes_by_row(cx), self.draws);
         let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, router, .. } =
             self;
         let Source::Query { values, .. } = source else {
             return Err(ExecError::raised("XX000", "rows handed in to VALUES"));
         };
         let mut target =
-            Target { table, types, checks, keys, conflict, triggers, returning, router, count: 0 };
-        target.compute(cx, values, (given, true), rows, draws.values, sink)?;
+            Target { table, types, checks, keys, conflict, triggers, returning, router, by_row, count: 0 };
+        target.compute(cx, values, (given, true), rows, by_row || draws.values, sink)?;
         Ok(target.count)
     }
 
@@ -352,8 +362,9 @@ impl InsertStatement {
         if let Some(conflict) = conflict {
             conflict.begin();
         }
+        let by_row = false;
         let mut target =
-            Target { table, types, checks, keys, conflict, triggers, returning, router, count: 0 };
+            Target { table, types, checks, keys, conflict, triggers, returning, router, by_row, count: 0 };
         rows.clear();
         let mut add_all = || {
             for set in sets {
@@ -416,11 +427,6 @@ impl InsertStatement {
     }
 }
 
-/// Whether an expression calls a function of users that sees what the statement has done so far.
-pub(super) fn looks_at_each(expr: &TypedExpr) -> bool {
-    expr.calls_volatile()
-}
-
 /// Whether something is so of what is computed for each row of a query, or of VALUES.
 fn rows_compute(source: &Plan, is_so: &dyn Fn(&TypedExpr) -> bool) -> bool {
     match source {
@@ -441,6 +447,8 @@ struct Target<'s> {
     triggers: &'s mut Option<Box<Triggers>>,
     returning: &'s mut Option<Output>,
     router: &'s mut Option<Box<Router>>,
+    /// Each row is there before the next one is looked at.
+    by_row: bool,
     count: u64,
 }
 
@@ -468,26 +476,32 @@ impl Target<'_> {
         if rows.rows > 0 { self.insert(cx, rows, None, sink) } else { Ok(()) }
     }
 
-    /// Computes rows of those given and inserts them, one after the other where they are drawn; RETURNING sees those given, too, if
-    /// it is to.
+    /// Computes rows of those given and inserts them, one after the other where what is computed hangs on that; RETURNING sees those
+    /// given, too, if it is to.
     fn compute(
         &mut self,
         cx: &ExecContext<'_>,
         values: &mut ExprList,
         (given, beside): (&Batch, bool),
         rows: &mut Batch,
-        drawn: bool,
+        one_by_one: bool,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        if !drawn || given.rows < 2 {
+        if !one_by_one || given.rows < 2 {
             values.eval(&cx.eval(), given, rows)?;
             return self.insert(cx, rows, beside.then_some(given), sink);
         }
         for row in 0..given.rows as u32 {
             cx.check_cancelled()?;
             let one = given.gather(&[row]);
-            values.eval(&cx.eval(), &one, rows)?;
-            self.insert(cx, rows, beside.then_some(&one), sink)?;
+            let done = values.eval(&cx.eval(), &one, rows);
+            let done = done.and_then(|()| self.insert(cx, rows, beside.then_some(&one), sink));
+            if done.is_err()
+                && let Some(external) = cx.external
+            {
+                external.refused(row as usize);
+            }
+            done?;
         }
         Ok(())
     }
@@ -502,15 +516,16 @@ impl Target<'_> {
         sink: &mut dyn Sink,
     ) -> Result<()> {
         let types = self.types;
-        if let Some(router) = self.router {
-            self.count += router.insert(cx, rows, types, beside, (self.triggers.as_deref(), sink))?;
-            return Ok(());
-        }
-        if rows.rows > 1 && self.returning.as_ref().is_some_and(|returning| returning.by_row) {
+        if self.by_row && rows.rows > 1 {
             for row in 0..rows.rows as u32 {
+                cx.check_cancelled()?;
                 let beside = beside.map(|beside| beside.gather(&[row]));
                 self.insert(cx, &mut rows.gather(&[row]), beside.as_ref(), sink)?;
             }
+            return Ok(());
+        }
+        if let Some(router) = self.router {
+            self.count += router.insert(cx, rows, types, beside, (self.triggers.as_deref(), sink))?;
             return Ok(());
         }
         if self.triggers.as_ref().is_some_and(|triggers| triggers.changes_rows(TriggerEvent::Insert)) {
@@ -547,6 +562,7 @@ impl Target<'_> {
             one.push_row(&new, types)?;
             if triggers.replaces(TriggerEvent::Insert) {
                 self.checks.check(cx, &one, &one, |row| one.row(row, types))?;
+                self.checks.check_stored(cx, &one, &one, |row| one.row(row, types))?;
                 let beside = beside.map(|beside| beside.gather(&[row as u32]));
                 self.changed(cx, &one, beside.as_ref(), sink)?;
                 continue;
@@ -583,6 +599,7 @@ impl Target<'_> {
         if let Some(triggers) = self.triggers {
             triggers.note(cx, TriggerEvent::Insert, rows.rows, None, Some(&rows.columns))?;
         }
+        self.checks.check_stored(cx, rows, rows, |row| rows.row(row, types))?;
         self.changed(cx, rows, beside, sink)
     }
 

@@ -70,6 +70,8 @@ pub(crate) struct JoinOperator {
     ordered: bool,
     /// Workers may compute the filter.
     is_safe: bool,
+    /// Functions of the filter do something: it is asked of one pair at a time where not all may be wanted.
+    steps: bool,
 }
 
 /// A batch of left rows.
@@ -111,6 +113,7 @@ impl JoinOperator {
             selection: Vec::new(),
             bounded: false,
             ordered: false,
+            steps: filter.is_some_and(TypedExpr::acts),
         }
     }
 
@@ -128,15 +131,15 @@ impl JoinOperator {
         Ok(true)
     }
 
-    /// Lists the next candidate pairs of the batch; none at its end.
-    fn list_pairs(&mut self) {
+    /// Lists the next candidate pairs of the batch, `most` at most; none at its end.
+    fn list_pairs(&mut self, most: usize) {
         let Probe { of: LeftRows { heads, rows, .. }, row, candidate, left, right, .. } = &mut self.probe;
         let build = &self.sides.build;
         left.clear();
         right.clear();
         let long = build.has_long_values || rows.variable_bytes() > BATCH_BYTES / BATCH_ROWS;
         let mut bytes = 0;
-        if build.is_unique && !long && *row == 0 {
+        if build.is_unique && !long && *row == 0 && most > 1 {
             // A row has one partner at most: all pairs of the batch at once.
             left.resize(heads.len(), 0);
             right.resize(heads.len(), 0);
@@ -150,7 +153,7 @@ impl JoinOperator {
             *row = heads.len();
             return;
         }
-        while *row < heads.len() && left.len() < BATCH_ROWS && bytes < BATCH_BYTES {
+        while *row < heads.len() && left.len() < most && bytes < BATCH_BYTES {
             if *candidate == NONE {
                 *row += 1;
                 *candidate = heads.get(*row).copied().unwrap_or(NONE);
@@ -334,7 +337,7 @@ impl Operator for JoinOperator {
                     continue;
                 }
             }
-            self.list_pairs();
+            self.list_pairs(if bounded && self.steps { 1 } else { BATCH_ROWS });
             if self.probe.left.is_empty() {
                 self.probe.active = false;
                 if self.kind.pads_right() && self.ordered {
@@ -379,6 +382,7 @@ impl Operator for JoinOperator {
             bounded: false,
             ordered: false,
             is_safe: true,
+            steps: false,
         };
         Ok(boxed(self.sides.split(cx, parts)?.into_iter().map(part)))
     }

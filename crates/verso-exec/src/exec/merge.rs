@@ -4,7 +4,9 @@
 //! query ─► all rows, each with its action and its new values ─► runs of rows with one action ─► UPDATE, DELETE, INSERT
 //! ```
 //!
-//! 1. All rows are there before the first is changed (T2); they spill like those of an INSERT from its own table.
+//! 1. All rows are there before the first is changed (T2); they spill like those of an INSERT from its own table. Where functions
+//!    are called for them that may look for the rows changed before, each is changed before the next one is computed: the query
+//!    does not see what becomes of it (T4).
 //! 2. Actions happen in the order of the rows, as many rows at once as have the same one.
 //! 3. A row of the table is changed once: one that comes a second time ends the statement (21000).
 //! 4. What the changes mean for other tables is looked at when all of them are done.
@@ -50,6 +52,10 @@ pub(crate) struct MergeStatement {
     triggers: Option<Box<Triggers>>,
     /// The rows of the query, read before BEFORE STATEMENT triggers fired (G9).
     ahead: Option<Spool>,
+    /// The query calls functions that may look for the rows changed before.
+    streams: bool,
+    /// So do policies, which are asked of each row when those before have changed.
+    guards_by_row: bool,
 }
 
 enum Action {
@@ -76,6 +82,8 @@ impl MergeStatement {
             guards: merge.guards.iter().map(|check| Some(Guard::new(check.as_ref()?, executor))).collect(),
             triggers: triggers_of(&merge.actions),
             ahead: None,
+            streams: merge.joined.calls_volatile(),
+            guards_by_row: merge.guards.iter().flatten().any(|guard| guard.condition.calls_volatile()),
         }
     }
 
@@ -87,7 +95,7 @@ impl MergeStatement {
     /// A new execution.
     pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.ahead = None;
-        if self.triggers.as_mut().map_or(Ok(false), |triggers| triggers.come_first(cx))? {
+        if !self.streams && self.triggers.as_mut().map_or(Ok(false), |triggers| triggers.come_first(cx))? {
             self.ahead = Some(self.collect(cx)?);
         }
         self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
@@ -95,42 +103,69 @@ impl MergeStatement {
 
     /// Changes the rows; what that means for other tables is only noted.
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let mut rows = match self.ahead.take() {
-            Some(rows) => rows,
-            None => self.collect(cx)?,
-        };
         let (table, replaced) = (self.table, self.replaced);
         let mut seen = Seen { table, replaced, places: HashSet::new(), held: cx.reserve("MERGE") };
         let mut count = 0;
         let mut batch = Batch::of_types(&self.types);
-        while rows.next(&mut batch)? {
-            let given = batch.columns.len() - 2;
-            let mut row = 0;
-            while row < batch.rows {
-                cx.check_cancelled()?;
-                let Some(action) = action_of(&batch, given, row)? else {
-                    row += 1;
-                    continue;
-                };
-                let mut end = row + 1;
-                while end < batch.rows && action_of(&batch, given, end)? == Some(action) {
-                    end += 1;
+        if self.streams {
+            self.input.open(cx)?;
+            loop {
+                self.input.bound(1);
+                if !self.input.next(cx, &mut batch)? {
+                    self.input.close();
+                    return Ok(count);
                 }
-                let run: Vec<u32> = (row as u32..end as u32).collect();
-                row = end;
-                let mut run = batch.gather(&run);
-                let places = run.columns.pop().map(|column| column.data);
-                run.columns.pop();
-                let Some(ColumnData::I64(places)) = places else { return Err(malformed()) };
-                if let Some(Some(guard)) = self.guards.get_mut(action) {
-                    guard.check(cx, &run)?;
+                if self.actions.iter().any(|action| action.held().is_some()) {
+                    self.hold(cx, &batch)?;
                 }
-                let action = self.actions.get_mut(action).ok_or_else(malformed)?;
-                action.exchange_triggers(&mut self.triggers);
-                let changed = action.apply(cx, run, &places, &mut seen, sink);
-                action.exchange_triggers(&mut self.triggers);
-                count += changed?;
+                count += self.change(cx, &batch, &mut seen, sink)?;
             }
+        }
+        let mut rows = match self.ahead.take() {
+            Some(rows) => rows,
+            None => self.collect(cx)?,
+        };
+        while rows.next(&mut batch)? {
+            count += self.change(cx, &batch, &mut seen, sink)?;
+        }
+        Ok(count)
+    }
+
+    /// Changes what rows of the query say; how many that are.
+    fn change(
+        &mut self,
+        cx: &ExecContext<'_>,
+        batch: &Batch,
+        seen: &mut Seen,
+        sink: &mut dyn Sink,
+    ) -> Result<u64> {
+        let mut count = 0;
+        let given = batch.columns.len() - 2;
+        let mut row = 0;
+        while row < batch.rows {
+            cx.check_cancelled()?;
+            let Some(action) = action_of(batch, given, row)? else {
+                row += 1;
+                continue;
+            };
+            let mut end = row + 1;
+            while end < batch.rows && !self.guards_by_row && action_of(batch, given, end)? == Some(action) {
+                end += 1;
+            }
+            let run: Vec<u32> = (row as u32..end as u32).collect();
+            row = end;
+            let mut run = batch.gather(&run);
+            let places = run.columns.pop().map(|column| column.data);
+            run.columns.pop();
+            let Some(ColumnData::I64(places)) = places else { return Err(malformed()) };
+            if let Some(Some(guard)) = self.guards.get_mut(action) {
+                guard.check(cx, &run)?;
+            }
+            let action = self.actions.get_mut(action).ok_or_else(malformed)?;
+            action.exchange_triggers(&mut self.triggers);
+            let changed = action.apply(cx, run, &places, seen, sink);
+            action.exchange_triggers(&mut self.triggers);
+            count += changed?;
         }
         Ok(count)
     }

@@ -76,6 +76,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod trigger;
+mod turns;
 mod used;
 mod values;
 mod window;

@@ -32,11 +32,12 @@ use super::source::{ExternalOperator, FileOperator, ValuesOperator};
 use super::stepwise::StepwiseOperator;
 use super::system::SystemOperator;
 use super::trigger::TransitionOperator;
+use super::turns::TurnsOperator;
 use super::window::WindowOperator;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, RowExpr};
 use crate::memory::Memory;
-use crate::plan::{ExprKind, Plan, SortKey, TypedExpr};
+use crate::plan::{AggregateCall, ExprKind, Plan, SortKey, TypedExpr};
 
 /// A running operator. Compiled once, opened for each execution. The context comes with each call, so that an execution
 /// may pause between two of them.
@@ -149,6 +150,17 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
     metered(plan, operator(plan, executor))
 }
 
+/// The operators of an input of `plan`: functions that both call take turns.
+fn input_of(plan: &Plan, input: &Plan, executor: Executor) -> Box<dyn Operator> {
+    let operator = compile(input, executor);
+    if plan.takes_turns_with(input) { TurnsOperator::over(operator) } else { operator }
+}
+
+/// The same with the types of what it yields.
+fn typed_input(plan: &Plan, input: &Plan, executor: Executor) -> (Box<dyn Operator>, Vec<SqlType>) {
+    (input_of(plan, input, executor), types_of(input))
+}
+
 /// An operator whose memory, rows and time are told as those of `plan`.
 fn metered(plan: &Plan, operator: Box<dyn Operator>) -> Box<dyn Operator> {
     Box::new(MeteredOperator::new(operator, std::ptr::from_ref(plan).addr()))
@@ -178,10 +190,10 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::FileScan { table, columns } => Box::new(FileOperator::new(table, columns)),
         Plan::FunctionScan { call, columns } => Box::new(FunctionOperator::new(call, columns)),
         Plan::Project { input, exprs, .. } => {
-            Box::new(ProjectOperator::new(compile(input, executor), &types_of(input), exprs, executor))
+            Box::new(ProjectOperator::new(input_of(plan, input, executor), &types_of(input), exprs, executor))
         }
         Plan::Filter { input, predicate } => gated(Some(predicate), executor, |predicate| {
-            let input = compile(input, executor);
+            let input = input_of(plan, input, executor);
             match predicate {
                 Some(predicate) if predicate.is_volatile() => {
                     let batch = Batch::of_types(&types_of(plan));
@@ -192,21 +204,25 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             }
         }),
         Plan::Aggregate { input, group_by, aggregates, sets: None } if group_by.is_empty() => {
-            let types = types_of(input);
-            Box::new(AggregateOperator::new(compile(input, executor), &types, aggregates, executor))
+            let rows = input_of(plan, input, executor);
+            let mut acting = aggregates.iter().flat_map(AggregateCall::exprs).filter(|expr| expr.acts());
+            if acting.nth(1).is_none() {
+                return Box::new(AggregateOperator::new(rows, &types_of(input), aggregates, executor));
+            }
+            // Of a row all calls are computed before the next one comes.
+            let (rows, types, calls) = computed_once(rows, types_of(input), aggregates, executor);
+            Box::new(AggregateOperator::new(rows, &types, &calls, executor))
         }
         Plan::Aggregate { input, group_by, aggregates, sets } => {
-            let rows = compile(input, executor);
+            let rows = input_of(plan, input, executor);
             let (rows, types, calls) = computed_once(rows, types_of(input), aggregates, executor);
             Box::new(GroupOperator::new(rows, &types, group_by, &calls, sets.as_ref(), executor))
         }
-        Plan::SortedAggregate { input, group_by, aggregates } => Box::new(SortedGroupOperator::new(
-            compile(input, executor),
-            &types_of(input),
-            group_by,
-            aggregates,
-            executor,
-        )),
+        Plan::SortedAggregate { input, group_by, aggregates } => {
+            let (rows, types) = typed_input(plan, input, executor);
+            let operator = SortedGroupOperator::new(rows, &types, group_by, aggregates, executor);
+            Box::new(operator.stepping(input.acts()))
+        }
         Plan::Window { input, partition_by, order_by, calls, until } => Box::new(WindowOperator::new(
             compile(input, executor),
             &types_of(input),
@@ -216,13 +232,13 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             executor,
         )),
         Plan::ProjectSet { input, calls, ordinality, unread } => Box::new(SetProjectOperator::new(
-            compile(input, executor),
+            input_of(plan, input, executor),
             &types_of(input),
             calls,
             *ordinality,
             unread,
         )),
-        Plan::Sort { input, keys, sorted } => Box::new(sort(input, (keys, *sorted), None, executor)),
+        Plan::Sort { input, keys, sorted } => Box::new(sort(plan, input, (keys, *sorted), None, executor)),
         Plan::Limit { input, limit, offset, ties } => {
             let below = &**input;
             let sorted = match limit {
@@ -239,10 +255,13 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             Box::new(LockOperator::new(compile(input, executor), input, locks, bound, executor))
         }
         Plan::Distinct { input } => {
-            Box::new(DistinctOperator::new(compile(input, executor), types_of(input)))
+            let (rows, types) = typed(input, executor);
+            Box::new(DistinctOperator::new(rows, types).stepping(input.acts()))
         }
         Plan::DistinctOn { input, keys } => {
-            Box::new(DistinctOperator::on(typed(input, executor), keys, order_of(input, keys), executor))
+            let rows = typed_input(plan, input, executor);
+            let operator = DistinctOperator::on(rows, keys, order_of(input, keys), executor);
+            Box::new(operator.stepping(input.acts()))
         }
         Plan::Past { input, table, moment } => {
             Box::new(PastOperator::new(compile(input, executor), table, moment))
@@ -254,7 +273,7 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             Box::new(AppendOperator::new(inputs, pruning.as_deref()))
         }
         Plan::Join { left, right, kind, equal, filter } => Box::new(JoinOperator::new(
-            typed(left, executor),
+            typed_input(plan, left, executor),
             typed(right, executor),
             !left.is_volatile(),
             *kind,
@@ -262,15 +281,14 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             filter.as_ref(),
             executor,
         )),
-        Plan::MergeJoin { left, right, equal, filter } => Box::new(MergeJoinOperator::new(
-            typed(left, executor),
-            typed(right, executor),
-            equal,
-            filter.as_ref(),
-            executor,
-        )),
+        Plan::MergeJoin { left, right, equal, filter } => {
+            let (left_rows, right_rows) =
+                (typed_input(plan, left, executor), typed_input(plan, right, executor));
+            let operator = MergeJoinOperator::new(left_rows, right_rows, equal, filter.as_ref(), executor);
+            Box::new(operator.stepping(left.acts(), right.acts()))
+        }
         Plan::Semi { left, right, equal, filter, anti } => Box::new(SemiOperator::new(
-            typed(left, executor),
+            typed_input(plan, left, executor),
             typed(right, executor),
             !left.is_volatile(),
             equal,
@@ -279,20 +297,19 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             executor,
         )),
         Plan::Apply { left, right, outer, kind, filter, unread } => Box::new(ApplyOperator::new(
-            typed(left, executor),
+            typed_input(plan, left, executor),
             typed(right, executor),
             *kind,
             (outer, may_keep(right)),
             (filter.as_ref(), unread),
             executor,
         )),
-        Plan::SetOperation { left, right, operation, all, collators } => Box::new(SetOperator::new(
-            compile(left, executor),
-            compile(right, executor),
-            RowTypes { types: types_of(left), collators: collators.clone() },
-            *operation,
-            *all,
-        )),
+        Plan::SetOperation { left, right, operation, all, collators } => {
+            let types = RowTypes { types: types_of(left), collators: collators.clone() };
+            let (left_rows, right_rows) = (compile(left, executor), compile(right, executor));
+            let operator = SetOperator::new(left_rows, right_rows, types, *operation, *all);
+            Box::new(operator.stepping(left.acts()))
+        }
         Plan::Shared { plan, .. } => Box::new(SharedOperator::new(plan, types_of(plan), executor)),
         Plan::Recursive { number, base, step, all, collators } => Box::new(RecursiveOperator::new(
             *number,
@@ -400,16 +417,23 @@ fn first_sorted(
         Plan::Sort { input, keys, sorted } => {
             let (limit, offset) = (RowExpr::compile(limit), offset.map(RowExpr::compile));
             let bound = Bound { limit, offset };
-            Some(metered(plan, Box::new(sort(input, (keys, *sorted), Some(bound), executor))))
+            Some(metered(plan, Box::new(sort(plan, input, (keys, *sorted), Some(bound), executor))))
         }
         Plan::Project { input, exprs, .. } => {
             let rows = first_sorted(input, (limit, offset), executor)?;
+            let rows = if plan.takes_turns_with(input) { TurnsOperator::over(rows) } else { rows };
             Some(metered(plan, Box::new(ProjectOperator::new(rows, &types_of(input), exprs, executor))))
         }
         _ => None,
     }
 }
 
-fn sort(input: &Plan, keys: (&[SortKey], usize), bound: Option<Bound>, executor: Executor) -> SortOperator {
-    SortOperator::new(compile(input, executor), &types_of(input), keys, bound, executor)
+fn sort(
+    plan: &Plan,
+    input: &Plan,
+    keys: (&[SortKey], usize),
+    bound: Option<Bound>,
+    executor: Executor,
+) -> SortOperator {
+    SortOperator::new(input_of(plan, input, executor), &types_of(input), keys, bound, executor)
 }

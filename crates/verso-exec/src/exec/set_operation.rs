@@ -39,6 +39,9 @@ pub(crate) struct SetOperator {
     selection: Vec<u32>,
     later: Vec<(u32, usize)>,
     keys: RowKeys,
+    /// Functions of the left input do something: it is asked for one row at a time where not all may be wanted.
+    steps: bool,
+    bounded: bool,
 }
 
 /// Rows of a later pass.
@@ -73,7 +76,14 @@ impl SetOperator {
             selection: Vec::new(),
             later: Vec::new(),
             keys: RowKeys::default(),
+            steps: false,
+            bounded: false,
         }
+    }
+
+    /// Over a left input whose functions do something.
+    pub fn stepping(self, steps: bool) -> Self {
+        Self { steps, ..self }
     }
 
     /// The number of a row's key, made if the pass takes it.
@@ -199,11 +209,21 @@ impl Operator for SetOperator {
         self.left.open(cx)
     }
 
+    fn bound(&mut self, _: u64) {
+        self.bounded = self.steps;
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        let bounded = std::mem::take(&mut self.bounded);
         loop {
             let more = match &mut self.current {
                 Some((pair, reader)) => reader.next(&pair.left.0, &pair.left.1, out)?,
-                None => self.left.next(cx, out)?,
+                None => {
+                    if bounded {
+                        self.left.bound(1); // it may come out
+                    }
+                    self.left.next(cx, out)?
+                }
             };
             cx.check_cancelled()?;
             if !more {
@@ -231,5 +251,6 @@ impl Operator for SetOperator {
         self.parts = None;
         self.pending = Vec::new();
         self.current = None;
+        self.bounded = false;
     }
 }

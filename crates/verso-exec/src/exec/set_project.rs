@@ -8,7 +8,7 @@ use verso_types::{Batch, SqlType, Value};
 
 use super::beside::Beside;
 use super::function_rows::{FunctionRows, call_rows};
-use super::operator::Operator;
+use super::operator::{Bounded, Operator};
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, RowInput};
@@ -26,6 +26,7 @@ pub(crate) struct SetProjectOperator {
     ordinality: bool,
     /// Rows made of the current one.
     number: i64,
+    bounded: Bounded,
 }
 
 struct Running {
@@ -85,13 +86,17 @@ impl SetProjectOperator {
             running: false,
             ordinality,
             number: 0,
+            bounded: Bounded::default(),
         }
     }
 
     /// Starts the functions for the next row of the input. False at the end.
-    fn start(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
+    fn start(&mut self, cx: &ExecContext<'_>, bounded: bool) -> Result<bool> {
         while self.row >= self.batch.rows {
             self.row = 0;
+            if bounded {
+                self.input.bound(1); // its rows may be enough
+            }
             if !self.input.next(cx, &mut self.batch)? {
                 self.batch.clear();
                 return Ok(false);
@@ -108,8 +113,21 @@ impl SetProjectOperator {
         Ok(true)
     }
 
-    /// Adds the next rows of the functions, as many as all that have not ended hold ready. False where all have ended.
-    fn push(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+    /// Adds the next rows, of a further row of the input where those of the one before have ended. False at the end.
+    fn add(&mut self, cx: &ExecContext<'_>, bounded: bool, most: usize, out: &mut Batch) -> Result<bool> {
+        if !self.running && !self.start(cx, bounded)? {
+            return Ok(false);
+        }
+        if !self.push(cx, most, out)? {
+            self.running = false;
+            self.row += 1;
+        }
+        Ok(true)
+    }
+
+    /// Adds the next rows of the functions, as many as all that have not ended hold ready, up to `most` in all. False where all have
+    /// ended.
+    fn push(&mut self, cx: &ExecContext<'_>, most: usize, out: &mut Batch) -> Result<bool> {
         let mut ready = usize::MAX;
         for running in &mut self.calls {
             if running.has_row(cx)? {
@@ -119,7 +137,7 @@ impl SetProjectOperator {
         if ready == usize::MAX {
             return Ok(false);
         }
-        let rows = ready.min(BATCH_ROWS - out.rows).min(self.beside.most(&self.batch, self.row));
+        let rows = ready.min(most - out.rows).min(self.beside.most(&self.batch, self.row));
         let mut columns = out.columns.iter_mut();
         self.beside.repeat(&self.batch, self.row, rows, &mut columns);
         for running in &mut self.calls {
@@ -148,15 +166,23 @@ impl Operator for SetProjectOperator {
         self.input.open(cx)
     }
 
+    fn bound(&mut self, rows: u64) {
+        self.bounded.set(rows);
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         out.clear();
-        while out.rows < BATCH_ROWS && out.variable_bytes() < BATCH_BYTES {
-            if !self.running && !self.start(cx)? {
-                break;
-            }
-            if !self.push(cx, out)? {
-                self.running = false;
-                self.row += 1;
+        let bound = self.bounded.begin()?;
+        let most = bound.map_or(BATCH_ROWS, |rows| rows.clamp(1, BATCH_ROWS as u64) as usize);
+        while out.rows < most && out.variable_bytes() < BATCH_BYTES {
+            match self.add(cx, bound.is_some(), most, out) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    out.truncate(out.rows);
+                    self.bounded.failed(error, out.rows, bound)?;
+                    break;
+                }
             }
         }
         Ok(out.rows > 0)
@@ -167,6 +193,7 @@ impl Operator for SetProjectOperator {
         self.batch.clear();
         self.row = 0;
         self.running = false;
+        self.bounded = Bounded::default();
         for running in &mut self.calls {
             running.rows = FunctionRows::None;
             running.batch.clear();

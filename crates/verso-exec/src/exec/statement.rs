@@ -116,6 +116,10 @@ impl Compiled {
         let has_begun = self.begin_command(cx)?;
         let state = match &self.kind {
             Kind::Query { .. } => StatementState::of_query(),
+            // What changes it reads as it was (T4), also later.
+            Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) if self.begins_command => {
+                StatementState::of_query()
+            }
             _ => StatementState::default(),
         };
         let uses = self.uses.clone();

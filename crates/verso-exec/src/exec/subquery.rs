@@ -40,12 +40,13 @@ pub(crate) struct StatementState {
     changed: RefCell<Option<Places>>,
     /// How many rows of parts of tables have got a number, in the order in which they were changed.
     numbered: Cell<i64>,
-    /// It changes nothing, so what is read in several places is computed as far as it is asked for.
+    /// It changes nothing, or does not see what it changes, so what is read in several places is computed as far as it is asked
+    /// for.
     on_demand: bool,
 }
 
 impl StatementState {
-    /// That of a query.
+    /// That of a query, or of a change that begins a command.
     pub(super) fn of_query() -> StatementState {
         StatementState { on_demand: true, ..StatementState::default() }
     }

@@ -436,6 +436,11 @@ pub trait ChangeCursor {
         let _ = selection;
         false
     }
+    /// The same of a row just read by a statement that has changed nothing yet, since the command of the statement around it began.
+    fn is_changed_around(&self, row: u32) -> bool {
+        let _ = row;
+        false
+    }
     /// Removes the selected rows; `stale` as for an update.
     fn delete(&mut self, selection: Option<&[u32]>, stale: Option<&mut Vec<u32>>) -> Result<()>;
     /// Locks some of the rows just read, which are about to be changed; yields those that are still there. Rows that others have

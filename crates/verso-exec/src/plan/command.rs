@@ -1,5 +1,8 @@
 //! Which statements begin a command in storage (T4): those in which functions of users or triggers run while or before something
 //! is read that they may change, and those whose RETURNING has queries. Of the others everything is read before it is changed (T2).
+//! A function that is not VOLATILE changes nothing by itself, but may call one that is.
+//!
+//! And which changes go row by row, as what functions do, or see, hangs on the rows before.
 
 use std::sync::Arc;
 
@@ -167,6 +170,13 @@ impl Calls {
     }
 }
 
+impl Insert {
+    /// Whether it changes rows that it meets (DO UPDATE).
+    fn updates(&self) -> bool {
+        self.on_conflict.as_ref().is_some_and(|clause| clause.update.is_some())
+    }
+}
+
 impl Statement {
     /// Whether it does not see what it changes, nor what functions and triggers do that it calls.
     #[must_use]
@@ -190,10 +200,72 @@ impl Statement {
         // They are asked when rows have changed; those of an INSERT are read before (T2).
         let mut returned = Calls::default();
         parts.returned.iter().for_each(|expr| expr.for_each_subquery(&mut |plan| returned.plan(plan)));
-        // An UPDATE reads its own table without a plan for that.
-        let reads = calls.reads || calls.sees || fires || is_change && !inserts;
-        let changes = calls.changes || fires || is_change && (calls.sees || returned.reads && !inserts);
+        // An UPDATE reads its own table without a plan for that; so does what meets a row.
+        let meets = matches!(self, Statement::Insert(insert) if insert.updates());
+        let reads = calls.reads || calls.sees || fires || meets || is_change && !inserts;
+        // What others call may change something, too.
+        let changes = calls.changes || calls.sees || fires || is_change && returned.reads && !inserts;
         reads && changes
+    }
+}
+
+impl Plan {
+    /// Whether functions of users that may change something are called anywhere in it.
+    #[must_use]
+    pub fn calls_volatile(&self) -> bool {
+        let mut calls = Calls::default();
+        calls.plan(self);
+        calls.changes
+    }
+}
+
+impl RowRules {
+    /// Whether what is computed of a new row, and asked of it, calls functions of users that may change something, or see the rows
+    /// before it: each row is to be there before the next one is looked at.
+    #[must_use]
+    pub fn call_volatile(&self) -> bool {
+        let checks = self.checks.iter().map(|check| &check.condition);
+        checks.chain(self.generated.iter().map(|generated| &generated.value)).any(TypedExpr::calls_volatile)
+    }
+}
+
+impl Insert {
+    /// Whether functions of users that may change something, or see the rows before, are called for each row: by what computes it,
+    /// what is asked of it, and what is returned. Its rows come one by one then, each when the one before is there.
+    #[must_use]
+    pub fn goes_by_row(&self) -> bool {
+        self.is_computed_by_row() || self.of_row_calls() || self.routes.iter().any(Insert::of_row_calls)
+    }
+
+    /// The same of what computes its rows.
+    #[must_use]
+    pub fn is_computed_by_row(&self) -> bool {
+        self.source.calls_volatile() || self.values.iter().any(TypedExpr::calls_volatile)
+    }
+
+    /// The same of what is asked of its rows, and returned.
+    fn of_row_calls(&self) -> bool {
+        let mut returned = self.returning.iter().flat_map(|returning| &returning.exprs);
+        returned.any(TypedExpr::calls_volatile) || self.rules.call_volatile()
+    }
+}
+
+impl Update {
+    /// The same of rows that it has found, whatever finds them.
+    #[must_use]
+    pub fn goes_by_row(&self) -> bool {
+        let returned = self.returning.iter().flat_map(|returning| &returning.exprs);
+        let values = self.assignments.iter().map(|(_, value)| value);
+        values.chain(returned).any(TypedExpr::calls_volatile) || self.rules.call_volatile()
+    }
+}
+
+impl Delete {
+    /// The same.
+    #[must_use]
+    pub fn goes_by_row(&self) -> bool {
+        let mut returned = self.returning.iter().flat_map(|returning| &returning.exprs);
+        returned.any(TypedExpr::calls_volatile)
     }
 }
 
@@ -204,7 +276,7 @@ impl TypedExpr {
         let mut calls = Calls::default();
         calls.expr(self);
         self.for_each_subquery(&mut |plan| calls.plan(plan));
-        calls.changes && (calls.reads || calls.sees)
+        (calls.changes || calls.sees) && (calls.reads || calls.sees)
     }
 
     /// Whether functions of users that may change something are called in it, or in queries within it.

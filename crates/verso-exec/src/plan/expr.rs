@@ -407,6 +407,38 @@ impl TypedExpr {
         self.any(&mut TypedExpr::is_volatile_call)
     }
 
+    /// Whether functions are called in it, or in queries within it, whose order shows: volatile ones of users, and built-in ones that
+    /// change what others say. The other volatile ones say something else each time, and that is all.
+    #[must_use]
+    pub fn acts(&self) -> bool {
+        self.any(&mut |part| match &part.kind {
+            ExprKind::Subquery { plan, .. } => plan.acts(),
+            _ => part.is_act(),
+        })
+    }
+
+    /// The same without queries within it.
+    pub(crate) fn acts_by_itself(&self) -> bool {
+        self.any(&mut TypedExpr::is_act)
+    }
+
+    fn is_act(&self) -> bool {
+        const ACTS: [&str; 7] =
+            ["nextval", "currval", "lastval", "setval", "set_config", "setseed", "pg_notify"];
+        match &self.kind {
+            ExprKind::Call { function, .. } if function.volatility == Volatility::Volatile => {
+                let locks = ["pg_advisory_", "pg_try_advisory_"];
+                ACTS.contains(&function.name) || locks.iter().any(|start| function.name.starts_with(start))
+            }
+            ExprKind::Domain { rules, .. } => {
+                let fields = rules.fields.iter().map(|(_, field)| field);
+                rules.checks.iter().map(|(_, check)| check).chain(fields).any(TypedExpr::acts)
+            }
+            ExprKind::UserCall { function, .. } => function.volatility == verso_catalog::Volatility::Volatile,
+            kind => matches!(kind, ExprKind::Fold { .. }),
+        }
+    }
+
     /// Whether this part, without its own parts, has to be computed once per row.
     pub(crate) fn is_volatile_call(&self) -> bool {
         match &self.kind {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use verso_storage::RecordLockMode;
 
-use super::{AggregateCall, ExprKind, Plan, SetCall, TypedExpr, WindowCall};
+use super::{AggregateCall, ExprKind, Plan, SetCall, SetColumns, TypedExpr, WindowCall};
 
 impl Plan {
     /// The operators whose rows this one reads.
@@ -268,6 +268,47 @@ impl Plan {
             Plan::ProjectSet { calls, .. } if calls.iter().any(|call| call.call.is_volatile()) => true,
             _ => part.exprs().into_iter().any(TypedExpr::is_volatile_by_itself), // the walk leads into its queries
         })
+    }
+
+    /// Whether functions are called anywhere in it whose order shows ([`TypedExpr::acts`]).
+    #[must_use]
+    pub fn acts(&self) -> bool {
+        let is_users = |call: &SetCall| matches!(call, SetCall::User { .. }) && call.is_volatile();
+        self.any(&mut |part| match part {
+            Plan::FunctionScan { call, .. } if is_users(call) => true,
+            Plan::Window { calls, .. } if calls.iter().any(|call| call.fold.is_some()) => true,
+            Plan::ProjectSet { calls, .. } if calls.iter().any(|one| is_users(&one.call)) => true,
+            _ => part.exprs().into_iter().any(TypedExpr::acts_by_itself), // the walk leads into its queries
+        })
+    }
+
+    /// Whether this operator, which calls such functions for each row of an input, asks for these rows one by one, as what makes
+    /// them calls such functions, too.
+    #[must_use]
+    pub fn takes_turns_with(&self, input: &Plan) -> bool {
+        let calls = match self {
+            Plan::Project { exprs, .. } => exprs.iter().any(TypedExpr::acts),
+            Plan::Filter { predicate, .. } => predicate.acts(),
+            Plan::ProjectSet { calls, .. } => calls.iter().any(|SetColumns { call, .. }| {
+                matches!(call, SetCall::User { .. }) && call.is_volatile()
+                    || call.args().iter().any(TypedExpr::acts)
+            }),
+            Plan::Apply { left, right, outer, filter, .. } => {
+                // The right input is computed for each row of the left one.
+                std::ptr::eq(&raw const **left, input)
+                    && (right.acts() || outer.iter().chain(filter).any(TypedExpr::acts))
+            }
+            Plan::Aggregate { .. }
+            | Plan::SortedAggregate { .. }
+            | Plan::Sort { .. }
+            | Plan::DistinctOn { .. }
+            | Plan::Join { .. }
+            | Plan::MergeJoin { .. }
+            | Plan::Semi { .. } => self.exprs().into_iter().any(TypedExpr::acts),
+            // The others call none for a row; a window reads ahead.
+            _ => false,
+        };
+        calls && input.acts()
     }
 
     /// Whether this operator itself, not its inputs and not the queries within its expressions, calls functions of the catalog.

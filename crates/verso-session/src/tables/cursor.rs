@@ -465,6 +465,12 @@ impl ChangeCursor for Changer<'_> {
         &self.row.rows.batch
     }
 
+    fn is_changed_around(&self, row: u32) -> bool {
+        let record = self.row.rows.records.get(row as usize);
+        let txn = self.tables.txn.borrow();
+        record.is_some_and(|record| txn.has_changed_around(self.heap.object, *record))
+    }
+
     fn is_changed(&self, selection: Option<&[u32]>) -> bool {
         let txn = self.tables.txn.borrow();
         if !txn.in_command() {

@@ -251,6 +251,13 @@ impl Frame {
         }
     }
 
+    /// Whether a record was changed since the frame was opened.
+    pub fn knows(&self, table: ObjectId, record: RecordId) -> bool {
+        self.find(table, record.page_index).is_some_and(|undo| {
+            undo.bits.contains(record.slot) || undo.images.iter().any(|run| run.slots.contains(record.slot))
+        })
+    }
+
     /// What is known of a page.
     pub fn find(&self, table: ObjectId, page_index: u32) -> Option<&PageUndo> {
         self.tables[self.position(table)?].1.get(page_index)

@@ -1,7 +1,7 @@
 //! UPDATE and DELETE where BEFORE ROW triggers may replace or skip rows: each row is changed before the next is looked at.
 //!
-//! The rows come from a query that has found all of them before ([`Scan`]'s `joined`), so that nothing a trigger does
-//! brings further ones; they are locked since (`held.rs`). The assignments cover all columns: those that the statement does not
+//! The rows come from a query that has found all of them before ([`Scan`]'s `joined`), or does not see what has become of them
+//! (T4), so that nothing a trigger does brings further ones; they are locked since (`held.rs`). The assignments cover all columns: those that the statement does not
 //! name keep their values until a trigger sets them.
 
 use std::sync::Arc;
@@ -106,6 +106,7 @@ impl UpdateStatement {
                 let mut changed = Batch::of_types(&types);
                 changed.push_row(&new, &types)?;
                 triggers.note(cx, event, 1, Some(&old.columns), Some(&changed.columns))?;
+                checks.check_stored(cx, &one, &both, |_| new.clone())?;
                 if let Some(returning) = returning {
                     returning.send(cx, &both, sink)?;
                 }

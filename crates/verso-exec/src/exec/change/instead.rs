@@ -1,7 +1,8 @@
 //! UPDATE and DELETE of a view whose INSTEAD OF triggers do the change: nothing is stored here.
 //!
-//! The rows are all found before the first trigger fires, so that nothing a trigger does brings further ones. A row that is
-//! joined with several is changed once for each of them, as there is no record that tells them apart.
+//! The rows are all found before the first trigger fires, so that nothing a trigger does brings further ones; or the query, whose
+//! functions may look for what triggers have done, finds one after the other, and does not see that (T4). A row that is joined with
+//! several is changed once for each of them, as there is no record that tells them apart.
 
 use verso_types::{Batch, Value};
 
@@ -15,6 +16,41 @@ use crate::spill::Spool;
 const WHAT: &str = "rows for INSTEAD OF triggers";
 
 impl Scan {
+    /// Calls `change` with the rows of a view.
+    fn each_of_view(
+        &mut self,
+        cx: &ExecContext<'_>,
+        mut change_all: impl FnMut(Batch) -> Result<()>,
+    ) -> Result<()> {
+        let by_row = self.by_row;
+        let mut change = |rows: Batch| match by_row && rows.rows > 1 {
+            true => (0..rows.rows as u32).try_for_each(|row| change_all(rows.gather(&[row]))),
+            false => change_all(rows),
+        };
+        if self.finds_by_row()
+            && let Some((operator, types)) = &mut self.joined
+        {
+            operator.open(cx)?;
+            loop {
+                let mut rows = Batch::of_types(types);
+                operator.bound(1);
+                if !operator.next(cx, &mut rows)? {
+                    break;
+                }
+                rows.columns.pop(); // where places of records would be
+                change(rows)?;
+            }
+            operator.close();
+            return Ok(());
+        }
+        let mut found = self.collect(cx)?;
+        let mut rows = Batch::default();
+        while found.next(&mut rows)? {
+            change(std::mem::take(&mut rows))?;
+        }
+        Ok(())
+    }
+
     /// All rows of the query that finds them, or those that a statement around this one has found.
     fn collect(&mut self, cx: &ExecContext<'_>) -> Result<Spool> {
         let mut rows = Spool::default();
@@ -40,15 +76,12 @@ impl Scan {
 
 impl UpdateStatement {
     pub(super) fn run_instead(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let mut found = self.scan.collect(cx)?;
         let Self { scan, targets, values, checks, triggers, batch, returning, .. } = self;
         let Some(triggers) = triggers else { return Ok(0) };
         let types = column_types(&scan.table);
         let value_types = values.types().to_vec();
         let mut count = 0;
-        let mut batch_found = Batch::default();
-        while found.next(&mut batch_found)? {
-            let rows = std::mem::take(&mut batch_found);
+        scan.each_of_view(cx, |rows| {
             values.eval(&cx.eval(), &rows, batch)?;
             for row in 0..rows.rows {
                 cx.check_cancelled()?;
@@ -65,26 +98,25 @@ impl UpdateStatement {
                 let mut both = rows.gather(&[row as u32]);
                 both.columns.extend(one.columns.iter().cloned());
                 checks.check(cx, &one, &both, |_| new.clone())?;
+                checks.check_stored(cx, &one, &both, |_| new.clone())?;
                 count += 1;
                 if let Some(returning) = returning {
                     returning.send(cx, &both, sink)?;
                 }
             }
-        }
+            Ok(())
+        })?;
         Ok(count)
     }
 }
 
 impl DeleteStatement {
     pub(super) fn run_instead(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let mut found = self.scan.collect(cx)?;
         let Self { scan, triggers, returning, .. } = self;
         let Some(triggers) = triggers else { return Ok(0) };
         let types = column_types(&scan.table);
         let mut count = 0;
-        let mut batch_found = Batch::default();
-        while found.next(&mut batch_found)? {
-            let rows = std::mem::take(&mut batch_found);
+        scan.each_of_view(cx, |rows| {
             for row in 0..rows.rows {
                 cx.check_cancelled()?;
                 let old = rows.row(row, &types);
@@ -96,7 +128,8 @@ impl DeleteStatement {
                     returning.send(cx, &rows.gather(&[row as u32]), sink)?;
                 }
             }
-        }
+            Ok(())
+        })?;
         Ok(count)
     }
 }

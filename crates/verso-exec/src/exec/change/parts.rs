@@ -7,8 +7,8 @@
 //!
 //! 1. The table is locked as for any change, so its partitions are those that the plan knows.
 //! 2. A row moves behind its BEFORE UPDATE triggers. It is deleted and inserted then, with the triggers of both; one that a
-//!    BEFORE DELETE trigger keeps is left as it is. Where RETURNING or triggers tell the order, it does before the next row is
-//!    changed.
+//!    BEFORE DELETE trigger keeps is left as it is. Where RETURNING, triggers or functions tell the order, it does before the next
+//!    row is changed.
 //! 3. Triggers of the statement are those of the table that it names.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use verso_catalog::{ConstraintDef, TableDef};
 use verso_types::{Batch, Column, ColumnData, NullMask, SqlType, TypeError, Value};
 
-use super::{DeleteStatement, FoundRows, Gathered, Scan, Sink, UpdateStatement, by_record};
+use super::{DeleteStatement, FoundRows, Gathered, Scan, Sink, UpdateStatement, lock_for_change};
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
 use crate::exec::foreign::End;
@@ -76,6 +76,8 @@ pub(super) struct UpdateParts {
     leaves: Vec<Leaf<Update, UpdateStatement>>,
     deletes: DeleteParts,
     moved: InsertStatement,
+    /// Functions are called for rows that arrive elsewhere which may look for those before.
+    moved_by_row: bool,
     /// The table.
     whole: Arc<TableDef>,
     executor: Executor,
@@ -97,6 +99,7 @@ impl UpdateParts {
             leaves: parts.leaves.iter().cloned().map(Leaf::new).collect(),
             deletes: DeleteParts { moves: true, ..DeleteParts::new(&deletes, executor) },
             moved: InsertStatement::part(&parts.moved, (triggers, TriggerEvent::Update), executor),
+            moved_by_row: parts.moved.goes_by_row(),
             whole: Arc::clone(&parts.moved.table),
             executor,
         }
@@ -116,25 +119,25 @@ impl UpdateParts {
         sink: &mut dyn Sink,
     ) -> Result<u64> {
         let mut count = 0;
-        for run in runs(cx, scan)? {
-            cx.check_cancelled()?;
-            let (leaf, rows) = run?;
+        each_run(cx, scan, |leaf, rows| {
             if !self.moves_by_row(leaf) {
                 count += self.run_leaf(cx, leaf, rows, triggers, sink)?;
-                continue;
+                return Ok(());
             }
             for (row, place) in rows.0.iter().enumerate() {
                 let one = (vec![*place], rows.1.gather(&[row as u32]));
                 count += self.run_leaf(cx, leaf, one, triggers, sink)?;
             }
-        }
+            Ok(())
+        })?;
         Ok(count)
     }
 
     /// Whether it shows if a row of a leaf moves before the next one is changed.
     fn moves_by_row(&self, leaf: usize) -> bool {
         let Some(Leaf { plan, .. }) = self.leaves.get(leaf) else { return false };
-        plan.rules.partition.is_some() && (plan.returning.is_some() || fires_for_rows(&plan.table))
+        let shows = plan.returning.is_some() || fires_for_rows(&plan.table) || plan.goes_by_row();
+        plan.rules.partition.is_some() && (shows || self.moved_by_row)
     }
 
     /// Changes rows of a leaf.
@@ -294,11 +297,10 @@ impl DeleteParts {
         sink: &mut dyn Sink,
     ) -> Result<u64> {
         let mut count = 0;
-        for run in runs(cx, scan)? {
-            cx.check_cancelled()?;
-            let (leaf, rows) = run?;
+        each_run(cx, scan, |leaf, rows| {
             count += self.leaf(cx, leaf, triggers)?.run_given(cx, with_places(rows), sink)?;
-        }
+            Ok(())
+        })?;
         Ok(count)
     }
 
@@ -417,6 +419,25 @@ fn handed_in(joined: Option<&Plan>) -> Vec<SqlType> {
     joined.map_or_else(Vec::new, |plan| plan.output().into_iter().map(|column| column.ty).collect())
 }
 
+/// Calls `change` with the rows that are found, as runs of rows of one leaf: all of them are found before the first changes, or
+/// each when those before have changed.
+fn each_run(
+    cx: &ExecContext<'_>,
+    scan: &mut Scan,
+    mut change: impl FnMut(usize, FoundRows) -> Result<()>,
+) -> Result<()> {
+    let mut change = |run: Result<(usize, FoundRows)>| -> Result<()> {
+        cx.check_cancelled()?;
+        let (leaf, rows) = run?;
+        change(leaf, rows)
+    };
+    if scan.finds_by_row() {
+        lock_for_change(cx, &scan.table)?;
+        return scan.each_found(cx, |_, found| runs_of(found).into_iter().try_for_each(&mut change));
+    }
+    runs(cx, scan)?.try_for_each(change)
+}
+
 /// All rows found, as runs of rows of one leaf; nothing of the table has changed yet.
 fn runs(
     cx: &ExecContext<'_>,
@@ -430,8 +451,7 @@ fn runs(
         }
         (None, None) => return Err(malformed()),
     };
-    // The table is locked, and looked at once more behind the lock.
-    cx.tables()?.change_found(&scan.table, &[], by_record(std::iter::empty()))?;
+    lock_for_change(cx, &scan.table)?;
     Ok(found.flat_map(|rows| match rows {
         Ok(rows) => runs_of(rows),
         Err(error) => vec![Err(error)],

@@ -11,6 +11,7 @@ use verso_types::SqlType;
 
 use crate::exec::operator::Operator;
 use crate::exec::pipeline::ProjectOperator;
+use crate::exec::turns::TurnsOperator;
 use crate::expr::Executor;
 use crate::plan::{AggregateCall, ExprKind, TypedExpr};
 
@@ -28,7 +29,7 @@ pub(crate) fn computed_once(
     if !calls.iter_mut().flat_map(of_row).any(|expr| expr.is_volatile()) {
         return (input, types, calls);
     }
-    let mut computed = Columns { input, types, executor };
+    let mut computed = Columns { input, types, executor, has_acted: false };
     computed.add(calls.iter_mut().filter_map(|call| call.filter.as_mut()).collect());
     let mut asked = Vec::new();
     for call in &mut calls {
@@ -57,6 +58,8 @@ struct Columns {
     input: Box<dyn Operator>,
     types: Vec<SqlType>,
     executor: Executor,
+    /// Something was computed that does something: what is computed now, and does so too, takes turns with that.
+    has_acted: bool,
 }
 
 impl Columns {
@@ -65,13 +68,18 @@ impl Columns {
         if exprs.is_empty() {
             return;
         }
+        let acts = exprs.iter().any(|expr| expr.acts());
         let own = self.types.iter().enumerate();
         let mut all: Vec<TypedExpr> = own.map(|(at, ty)| TypedExpr::column(at, ty.clone())).collect();
         for expr in exprs {
             let column = TypedExpr::column(all.len(), expr.ty.clone());
             all.push(std::mem::replace(expr, column));
         }
-        let input = std::mem::replace(&mut self.input, Box::new(crate::exec::operator::Nothing));
+        let mut input = std::mem::replace(&mut self.input, Box::new(crate::exec::operator::Nothing));
+        if acts && self.has_acted {
+            input = TurnsOperator::over(input);
+        }
+        self.has_acted |= acts;
         let types: Vec<SqlType> = all.iter().map(|expr| expr.ty.clone()).collect();
         self.input = Box::new(ProjectOperator::new(input, &self.types, &all, self.executor));
         self.types = types;

@@ -44,6 +44,8 @@ pub(crate) struct SortedGroupOperator {
     types: Vec<SqlType>,
     /// How many groups the next call is for at most.
     bound: Option<u64>,
+    /// No row is asked for that is not needed: functions of the input do something.
+    steps: bool,
     /// The input has ended: the last group is whole.
     ended: bool,
 }
@@ -74,8 +76,14 @@ impl SortedGroupOperator {
             types: keys.types().iter().cloned().chain(results).collect(),
             keys,
             bound: None,
+            steps: false,
             ended: false,
         }
+    }
+
+    /// Over an input whose functions do something, which are called for no row too many.
+    pub fn stepping(self, steps: bool) -> Self {
+        Self { steps, ..self }
     }
 
     /// How many groups are whole.
@@ -213,7 +221,7 @@ impl Operator for SortedGroupOperator {
             }
             self.forget();
             if bound.is_some() {
-                self.input.bound(rows);
+                self.input.bound(if self.steps { 1 } else { rows });
                 rows = rows.saturating_mul(2);
             }
             self.advance(cx)?;

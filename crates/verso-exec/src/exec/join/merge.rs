@@ -43,6 +43,9 @@ struct Side {
     /// The row that it stands at.
     row: usize,
     ended: bool,
+    /// Functions of the input do something: it is asked for one row at a time where not all may be wanted.
+    steps: bool,
+    bounded: bool,
 }
 
 /// Right rows with one key.
@@ -74,6 +77,8 @@ impl Side {
             rows: Batch::of_types(&types),
             row: 0,
             ended: false,
+            steps: false,
+            bounded: false,
         }
     }
 
@@ -97,6 +102,9 @@ impl Side {
                 return Ok(true);
             }
             cx.check_cancelled()?;
+            if self.bounded {
+                self.input.bound(1);
+            }
             if self.ended || !self.input.next(cx, &mut self.rows)? {
                 self.ended = true;
                 self.rows.clear();
@@ -206,6 +214,12 @@ impl MergeJoinOperator {
         }
     }
 
+    /// Over inputs of which one or the other has functions that do something.
+    pub fn stepping(mut self, left: bool, right: bool) -> Self {
+        (self.left.steps, self.right.steps) = (left, right);
+        self
+    }
+
     /// Lets the group be that of the left row; false where there is none and the left row has been passed, or nothing comes any more.
     fn find_group(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
         let key = self.left.key();
@@ -262,16 +276,9 @@ impl MergeJoinOperator {
         }
         Ok(())
     }
-}
 
-impl Operator for MergeJoinOperator {
-    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        self.group.clear();
-        self.left.open(cx)?;
-        self.right.open(cx)
-    }
-
-    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+    /// The next pairs that the condition holds for. False at the end.
+    fn next_pairs(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         loop {
             cx.check_cancelled()?;
             out.clear();
@@ -294,6 +301,24 @@ impl Operator for MergeJoinOperator {
                 return Ok(true);
             }
         }
+    }
+}
+
+impl Operator for MergeJoinOperator {
+    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.group.clear();
+        self.left.open(cx)?;
+        self.right.open(cx)
+    }
+
+    fn bound(&mut self, _: u64) {
+        (self.left.bounded, self.right.bounded) = (self.left.steps, self.right.steps);
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        let more = self.next_pairs(cx, out);
+        (self.left.bounded, self.right.bounded) = (false, false);
+        more
     }
 
     fn close(&mut self) {

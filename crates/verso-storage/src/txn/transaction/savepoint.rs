@@ -63,10 +63,14 @@ impl Txn {
     /// Whether the frame of the running statement knows of a record: it was changed since.
     pub(super) fn frame_has(&self, table: ObjectId, record: RecordId) -> bool {
         let frame = self.frames.last().filter(|frame| frame.statement && self.unopened.is_none());
-        let undo = frame.and_then(|frame| frame.find(table, record.page_index));
-        undo.is_some_and(|undo| {
-            undo.bits.contains(record.slot) || undo.images.iter().any(|run| run.slots.contains(record.slot))
-        })
+        frame.is_some_and(|frame| frame.knows(table, record))
+    }
+
+    /// The same of the frame of the statement around the running one.
+    pub(super) fn frame_around_has(&self, table: ObjectId, record: RecordId) -> bool {
+        let own = usize::from(self.unopened.is_none());
+        let frame = self.frames.iter().rev().nth(own).filter(|frame| frame.statement);
+        frame.is_some_and(|frame| frame.knows(table, record))
     }
 
     fn push_frame(&mut self, mut frame: Frame) {

@@ -272,6 +272,17 @@ impl Txn {
         }
     }
 
+    /// The same since the command of the statement around the running one began, which has changed nothing yet.
+    #[must_use]
+    pub fn has_changed_around(&self, table: ObjectId, record: RecordId) -> bool {
+        let [.., outer, _] = self.statements.as_slice() else { return false };
+        match outer.view.command() {
+            None => false,
+            Some(command) if !self.options.savepoints => command.hides(table, record),
+            Some(_) => self.frame_around_has(table, record),
+        }
+    }
+
     /// Has the memory accounted for that commands hold and that grows with what is changed, where it has grown: `reserve` is told
     /// how much it is. What that returns goes with the last command.
     ///
