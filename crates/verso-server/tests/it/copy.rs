@@ -274,3 +274,28 @@ fn data_ask_for_the_defaults_of_columns() {
     let rows = "SELECT string_agg(concat_ws(',', a, b, c, d), ' ' ORDER BY a, b) FROM cd";
     assert_eq!(raw.value(rows), "2,1 3,dd,1 7,xy,1,1 7,xy,1 7,xy,1");
 }
+
+/// Expected outcomes are those of PostgreSQL 18.
+#[test]
+fn functions_of_defaults_and_conditions_see_the_rows_before_and_those_of_checks_not_all() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("CREATE TABLE t (id integer PRIMARY KEY, v integer)");
+    raw.query(
+        "CREATE FUNCTION next_id() RETURNS integer LANGUAGE sql AS 'SELECT coalesce(max(id), 0) + 1 FROM t'",
+    );
+    raw.query(
+        "CREATE FUNCTION n() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT count(*) FROM t); END'",
+    );
+    raw.query("ALTER TABLE t ALTER id SET DEFAULT next_id()");
+    assert_eq!(copy_in(&mut raw, "COPY t (v) FROM STDIN", "10\n20\n30\n"), ["COPY 3"]);
+    assert_eq!(raw.value("SELECT string_agg(id || '-' || v, ' ' ORDER BY id) FROM t"), "1-10 2-20 3-30");
+    let rows = "11\t1\n12\t1\n13\t1\n";
+    assert_eq!(copy_in(&mut raw, "COPY t FROM STDIN WHERE n() < 5", rows), ["COPY 2"]);
+    assert_eq!(raw.value("SELECT max(id) FROM t"), "12");
+    raw.query("ALTER TABLE t ADD CHECK (n() < 6)");
+    // Some rows are kept back before they are added.
+    assert_eq!(copy_in(&mut raw, "COPY t FROM STDIN", "21\t1\n22\t1\n23\t1\n"), ["COPY 3"]);
+    let refused = ["23514 new row for relation \"t\" violates check constraint \"t_check\""];
+    assert_eq!(copy_in(&mut raw, "COPY t FROM STDIN", "24\t1\n"), refused);
+}
