@@ -129,7 +129,8 @@ impl InsertStatement {
             Some([row]) => DirectRow::of(insert, row),
             _ => None,
         };
-        let by_row = insert.goes_by_row();
+        let computes_by_row = insert.is_computed_by_row();
+        let by_row = computes_by_row || insert.is_asked_by_row();
         // Rows that are there already are none of the source: a command does not see them (T4).
         let lazily = by_row;
         let source = match rows {
@@ -180,7 +181,7 @@ impl InsertStatement {
             reads_own: insert.spool,
             router: insert.table.partitioned.is_some().then(|| Box::new(Router::new(insert, executor))),
             by_row,
-            computes_by_row: insert.is_computed_by_row(),
+            computes_by_row,
             ahead: None,
             draws: Draws::of(insert),
         }

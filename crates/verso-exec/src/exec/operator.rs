@@ -231,13 +231,11 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             until.as_ref(),
             executor,
         )),
-        Plan::ProjectSet { input, calls, ordinality, unread } => Box::new(SetProjectOperator::new(
-            input_of(plan, input, executor),
-            &types_of(input),
-            calls,
-            *ordinality,
-            unread,
-        )),
+        Plan::ProjectSet { input, calls, ordinality, unread } => {
+            let (rows, types) = typed_input(plan, input, executor);
+            let operator = SetProjectOperator::new(rows, &types, calls, *ordinality, unread);
+            Box::new(operator.stepping(plan.acts()))
+        }
         Plan::Sort { input, keys, sorted } => Box::new(sort(plan, input, (keys, *sorted), None, executor)),
         Plan::Limit { input, limit, offset, ties } => {
             let below = &**input;

@@ -26,6 +26,8 @@ pub(crate) struct SetProjectOperator {
     ordinality: bool,
     /// Rows made of the current one.
     number: i64,
+    /// Functions of it or of its input do something: they are called for no row that may not be wanted.
+    steps: bool,
     bounded: Bounded,
 }
 
@@ -86,8 +88,14 @@ impl SetProjectOperator {
             running: false,
             ordinality,
             number: 0,
+            steps: false,
             bounded: Bounded::default(),
         }
+    }
+
+    /// Where functions of it, or of its input, do something.
+    pub fn stepping(self, steps: bool) -> Self {
+        Self { steps, ..self }
     }
 
     /// Starts the functions for the next row of the input. False at the end.
@@ -167,7 +175,9 @@ impl Operator for SetProjectOperator {
     }
 
     fn bound(&mut self, rows: u64) {
-        self.bounded.set(rows);
+        if self.steps {
+            self.bounded.set(rows);
+        }
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {

@@ -234,7 +234,7 @@ impl Insert {
     /// what is asked of it, and what is returned. Its rows come one by one then, each when the one before is there.
     #[must_use]
     pub fn goes_by_row(&self) -> bool {
-        self.is_computed_by_row() || self.of_row_calls() || self.routes.iter().any(Insert::of_row_calls)
+        self.is_computed_by_row() || self.is_asked_by_row()
     }
 
     /// The same of what computes its rows.
@@ -244,6 +244,11 @@ impl Insert {
     }
 
     /// The same of what is asked of its rows, and returned.
+    #[must_use]
+    pub fn is_asked_by_row(&self) -> bool {
+        self.of_row_calls() || self.routes.iter().any(Insert::of_row_calls)
+    }
+
     fn of_row_calls(&self) -> bool {
         let mut returned = self.returning.iter().flat_map(|returning| &returning.exprs);
         returned.any(TypedExpr::calls_volatile) || self.rules.call_volatile()
