@@ -593,7 +593,6 @@ impl Target<'_> {
         let types = self.types;
         if !self.keys.is_empty() {
             let value = |column: usize, row: usize| rows.columns[column].value(row, &types[column]);
-            self.keys.number(cx, self.triggers.as_deref_mut(), TriggerEvent::Insert, rows.rows);
             self.keys.note_new(rows.rows, value)?;
             self.keys.settle(cx)?;
         }

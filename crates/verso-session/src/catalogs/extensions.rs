@@ -30,17 +30,11 @@ pub(crate) const PLPGSQL: &str = "plpgsql";
 pub(crate) const PLPGSQL_OID: Oid = Oid(13_494);
 
 /// All that are built in, by name.
-pub(crate) const BUILT_IN: [BuiltIn; 9] = [
+pub(crate) const BUILT_IN: [BuiltIn; 10] = [
     BuiltIn {
         name: "btree_gist",
         version: "1.8",
         comment: "support for indexing common datatypes in GiST",
-        relocatable: true,
-    },
-    BuiltIn {
-        name: PG_STAT_STATEMENTS,
-        version: "1.12",
-        comment: "track planning and execution statistics of all SQL statements executed",
         relocatable: true,
     },
     BuiltIn {
@@ -59,6 +53,12 @@ pub(crate) const BUILT_IN: [BuiltIn; 9] = [
         name: HSTORE,
         version: "1.8",
         comment: "data type for storing sets of (key, value) pairs",
+        relocatable: true,
+    },
+    BuiltIn {
+        name: PG_STAT_STATEMENTS,
+        version: "1.12",
+        comment: "track planning and execution statistics of all SQL statements executed",
         relocatable: true,
     },
     BuiltIn {
