@@ -8,6 +8,7 @@ mod databases;
 mod driver;
 mod encodings;
 mod extended;
+mod geometry;
 mod isolation;
 mod junk;
 #[path = "../../../versodb/tests/it/lists.rs"]
