@@ -54,13 +54,26 @@ pub struct Group {
     newest: usize,
 }
 
-/// Appends a number, seven bits a byte.
-pub(crate) fn put_varint(out: &mut impl Extend<u8>, mut value: u64) {
+/// A number, seven bits a byte: its bytes, and how many they are.
+pub(crate) fn varint_bytes(mut value: u64) -> ([u8; 10], usize) {
+    let (mut bytes, mut last) = ([0; 10], 0);
     while value >= 0x80 {
-        out.extend([value as u8 | 0x80]);
+        bytes[last] = value as u8 | 0x80;
         value >>= 7;
+        last += 1;
     }
-    out.extend([value as u8]);
+    bytes[last] = value as u8;
+    (bytes, last + 1)
+}
+
+/// Appends a number, seven bits a byte.
+#[inline]
+pub(crate) fn put_varint(out: &mut Vec<u8>, value: u64) {
+    if value < 0x80 {
+        return out.push(value as u8);
+    }
+    let (bytes, count) = varint_bytes(value);
+    out.extend_from_slice(&bytes[..count]);
 }
 
 /// The number that [`put_varint`] has put at `at`, which goes behind it.
@@ -141,18 +154,12 @@ impl Group {
 
     /// Makes room for the length of a payload that takes more than one byte; where it stands then.
     fn put_length(&mut self, start: usize, length: usize) -> usize {
-        let (mut rest, mut at, mut encoded) = (length, 0, [0u8; 10]);
-        while rest >= 0x80 {
-            encoded[at] = rest as u8 | 0x80;
-            rest >>= 7;
-            at += 1;
-        }
-        encoded[at] = rest as u8;
-        let end = self.bytes.len();
-        self.bytes.resize(end + at, 0);
-        self.bytes.copy_within(start..end, start + at);
-        self.bytes[start - 1..start + at].copy_from_slice(&encoded[..=at]);
-        start + at
+        let (bytes, count) = varint_bytes(length as u64);
+        let (end, moved) = (self.bytes.len(), start + count - 1);
+        self.bytes.resize(end + count - 1, 0);
+        self.bytes.copy_within(start..end, moved);
+        self.bytes[start - 1..moved].copy_from_slice(&bytes[..count]);
+        moved
     }
 
     /// The payload of the newest record, which starts at `start`.

@@ -43,7 +43,7 @@ mod writer;
 pub use chunk::{CHUNK_HEADER, DatabaseId, LOG_FORMAT, SECTOR};
 pub use closing::{SegmentInfo, SegmentState};
 pub use group::{Group, GroupView, MAX_GROUP, RecordView};
-pub(crate) use group::{put_varint, varint, varint_u32};
+pub(crate) use group::{put_varint, varint, varint_bytes, varint_u32};
 pub use log::{FIRST_LSN, Wal};
 pub use lookup::{LogLookup, LogPin};
 pub use options::{WalOptions, WalProgress, WalStats};

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::{PageInfo, VersionStore};
 use crate::page::bytes::{checked_slice, checked_u8};
 use crate::page::{Flaw, PageId, TxnId};
-use crate::wal::{put_varint, varint_u32};
+use crate::wal::{varint_bytes, varint_u32};
 
 /// Bytes of a range that names its transaction.
 const RANGE_BYTES: usize = 13;
@@ -26,8 +26,8 @@ pub(super) fn range_payload(page: PageId, txn: TxnId, purge: bool) -> [u8; RANGE
 
 /// The same of the transaction that the record's group belongs to: `page varint | purge u8`.
 pub(super) fn own_range_payload(page: PageId, purge: bool) -> SmallVec<[u8; 8]> {
-    let mut out: SmallVec<[u8; 8]> = SmallVec::new();
-    put_varint(&mut out, u64::from(page.0));
+    let (bytes, count) = varint_bytes(u64::from(page.0));
+    let mut out: SmallVec<[u8; 8]> = SmallVec::from_slice(&bytes[..count]);
     out.push(u8::from(purge));
     out
 }
