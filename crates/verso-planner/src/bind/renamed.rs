@@ -30,12 +30,10 @@ impl Binder<'_> {
         trigger: Option<&TriggerDef>,
         renamed: Renamed<'_>,
     ) -> Option<String> {
-        let expr = verso_parser::parse_expression(text).ok()?;
-        let trace = Trace::default();
-        self.traced_expression(&expr, table, trigger, &trace).ok()?;
+        let named = self.named_in_text(text, table, trigger)?;
         let text: Vec<char> = text.chars().collect();
         let (mut out, mut at) = (String::new(), 0);
-        for (place, source) in trace.named() {
+        for (place, source) in named {
             let parts = parts_at(&text, place as usize);
             let (Some(first), Some(last)) = (parts.first(), parts.last()) else { continue };
             let (replaced, name) = match (&source, renamed) {
@@ -60,6 +58,27 @@ impl Binder<'_> {
         }
         out.extend(&text[at..]);
         Some(out)
+    }
+}
+
+impl Binder<'_> {
+    /// Whether an expression over a table's columns names whole rows of the table: another table has none of their type.
+    pub fn names_whole_row(&self, text: &str, table: &TableDef) -> bool {
+        let named = self.named_in_text(text, table, None).unwrap_or_default();
+        named.iter().any(|(_, source)| matches!(source, Source::Row(_)))
+    }
+
+    /// Where a text names columns and whole rows, in order; none where it cannot be bound.
+    fn named_in_text(
+        &self,
+        text: &str,
+        table: &TableDef,
+        trigger: Option<&TriggerDef>,
+    ) -> Option<Vec<(u32, Source)>> {
+        let expr = verso_parser::parse_expression(text).ok()?;
+        let trace = Trace::default();
+        self.traced_expression(&expr, table, trigger, &trace).ok()?;
+        Some(trace.named())
     }
 }
 

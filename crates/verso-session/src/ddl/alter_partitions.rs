@@ -209,6 +209,7 @@ impl Schema<'_> {
     fn take_constraints(&self, name: &QualifiedName, whole: &QualifiedName) -> Result<(), Failure> {
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
         let (part, whole) = (binder.table(name)?, binder.table(whole)?);
+        self.refuse_whole_rows(&whole, true, true)?;
         for constraint in &whole.constraints {
             match &constraint.kind {
                 ConstraintKind::Check { expression } => {

@@ -118,6 +118,7 @@ impl Schema<'_> {
                     let keyed = *indexes && create.temporary.is_none() && create.partition_by.is_none();
                     copy_columns(&table, &mut new, *defaults, *identity, *generated, keyed);
                     words.extend(words_of_columns(&table, *storage, *compression));
+                    self.refuse_whole_rows(&table, *constraints, *indexes)?;
                     copy_constraints(&table, &mut new, *constraints, *indexes, false);
                     if *indexes {
                         let copies = plain_indexes(&table, &place, &create.name.name.text);

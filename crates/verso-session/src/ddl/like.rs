@@ -158,6 +158,42 @@ pub(super) fn index_statement(index: &IndexDef, table: &TableDef, target: &str) 
 }
 
 impl Schema<'_> {
+    /// Refuses checks and indexes of whole rows of a table where another one is to have them.
+    pub(super) fn refuse_whole_rows(
+        &self,
+        table: &TableDef,
+        checks: bool,
+        indexes: bool,
+    ) -> Result<(), SqlError> {
+        let refuse = |detail: String| {
+            let text = "cannot convert whole-row table reference";
+            Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_detail(detail))
+        };
+        let is_one = |text: &str| self.by_anybody(|binder| binder.names_whole_row(text, table));
+        for constraint in table.constraints.iter().filter(|_| checks) {
+            if let ConstraintKind::Check { expression } = &constraint.kind
+                && is_one(expression)
+            {
+                let (name, table) = (&constraint.name, &table.name);
+                return refuse(format!(
+                    "Constraint \"{name}\" contains a whole-row reference to table \"{table}\"."
+                ));
+            }
+        }
+        for index in table.indexes.iter().filter(|_| indexes) {
+            let hidden = |column: &&ColumnDef| {
+                column.is_hidden()
+                    && (index.guard == Some(column.id) || index.columns().any(|id| id == column.id))
+            };
+            let mut texts =
+                table.columns.iter().filter(hidden).filter_map(|column| column.default.as_deref());
+            if texts.any(is_one) {
+                return refuse(format!("Index \"{}\" contains a whole-row table reference.", index.name));
+            }
+        }
+        Ok(())
+    }
+
     /// The table that a LIKE names; of a view, and of a composite type, one with its columns.
     pub(super) fn like_what(
         &self,

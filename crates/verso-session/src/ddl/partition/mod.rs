@@ -88,6 +88,7 @@ impl Schema<'_> {
             copy.identity = column.identity;
             copy.default.clone_from(&column.default);
         }
+        self.refuse_whole_rows(&parent, true, true)?;
         copy_constraints(&parent, new, true, true, true);
         take_parameters(&parent.options, &mut new.options);
         let bound = self.bound(binder, &create.name.name.text, &parent, partitioned, of)?;
