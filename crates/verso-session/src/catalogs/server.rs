@@ -66,7 +66,7 @@ pub(super) fn call(
         }
         "pg_stat_statements_reset" => {
             for_superusers(views, catalog, function)?;
-            tracked::reset(views, args)?
+            tracked::reset(views, args)
         }
         "pg_stat_reset_slru" => {
             for_superusers(views, catalog, function)?;
