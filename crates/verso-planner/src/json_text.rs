@@ -14,9 +14,7 @@ pub fn path_call(call: &JsonPathCall, ty: &SqlType, one: &mut dyn FnMut(&TypedEx
         out.push_str(if n == 0 { " PASSING " } else { ", " });
         out.push_str(&format!("{} AS {}", one(value), quote_ident(name)));
     }
-    if call.test == JsonPathTest::Query
-        || call.test == JsonPathTest::Value && (*ty != SqlType::Text || call.domain.is_some())
-    {
+    if call.test != JsonPathTest::Exists {
         match call.domain.as_ref().map(|domain| &domain.kind) {
             Some(ExprKind::Domain { rules, .. }) => {
                 out.push_str(&format!(" RETURNING {}", rules.of));

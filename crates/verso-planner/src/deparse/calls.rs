@@ -71,6 +71,7 @@ impl Lowering<'_> {
                 args,
                 order_by: self.sorts(&call.order_by, &[])?,
                 within: self.sorts(within, &ordered)?,
+                behind: String::new(),
                 filter,
                 over,
             })));
@@ -196,7 +197,7 @@ impl Lowering<'_> {
     }
 
     /// ORDER BY of a call: expressions only. `types`: what an ordered-set aggregate takes.
-    fn sorts(&mut self, items: &[OrderItem], types: &[SqlType]) -> Option<Vec<Sort>> {
+    pub(super) fn sorts(&mut self, items: &[OrderItem], types: &[SqlType]) -> Option<Vec<Sort>> {
         let mut sorts = Vec::new();
         for (n, item) in items.iter().enumerate() {
             let node = match types.get(n) {

@@ -101,6 +101,7 @@ impl Printer {
             self.out.push_str(" ORDER BY ");
             self.sorts(&call.order_by, false, &[])?;
         }
+        self.out.push_str(&call.behind);
         if let Some(filter) = &call.filter {
             self.out.push_str(") FILTER (WHERE ");
             self.expr(filter, false)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_env::stack;
 use verso_exec::functions::quote_ident;
 use verso_parser::syntax::{
-    Expr, ExprKind, JsonForm, JsonFormat, JsonKind, JsonOutput, Literal, Over, Query, Span,
+    Expr, ExprKind, JsonForm, JsonFormat, JsonKind, JsonOutput, Literal, Query, Span,
 };
 use verso_types::datetime::heeds_clock;
 use verso_types::{SqlType, format_text, parse_text};
@@ -389,32 +389,19 @@ impl<'b> Lowering<'b> {
                 let test = Node::IsJson { arg: Box::new(arg), words };
                 if *negated { not(test) } else { test }
             }
-            // What is bound is shown in more of PostgreSQL's words than what was written.
-            ExprKind::Json(_) if self.of_domain => return None,
             ExprKind::Json(form) => self.json(form, expr.at)?,
             ExprKind::Default => return None,
         })
     }
 
-    /// A form of SQL/JSON: as it was written, with the names of today.
+    /// A form of SQL/JSON.
     fn json(&mut self, form: &JsonForm, at: Span) -> Option<Node> {
-        let mut parts = Vec::new();
-        form.for_each_expr(&mut |part| parts.push(part));
         match form {
             JsonForm::ArrayQuery { query, format, returning } => {
-                return self.json_array_of_query(query, (format.as_ref(), returning.as_ref()), at);
+                self.json_array_of_query(query, (format.as_ref(), returning.as_ref()), at)
             }
-            JsonForm::Aggregate(aggregate) => match &aggregate.over {
-                None => {}
-                Some(Over::Spec(spec)) if spec.base.is_none() => {
-                    parts.extend(&spec.partition_by);
-                    parts.extend(spec.order_by.iter().map(|item| &item.expr));
-                }
-                Some(_) => return None,
-            },
-            _ => {}
+            form => self.json_form(form, at),
         }
-        self.written(at, &parts).map(Node::Written)
     }
 
     /// `JSON_ARRAY(query)`: an aggregate over the rows of the query, as PostgreSQL takes it and shows it.

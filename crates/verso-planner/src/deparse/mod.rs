@@ -8,7 +8,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`node`] | the tree: what an expression or query means, with the casts that PostgreSQL makes of it |
-//! | [`lower`], [`operands`], [`calls`] | expressions from syntax and trace to the tree |
+//! | [`lower`], [`operands`], [`calls`], [`json_forms`] | expressions from syntax and trace to the tree |
 //! | [`lower_query`], [`lower_from`] | the same for queries and what they read |
 //! | [`print`], [`forms`] | expressions as text |
 //! | [`layout`], [`names`] | queries as text: line breaks, indentation; which names tell the items of FROM apart |
@@ -17,13 +17,14 @@
 //! | [`bound`] | expressions that are bound already: what the others have no node for |
 //!
 //! T1. What cannot be lowered has no text here: whoever asks shows the text as it was given, or what [`bound`] makes of it.
-//!     Forms of SQL/JSON and `AS OF` are spelled as they were given, but for the expressions in them.
+//!     `JSON_TABLE` and `AS OF` are spelled as they were given, but for the expressions in them.
 //! T2. The text of a definition defines the same again.
 
 mod body;
 mod bound;
 mod calls;
 mod forms;
+mod json_forms;
 mod layout;
 mod layout_change;
 mod lower;

@@ -104,6 +104,8 @@ pub(super) struct Aggregate {
     pub(super) args: Vec<Node>,
     pub(super) order_by: Vec<Sort>,
     pub(super) within: Vec<Sort>,
+    /// Words behind all that, in the parentheses.
+    pub(super) behind: String,
     pub(super) filter: Option<Node>,
     pub(super) over: Option<Over>,
 }

@@ -73,7 +73,14 @@ pub fn key_expression(
 }
 
 fn key(node: &Node, table: &TableDef, pretty: bool) -> Option<(String, bool)> {
-    let call = matches!(node, Node::Func { .. } | Node::Sql(..) | Node::Form(..) | Node::Word(_));
+    let call = match node {
+        Node::Func { .. } | Node::Sql(..) | Node::Form(..) | Node::Word(_) => true,
+        // The forms that apply a path, but not those that construct something.
+        Node::Written(parts) => parts.first().is_some_and(|(words, _)| {
+            ["JSON_EXISTS(", "JSON_VALUE(", "JSON_QUERY("].contains(&words.as_str())
+        }),
+        _ => false,
+    };
     Some((printed(node, vec![named(0, Some(&table.name), table)], pretty)?, call))
 }
 

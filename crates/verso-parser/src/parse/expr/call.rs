@@ -39,7 +39,7 @@ impl Cursor<'_> {
     pub(in crate::parse) fn call_of(&mut self, name: QualifiedName) -> Result<Call, SyntaxError> {
         let mut call = Call::plain(name, Vec::new());
         if is_form(&call.name) {
-            self.expressions_of(&mut call)?;
+            self.form_of_call(&mut call)?;
             return Ok(call);
         }
         self.arguments(&mut call)?;
@@ -48,7 +48,7 @@ impl Cursor<'_> {
     }
 
     /// `(…)` of a form of SQL: expressions, and nothing else.
-    fn expressions_of(&mut self, call: &mut Call) -> Result<(), SyntaxError> {
+    fn form_of_call(&mut self, call: &mut Call) -> Result<(), SyntaxError> {
         self.expect_token(&Token::LParen)?;
         call.args.push(self.expr()?);
         if call.name.name.text == "nullif" {
