@@ -3,7 +3,7 @@
 use super::collation::{collate, collated};
 use super::cursor::Cursor;
 use super::ddl::cascade;
-use super::table::{check, expression};
+use super::table::{check, expression, whole_expression};
 use crate::error::SyntaxError;
 use crate::syntax::{
     ConstraintClause, CreateDomain, DomainAction, DomainCondition, Name, Owned, Statement, TypeStatement,
@@ -80,7 +80,7 @@ pub(super) fn alter_domain(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxE
 
 fn action(cursor: &mut Cursor<'_>) -> Result<DomainAction, SyntaxError> {
     if cursor.accept(&["set", "default"]) {
-        return Ok(DomainAction::Default(Some(expression(cursor)?)));
+        return Ok(DomainAction::Default(Some(whole_expression(cursor)?)));
     }
     if cursor.accept(&["drop", "default"]) {
         return Ok(DomainAction::Default(None));

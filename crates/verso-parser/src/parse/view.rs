@@ -185,7 +185,7 @@ pub(super) fn alter_view(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErr
             None
         } else {
             cursor.expect(&["set", "default"])?;
-            Some(super::table::expression(cursor)?)
+            Some(super::table::whole_expression(cursor)?)
         };
         return Ok(Statement::View(ViewStatement::Default { name, column, default, if_exists }));
     }

@@ -47,7 +47,9 @@ pub use body::body;
 pub use bound::{bound_domain_condition, expression, identifier, literal};
 use layout::Printer;
 use lower::Lowering;
-pub use stored::{Part, condition, domain_condition, index_key, key_expression, over_table, trigger_condition};
+pub use stored::{
+    Part, condition, domain_condition, index_key, key_expression, over_table, trigger_condition,
+};
 
 /// How a definition is laid out.
 #[derive(Clone, Copy, Debug, Default)]

@@ -27,6 +27,36 @@ fn names(client: &mut Client) -> Vec<String> {
 }
 
 #[test]
+fn rights_owners_and_comments_of_another_database_are_changed_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path());
+    let mut first = connect(&server, "verso").unwrap();
+    first.batch_execute("CREATE ROLE keeper").unwrap();
+    first.batch_execute("CREATE DATABASE shop").unwrap();
+    first.batch_execute("ALTER DATABASE shop OWNER TO keeper").unwrap();
+    first.batch_execute("REVOKE ALL ON DATABASE shop FROM public").unwrap();
+    first.batch_execute("GRANT CONNECT ON DATABASE shop TO pg_monitor").unwrap();
+    first.batch_execute("COMMENT ON DATABASE shop IS 'goods'").unwrap();
+    first.batch_execute("ALTER ROLE keeper IN DATABASE shop SET work_mem = '9MB'").unwrap();
+    assert_eq!(refused(&mut first, "GRANT CONNECT ON DATABASE shop TO nobody_there"), "42704");
+    assert_eq!(refused(&mut first, "GRANT CONNECT ON DATABASE nowhere TO keeper"), "3D000");
+    // It could not be taken back with the block.
+    assert_eq!(refused(&mut first, "BEGIN; COMMENT ON DATABASE shop IS 'x'"), "0A000");
+    first.batch_execute("ROLLBACK; SET ROLE keeper").unwrap();
+    assert_eq!(refused(&mut first, "ALTER DATABASE verso OWNER TO keeper"), "42501");
+    let mut shop = connect(&server, "shop").unwrap();
+    let sql = "SELECT pg_get_userbyid(datdba), datacl::text, shobj_description(oid, 'pg_database'), \
+               (SELECT setconfig::text FROM pg_db_role_setting WHERE setdatabase = d.oid AND setrole <> 0) \
+               FROM pg_database d WHERE datname = 'shop'";
+    let row = shop.query_one(sql, &[]).unwrap();
+    let text = |at: usize| row.get::<_, String>(at);
+    assert_eq!((text(0), text(2), text(3)), ("keeper".into(), "goods".into(), "{work_mem=9MB}".into()));
+    assert_eq!(text(1), "{keeper=CTc/keeper,pg_monitor=c/keeper}");
+    drop((first, shop));
+    server.shutdown(ShutdownMode::Fast).unwrap();
+}
+
+#[test]
 fn sessions_begin_with_what_alter_database_has_left() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path());

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_catalog::{
-    AggregateDef, Callee, CastDef, CatalogSnapshot, ColumnDef, ConstraintKind, default_oid, extension_of_type, FunctionDef, FunctionLanguage, FunctionReturn, IndexDef, kept, KeyClass, Need, Oid, OperatorDef, PG_TRGM, PolicyDef, Relation, StoredQuery, TableDef, TypeDef, ViewDef,
+    AggregateDef, Callee, CastDef, CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionLanguage,
+    FunctionReturn, IndexDef, KeyClass, Need, Oid, OperatorDef, PG_TRGM, PolicyDef, Relation, StoredQuery,
+    TableDef, TypeDef, ViewDef, default_oid, extension_of_type, kept,
 };
 use verso_exec::plan::ExprKind;
 use verso_types::{Collation, SqlType, Value};

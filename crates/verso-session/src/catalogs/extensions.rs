@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
 use verso_catalog::{
-    CatalogSnapshot, CITEXT, ExtensionDef, extensions_used, FUZZYSTRMATCH, HSTORE, KeyClass, Oid, OWNER_ROLE, PG_STAT_STATEMENTS, PG_TRGM, UNACCENT,
+    CITEXT, CatalogSnapshot, ExtensionDef, FUZZYSTRMATCH, HSTORE, KeyClass, OWNER_ROLE, Oid,
+    PG_STAT_STATEMENTS, PG_TRGM, UNACCENT, extensions_used,
 };
 use verso_exec::functions::quote_ident;
 use verso_types::Value;

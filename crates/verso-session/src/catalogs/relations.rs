@@ -225,7 +225,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
         class.row()
     });
     let users = of_users(catalog, keys, "oid", Some("relname"));
-    let (sized, bounded) = (keys.reads("relpages") || keys.reads("reltuples"), keys.reads("relpartbound"));
+    let (sized, bounded) = (keys.reads("relpages"), keys.reads("relpartbound"));
     let (catalog, engine) = (Arc::clone(catalog), views.services.instance.engine.clone());
     let style = views.services.settings.time_zone.clone();
     let users = users.into_iter().map(move |relation| {
@@ -278,7 +278,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                     populated: table.materialized.as_ref().is_none_or(|it| it.populated),
                     file: if table.partitioned.is_some() { 0 } else { table.heap.0 },
                     pages: i32::try_from(pages).unwrap_or(i32::MAX),
-                    rows: if sized { catalog.rows(table).map_or(-1.0, |rows| rows as f32) } else { -1.0 },
+                    rows: catalog.statistics(table).map_or(-1.0, |known| known.rows.round() as f32),
                     columns: table.last_number().into(),
                     checks: table.constraints.iter().filter(|constraint| is_check(&constraint.kind)).count(),
                     has_index: table.all_indexes().next().is_some(),
@@ -301,11 +301,26 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                 let parts = table.iter().flat_map(|table| &table.partitioned).flat_map(|own| &own.partitions);
                 let has_parts =
                     parts.flat_map(|part| part.all_indexes()).any(|part| part.part_of == Some(index.oid));
-                let whole = table.is_some_and(|table| table.partitioned.is_some());
+                let known = table.as_ref().and_then(|table| catalog.statistics(table));
+                // Of how many rows one with a condition has entries nobody has counted.
+                let rows =
+                    known.filter(|_| index.guard.is_none()).map_or(0.0, |known| known.rows.round() as f32);
+                let whole = table.as_ref().is_some_and(|table| table.partitioned.is_some());
                 let persistence = if unlogged { 'u' } else { base.persistence };
                 let (kind, file) = if whole { ('I', 0) } else { ('i', index.object.0) };
                 let partition = index.part_of.is_some();
-                Class { method, file, kind, columns, persistence, partition, has_parts, options, ..base }
+                Class {
+                    method,
+                    file,
+                    kind,
+                    columns,
+                    persistence,
+                    partition,
+                    has_parts,
+                    options,
+                    rows,
+                    ..base
+                }
             }
             Relation::Sequence(sequence) => {
                 let persistence = if sequence.unlogged { 'u' } else { base.persistence };

@@ -7,12 +7,18 @@ use verso_catalog::{MembershipChange, OWNER_ROLE, Object, Role, RoleChange};
 use verso_storage::{CommitMode, Isolation, Txn, TxnOptions};
 
 use super::Session;
-use crate::client::{CommandTag, Notice, tag};
+use crate::client::{CommandTag, Notice, StatementSink, tag};
 use crate::cluster::{Databases, NewDatabase, Usage, no_database};
 use crate::instance::Instance;
+use crate::plans::Job;
 use crate::services::refused;
-use verso_parser::syntax::{DatabaseStatement, Name, RoleName};
+use verso_exec::plan::OutputColumn;
+use verso_parser::syntax::{
+    Comment, Commented, DatabaseStatement, GrantKind, GrantOn, Name, Owned, RightsStatement, RoleName,
+    RoleStatement, Statement,
+};
 use verso_planner::errors::{SqlError, sqlstate};
+use verso_types::Batch;
 
 /// Names under which clients of PostgreSQL ask for a new database: here it is empty anyway.
 const EMPTY_TEMPLATES: [&str; 2] = ["template0", "template1"];
@@ -192,6 +198,32 @@ impl Session {
         Ok(tag("ALTER DATABASE"))
     }
 
+    /// Runs a statement that says something of another database than the session's: who owns it, who may do what with it, its
+    /// comment, what its roles begin with. All that stands in that database's file, so a session of that database runs it, by
+    /// itself: within a transaction block it is refused where it would be run.
+    ///
+    /// # Errors
+    /// 42501 for whoever does not own that database; those of the statement.
+    pub(super) fn said_elsewhere(&mut self, job: &Job<'_>) -> Result<Option<CommandTag>, SqlError> {
+        if self.transaction.is_open() || self.transaction.several || !self.transaction.autocommit {
+            return Ok(None);
+        }
+        let Some(name) = other_database(job.statement, self.services.database()) else { return Ok(None) };
+        let Ok(databases) = self.services.instance.member().cluster().databases() else { return Ok(None) };
+        if !databases.list().iter().any(|entry| *entry.name == *name) {
+            return Ok(None);
+        }
+        self.check_writable(job.statement)?;
+        self.check_owns(&*databases, name)?;
+        let (start, end) = (job.at.start as usize, job.at.end as usize);
+        let text: String = job.sql.chars().skip(start).take(end - start).collect();
+        let mut told = Told::default();
+        databases
+            .with(name, &mut |instance| Session::new(Arc::clone(instance)).execute(&text, &[], &mut told))?;
+        told.notices.into_iter().for_each(|notice| self.services.notices.tell(notice));
+        Ok(told.tag)
+    }
+
     fn may_create_databases(&self) -> Result<bool, SqlError> {
         self.with_catalog(|session, catalog, _| {
             let role = session.services.current_role();
@@ -232,6 +264,52 @@ impl Session {
     fn check_cancelled(&self) -> Result<(), SqlError> {
         let info = &self.services.info;
         if info.cancel_flag().load(Ordering::Relaxed) { Err(info.reason().error()) } else { Ok(()) }
+    }
+}
+
+/// The database that a statement is about, where that is not the session's and the statement names whom it gives something.
+fn other_database<'s>(statement: &'s Statement, own: &str) -> Option<&'s str> {
+    let is_named = |role: &RoleName| matches!(role, RoleName::Named(_));
+    let name = match statement {
+        Statement::Rights(RightsStatement::Owner { of: Owned::Database(Some(name)), to, .. }) => {
+            is_named(to).then_some(name)?
+        }
+        Statement::Rights(RightsStatement::Grant(grant)) => {
+            let GrantOn::Plain(GrantKind::Database, names) = &grant.on else { return None };
+            let [name] = names.as_slice() else { return None };
+            grant.to.iter().chain(&grant.by).all(is_named).then_some(name)?
+        }
+        Statement::Comment(Comment { on: Commented::Database(name), .. }) => name,
+        Statement::Role(RoleStatement::Setting { database: Some(database), .. }) => database,
+        _ => return None,
+    };
+    (name.text != own).then_some(&*name.text)
+}
+
+/// What a statement without rows has answered.
+#[derive(Default)]
+struct Told {
+    tag: Option<CommandTag>,
+    notices: Vec<Notice>,
+}
+
+impl StatementSink for Told {
+    fn begin(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn batch(&mut self, _: &Batch) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn complete(&mut self, tag: &CommandTag) -> Result<(), SqlError> {
+        self.tag = Some(tag.clone());
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: &Notice) -> Result<(), SqlError> {
+        self.notices.push(notice.clone());
+        Ok(())
     }
 }
 

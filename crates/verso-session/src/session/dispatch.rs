@@ -36,6 +36,9 @@ impl Session {
             let text = format!("{word} cannot run inside a transaction block");
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
+        if let Some(tag) = self.said_elsewhere(job)? {
+            return Ok(Done::Tag(tag));
+        }
         self.begin_series_for(job.statement)?;
         let tag = match job.statement {
             Statement::Begin { modes, start } => {

@@ -6,7 +6,7 @@ use super::super::collation::{collate, collated};
 use super::super::cursor::Cursor;
 use super::super::ddl::{cascade, if_not_exists, option_of_sequence};
 use super::column::{
-    GeneratedAs, column_definition, expression, generated, generated_when, generation, of_table,
+    GeneratedAs, column_definition, generated, generated_when, generation, of_table, whole_expression,
 };
 use super::constraint::table_constraint;
 use super::index::{METHODS, index_parameters};
@@ -369,7 +369,7 @@ fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, Sy
         return Ok(AlterAction::Default { column, default: None });
     }
     if cursor.accept(&["set", "default"]) {
-        return Ok(AlterAction::Default { column, default: Some(expression(cursor)?) });
+        return Ok(AlterAction::Default { column, default: Some(whole_expression(cursor)?) });
     }
     if cursor.accept(&["set", "expression"]) {
         cursor.expect(&["as"])?;

@@ -171,10 +171,22 @@ fn serial(word: &str) -> Option<SqlType> {
     })
 }
 
-/// The default of a column and its text.
+/// The default of a new column or domain and its text: what follows may be a constraint, so words such as NOT and IN end it.
 pub(in crate::parse) fn expression(cursor: &mut Cursor<'_>) -> Result<(Expr, String), SyntaxError> {
+    with_text(cursor, Cursor::restricted_expr)
+}
+
+/// The same behind SET DEFAULT, where nothing follows.
+pub(in crate::parse) fn whole_expression(cursor: &mut Cursor<'_>) -> Result<(Expr, String), SyntaxError> {
+    with_text(cursor, Cursor::expr)
+}
+
+fn with_text<'s>(
+    cursor: &mut Cursor<'s>,
+    parse: impl FnOnce(&mut Cursor<'s>) -> Result<Expr, SyntaxError>,
+) -> Result<(Expr, String), SyntaxError> {
     let start = cursor.here().start;
-    let expr = cursor.restricted_expr()?;
+    let expr = parse(cursor)?;
     let end = cursor.last().end;
     let text = cursor.source().slice(Span { start, end }).to_string();
     Ok((expr, text))

@@ -8,7 +8,7 @@ mod partition;
 mod place;
 
 pub use alter::alter;
-pub(super) use column::{expression, generation};
+pub(super) use column::{expression, generation, whole_expression};
 pub(super) use constraint::check;
 pub use constraint::set_constraints;
 pub(super) use index::key_part;
