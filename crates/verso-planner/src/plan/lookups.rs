@@ -24,26 +24,42 @@ const KEPT: f64 = 0.2;
 const MAKE: f64 = 1_000.0;
 const ASK: f64 = 2_000.0;
 
-/// What it costs to have a relation of the catalogs, perhaps below a filter, yield its rows where these of its columns are told; none
-/// for anything else.
-pub(crate) fn cost(scan: &Plan, told: &[usize], estimate: Estimate<'_>) -> Option<f64> {
-    let (below, relation) = scan_of(scan)?;
-    let Plan::SystemScan { view, columns, keys, .. } = below else { return None };
-    let mut known: Vec<usize> = keys.iter().map(|(at, _)| *at).collect();
-    if let Plan::Filter { predicate, .. } = scan {
-        known.extend(super::system::keys(*view, columns, predicate).into_iter().map(|(at, _)| at));
-    }
-    known.extend(told.iter().filter_map(|column| columns.get(*column)));
-    let known = known.into_iter().filter(|at| relation.is_key(*at));
-    let values = known.map(|at| estimate.system_values(relation, at)).fold(1.0, f64::max);
-    let each = if estimate.is_made(relation) { MADE } else { KEPT };
-    Some(ASK + estimate.system_rows(relation) / values * each * MAKE)
+/// A relation of the catalogs, perhaps below a filter, as the order of joins asks about it: again and again.
+pub(crate) struct Asked {
+    relation: &'static SystemRelation,
+    /// The columns that it yields.
+    columns: Vec<usize>,
+    /// How many values the key has that its own conditions tell.
+    values: f64,
 }
 
-/// Whether columns of a relation of the catalogs are keys of it, by which the session finds rows.
-pub(crate) fn has_key(scan: &Plan, told: &[usize]) -> bool {
-    let Some((Plan::SystemScan { columns, .. }, relation)) = scan_of(scan) else { return false };
-    told.iter().filter_map(|column| columns.get(*column)).any(|at| relation.is_key(*at))
+impl Asked {
+    /// That one; none for anything else.
+    pub(crate) fn of(scan: &Plan, estimate: Estimate<'_>) -> Option<Asked> {
+        let (below, relation) = scan_of(scan)?;
+        let Plan::SystemScan { view, columns, keys, .. } = below else { return None };
+        let mut known: Vec<usize> = keys.iter().map(|(at, _)| *at).collect();
+        if let Plan::Filter { predicate, .. } = scan {
+            known.extend(super::system::keys(*view, columns, predicate).into_iter().map(|(at, _)| at));
+        }
+        let known = known.into_iter().filter(|at| relation.is_key(*at));
+        let values = known.map(|at| estimate.system_values(relation, at)).fold(1.0, f64::max);
+        Some(Asked { relation, columns: columns.clone(), values })
+    }
+
+    /// Whether the session finds rows by one of these of its columns.
+    pub(crate) fn has_key(&self, told: &[usize]) -> bool {
+        told.iter().filter_map(|column| self.columns.get(*column)).any(|at| self.relation.is_key(*at))
+    }
+
+    /// What it costs to have it yield its rows where these of its columns are told.
+    pub(crate) fn cost(&self, told: &[usize], estimate: Estimate<'_>) -> f64 {
+        let told = told.iter().filter_map(|column| self.columns.get(*column).copied());
+        let keys = told.filter(|at| self.relation.is_key(*at));
+        let values = keys.map(|at| estimate.system_values(self.relation, at)).fold(self.values, f64::max);
+        let each = if estimate.is_made(self.relation) { MADE } else { KEPT };
+        ASK + estimate.system_rows(self.relation) / values * each * MAKE
+    }
 }
 
 /// Makes a condition of a semi- or anti-join with a relation of the catalogs that asks for the rows of each row's key, where that is

@@ -58,7 +58,7 @@ use crate::hints::Hints;
 use crate::rewrite::{self, Planning};
 pub(crate) use derived::condition_of;
 use derived::{Derived, serving};
-pub(crate) use lookups::{cost as cost_of_catalog, has_key};
+pub(crate) use lookups::Asked;
 pub(crate) use order::has_order;
 pub(crate) use searches::ranged;
 use terms::{Says, Term};

@@ -23,6 +23,7 @@ use crate::bind::{columns_of, map_columns};
 use crate::estimate::{BUILD, Estimate, FETCH, LOOKUP, OUT, PAIR, PROBE, SCAN};
 use crate::hints::{Hints, JoinHints, JoinMethod, Method};
 use crate::methods::Methods;
+use crate::plan::Asked;
 
 /// With more leaves not all orders are compared.
 const EXACT_MAX: usize = 10;
@@ -139,6 +140,8 @@ struct Orders<'g> {
     estimate: Estimate<'g>,
     lookups: bool,
     leaves: Vec<Known>,
+    /// Those that are relations of the catalogs.
+    catalogs: Vec<Option<Asked>>,
     /// Of each class, per member its leaf and the number of its values.
     values: Vec<Vec<(usize, f64)>>,
     /// Of each shared condition the part of the pairs that fulfils it.
@@ -180,6 +183,7 @@ impl<'g> Orders<'g> {
             graph,
             estimate,
             lookups,
+            catalogs: graph.leaves.iter().map(|leaf| Asked::of(&leaf.plan, estimate)).collect(),
             leaves,
         }
     }
@@ -285,7 +289,7 @@ impl<'g> Orders<'g> {
 
     /// Rows that a lookup of a leaf by what ties it to others finds.
     fn lookup(&self, leaf: usize, others: &dyn Fn(usize) -> bool) -> Option<f64> {
-        if let Some(found) = self.asked(leaf, others) {
+        if let Some(found) = self.asked_for(leaf, others) {
             return Some(found);
         }
         let Plan::TableScan { table, columns, .. } = &self.graph.leaves[leaf].plan else { return None };
@@ -303,18 +307,15 @@ impl<'g> Orders<'g> {
     }
 
     /// What asking a relation of the catalogs for the rows of a key costs, in rows that an index finds.
-    fn asked(&self, leaf: usize, others: &dyn Fn(usize) -> bool) -> Option<f64> {
-        let Leaf { plan, start, .. } = &self.graph.leaves[leaf];
-        let may_be = matches!(plan, Plan::SystemScan { .. } | Plan::Filter { .. });
-        if !may_be || !self.lookups || self.hints.whole.contains(&leaf) {
+    fn asked_for(&self, leaf: usize, others: &dyn Fn(usize) -> bool) -> Option<f64> {
+        let asked = self.catalogs[leaf].as_ref()?;
+        if !self.lookups || self.hints.whole.contains(&leaf) {
             return None;
         }
+        let start = self.graph.leaves[leaf].start;
         let columns = self.graph.lookups(leaf, others).into_iter();
         let told: Vec<usize> = columns.map(|column| column - start).collect();
-        if !crate::plan::has_key(plan, &told) {
-            return None;
-        }
-        Some(crate::plan::cost_of_catalog(plan, &told, self.estimate)? / FETCH)
+        asked.has_key(&told).then(|| asked.cost(&told, self.estimate) / FETCH)
     }
 
     /// Rows of a leaf that an index finds by ranges of what the others have.
@@ -534,7 +535,7 @@ fn cost(plan: &Plan, rows: f64, estimate: Estimate<'_>) -> f64 {
             }
         }
         Plan::Past { input, .. } => cost(input, rows, estimate),
-        plan if let Some(made) = crate::plan::cost_of_catalog(plan, &[], estimate) => made + rows * OUT,
+        plan if let Some(asked) = Asked::of(plan, estimate) => asked.cost(&[], estimate) + rows * OUT,
         Plan::Filter { input, .. } | Plan::Project { input, .. } => {
             cost(input, estimate.rows(input), estimate) + rows * OUT
         }
