@@ -511,6 +511,7 @@ impl Binder<'_> {
         let compared = match (self.spread(first, cx.scope), steps.last()) {
             (Some(left), Some((op, right, point, ..))) => {
                 match self.composite_operator(op, first, right, *point, cx)? {
+                    None if self.is_item_row(first, cx.scope) || self.is_item_row(right, cx.scope) => None,
                     None => self.row_operator(op, &left, right, *point, cx)?,
                     compared => compared,
                 }

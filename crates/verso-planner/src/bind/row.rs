@@ -117,6 +117,16 @@ impl Binder<'_> {
         Some(names.into_iter().map(field).collect())
     }
 
+    /// `t.*` of an item of FROM: where it is compared, a row like others, in which NULLs are equal.
+    pub(super) fn is_item_row(&self, expr: &Expr, scope: &Scope) -> bool {
+        let ExprKind::Column(parts) = &expr.kind else { return false };
+        let plain = self.without_schema(parts, scope);
+        match plain.as_ref().unwrap_or(parts).as_slice() {
+            [name, star] => star.text == "*" && scope.table(&name.text).is_some(),
+            _ => false,
+        }
+    }
+
     /// `t.*` for `s.t.*`, where an item of FROM is that table.
     pub(super) fn without_schema(&self, parts: &[Name], scope: &Scope) -> Option<Vec<Name>> {
         let [schema, table, star] = parts else { return None };
@@ -670,7 +680,8 @@ impl Binder<'_> {
         let left = self.located(&self.spread_all(left, cx.scope), cx)?;
         let mut tests = Vec::new();
         for item in list {
-            let Some(right) = self.spread(item, cx.scope) else {
+            let right = self.spread(item, cx.scope).filter(|_| !self.is_item_row(item, cx.scope));
+            let Some(right) = right else {
                 let sides = vec![(self.row(written, cx)?, point), (self.expr(item, cx)?, item.at.start)];
                 tests.push(self.operator(op, sides, point)?);
                 continue;

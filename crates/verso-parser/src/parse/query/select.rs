@@ -163,16 +163,17 @@ impl Cursor<'_> {
         {
             n += 2;
         }
-        // `t.*::t`, `t.* = u.*` and `t.* IS NULL` are values of its row.
+        // `t.*::t`, `t.* = u.*`, `t.* IS NULL` and `t.* IN (…)` are values of its row.
         let goes_on = match self.peek_at(n + 1) {
             Token::DoubleColon
+            | Token::Op
             | Token::Eq
             | Token::NotEq
             | Token::Lt
             | Token::Gt
             | Token::LtEq
             | Token::GtEq => true,
-            Token::Word(_) => self.is_at(n + 1, "is"),
+            Token::Word(_) => ["is", "in", "not", "between"].into_iter().any(|word| self.is_at(n + 1, word)),
             _ => false,
         };
         if n == 0 || self.peek_at(n) != Token::Mul || goes_on {
