@@ -42,8 +42,7 @@ fn rows_of(rows: &[Vec<Node>], place: u32) -> Item {
 fn selected(rows: &[Vec<Node>], place: u32) -> Body {
     let item = rows_of(rows, place);
     let names = item.columns.iter().enumerate();
-    let targets =
-        names.map(|(n, name)| Target { node: value_column(place, n), name: name.clone() }).collect();
+    let targets = names.map(|(n, name)| Target::plain(value_column(place, n), name.clone())).collect();
     Body::Select(Box::new(Select { targets, from: vec![item], ..Select::default() }))
 }
 
@@ -389,14 +388,10 @@ impl Printer {
                 if let Node::Var { .. } = &target.node {
                     let shown = printer.variable(&target.node, false)?;
                     printer.out.push_str(&shown);
-                    if let Node::Var { source: Source::Row(place), .. } = &target.node {
-                        // `t.*` would be all of its columns, and there is no type to cast the row to as PostgreSQL does
-                        let name = printer.named(*place)?.name.clone()?;
-                        printer.out.truncate(printer.out.len() - shown.len());
-                        printer.out.push_str(&quote_ident(&name));
-                        own = Some(name);
+                    if let Some(ty) = &target.row {
+                        printer.out.push_str(&format!("::{ty}"));
                     }
-                    own = own.or_else(|| printer.column_name(&target.node));
+                    own = printer.column_name(&target.node);
                 } else {
                     printer.expr(&target.node, true)?;
                     if !named {

@@ -210,11 +210,9 @@ impl<'b> Lowering<'b> {
 
     /// The row of an item where `t.*` would be taken apart: with its type.
     pub(super) fn whole(&self, node: Node, expr: &Expr) -> Node {
-        match node {
-            Node::Var { source: Source::Row(_), .. } => {
-                Node::Whole { row: Box::new(node), ty: self.type_of(expr) }
-            }
-            node => node,
+        match node.is_row_of_item() {
+            true => Node::Whole { row: Box::new(node), ty: self.type_of(expr) },
+            false => node,
         }
     }
 
@@ -440,7 +438,7 @@ impl<'b> Lowering<'b> {
             past: None,
         };
         let call = Node::Written(vec![("JSON_ARRAYAGG(".to_owned(), Some(value)), (behind, None)]);
-        let targets = vec![Target { node: call, name: "json_arrayagg".to_owned() }];
+        let targets = vec![Target::plain(call, "json_arrayagg".to_owned())];
         let select = Select { targets, from: vec![item], ..Select::default() };
         let query =
             super::node::Query { body: Body::Select(Box::new(select)), ..super::node::Query::default() };
@@ -725,6 +723,8 @@ impl<'b> Lowering<'b> {
                     },
                 }
             }
+            // A row of a type is a record as it is.
+            node if *to == SqlType::Record && from.is_row() => node,
             // A cast to the type that it has is none.
             node if from == *to || same(&from, to) && to.without_modifiers() == *to => {
                 match from == *to || matches!(from, SqlType::Unknown) {
@@ -806,6 +806,11 @@ impl Node {
     /// Whether it is a column or a row of an item of FROM.
     pub(super) fn is_var(&self) -> bool {
         matches!(self, Node::Var { source: Source::Column(..) | Source::Number(..) | Source::Merged(_), .. })
+    }
+
+    /// Whether it is the row of an item.
+    pub(super) fn is_row_of_item(&self) -> bool {
+        matches!(self, Node::Var { source: Source::Row(_), .. })
     }
 }
 

@@ -345,18 +345,19 @@ impl Lowering<'_> {
                         (SqlType::Unknown, None) => self.typed(expr, &SqlType::Text)?,
                         _ => self.expr(expr)?,
                     };
-                    targets.push(Target { node, name });
+                    let row = node.is_row_of_item().then(|| self.type_of(expr));
+                    targets.push(Target { node, name, row });
                 }
                 SelectItem::Wildcard { at, .. } => {
                     let starred = self.starred(at.start)?.into_iter();
-                    targets.extend(starred.map(|(node, name, _)| Target { node, name: name.to_string() }));
+                    targets.extend(starred.map(|(node, name, _)| Target::plain(node, name.to_string())));
                 }
                 SelectItem::Fields { expr, at } => {
                     let fields = self.trace.fields_at(at.start)?;
                     let row = self.expr(expr)?;
                     for field in fields {
                         let node = field_node(&row, &field);
-                        targets.push(Target { node, name: field.name.to_string() });
+                        targets.push(Target::plain(node, field.name.to_string()));
                     }
                 }
             }

@@ -273,6 +273,16 @@ pub(super) struct Select {
 pub(super) struct Target {
     pub(super) node: Node,
     pub(super) name: String,
+    /// The type of the row of an item, which is shown behind it: `t.*` alone would be all of its columns, and `t` a column of that
+    /// name as soon as there is one.
+    pub(super) row: Option<SqlType>,
+}
+
+impl Target {
+    /// What is no row of an item.
+    pub(super) fn plain(node: Node, name: String) -> Target {
+        Target { node, name, row: None }
+    }
 }
 
 /// An item of GROUP BY.
