@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use verso_catalog::{
-    CatalogError, CatalogSnapshot, FunctionDef, Object, ObjectKind, Oid, Rights, SequenceDef,
+    CatalogError, CatalogSnapshot, FunctionDef, Object, ObjectKind, Oid, Rights, SequenceDef, TableDef,
 };
 use verso_storage::RecordId;
 use verso_types::snapshot::Snapshot;
@@ -15,6 +15,7 @@ use verso_types::{Batch, Value};
 use super::probe::Probes;
 use super::subquery::StatementState;
 use super::trigger::Transitions;
+use super::used::changed_relations;
 use super::{HeldStatement, Tables};
 use crate::context::{
     AdvisoryCall, Definitions, EvalContext, Given, GivesWay, HeldSettings, Runtime, Served, Services,
@@ -44,7 +45,22 @@ pub trait ExternalRows {
 #[derive(Clone, Copy)]
 pub(crate) struct InUse<'a> {
     pub tables: &'a [Oid],
+    /// The one that it changes, whatever calls a function: it is looked into when one defines something.
+    pub changed: Option<&'a Arc<TableDef>>,
     pub around: Option<&'a InUse<'a>>,
+}
+
+impl InUse<'_> {
+    /// All of them.
+    fn all(&self) -> Vec<Oid> {
+        let (mut used, mut next) = (Vec::new(), Some(self));
+        while let Some(InUse { tables, changed, around }) = next {
+            used.extend_from_slice(tables);
+            changed.iter().for_each(|table| changed_relations(table, &mut used));
+            next = *around;
+        }
+        used
+    }
 }
 
 /// Everything around a running statement.
@@ -212,12 +228,7 @@ impl<'a> ExecContext<'a> {
     pub(crate) fn define(&self, text: &str, given: Given<'_>) -> Result<Served> {
         match self.definitions {
             Some(definitions) => {
-                let mut used: Vec<Oid> = Vec::new();
-                let mut next = self.in_use;
-                while let Some(InUse { tables, around }) = next {
-                    used.extend_from_slice(tables);
-                    next = *around;
-                }
+                let used = self.in_use.map(InUse::all).unwrap_or_default();
                 let transitions = TransitionsSeen { rows: self.transitions, ..given.transitions };
                 let given = Given { transitions, ..given };
                 definitions.define(text, given, self.catalog, &used)
@@ -229,6 +240,16 @@ impl<'a> ExecContext<'a> {
     /// What statements of the schema must leave as it is.
     pub(crate) fn in_use(&self) -> Option<&'a InUse<'a>> {
         self.in_use
+    }
+
+    /// The same for an expression that is evaluated by itself, and uses tables.
+    pub(crate) fn evaluating<'b>(&'b self, in_use: &'b InUse<'b>) -> ExecContext<'b> {
+        ExecContext {
+            outer: self.outer,
+            state: self.state,
+            in_use: Some(in_use),
+            ..self.with_params(self.params)
+        }
     }
 
     /// The same for a statement or a trigger that uses tables.

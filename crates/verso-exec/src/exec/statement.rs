@@ -16,13 +16,13 @@ use super::permitted;
 use super::subquery::StatementState;
 use super::tables::Change;
 use super::trigger::Triggers;
-use super::used::{each_plan, tables_used};
+use super::used::tables_used;
 use super::with::WithStatement;
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::memory::Memory;
-use crate::plan::{ExprKind, Statement, TableUse, TypedExpr};
+use crate::plan::{Statement, TableUse};
 use crate::plpgsql::check_right;
 
 /// Takes the rows of a statement.
@@ -46,6 +46,8 @@ pub struct Compiled {
     calls: Vec<Arc<FunctionDef>>,
     /// The tables and indexes that it uses, where functions may run that define something; triggers name their own table.
     uses: Option<Arc<[Oid]>>,
+    /// The table that it changes.
+    changed: Option<Arc<TableDef>>,
     /// It does not see what functions and triggers do that it calls.
     begins_command: bool,
     /// The tables that it locks before it reads its first row.
@@ -89,10 +91,11 @@ impl Compiled {
             Statement::With(with) => Kind::With(WithStatement::new(with, executor)),
         };
         let calls = permitted::called(statement);
-        let uses = uses(statement, !calls.is_empty());
+        let uses = uses(statement);
+        let changed = statement.changed_table().cloned();
         let ahead = statement.locked_ahead().into();
         let begins_command = statement.begins_command();
-        Self { kind, state: StatementState::default(), calls, uses, begins_command, ahead }
+        Self { kind, state: StatementState::default(), calls, uses, changed, begins_command, ahead }
     }
 
     /// From now on it does not see what it does, and what it calls; whether that was not so before.
@@ -122,8 +125,8 @@ impl Compiled {
             }
             _ => StatementState::default(),
         };
-        let uses = self.uses.clone();
-        let in_use = uses.as_deref().map(|tables| InUse { tables, around: cx.in_use() });
+        let (uses, changed) = (self.uses.clone(), self.changed.clone());
+        let in_use = in_use(&uses, &changed, cx);
         let cx = cx.statement(&state);
         let cx = &match &in_use {
             Some(in_use) => cx.using(in_use),
@@ -270,9 +273,16 @@ impl Compiled {
         let state = StatementState::default();
         if !self.begins_command
             && let Kind::Insert(insert) = &mut self.kind
-            && let Some(result) = insert.run_sets(&cx.statement(&state), sets, sink)
         {
-            return result;
+            let in_use = in_use(&self.uses, &self.changed, cx);
+            let cx = cx.statement(&state);
+            let cx = match &in_use {
+                Some(in_use) => cx.using(in_use),
+                None => cx,
+            };
+            if let Some(result) = insert.run_sets(&cx, sets, sink) {
+                return result;
+            }
         }
         sets.iter().map(|set| self.run(&cx.with_params(set), sink)).sum()
     }
@@ -284,7 +294,7 @@ impl Compiled {
         self.check_rights(cx)?;
         self.begin_command(cx)?;
         self.lock_ahead(cx)?;
-        let in_use = self.uses.as_deref().map(|tables| InUse { tables, around: cx.in_use() });
+        let in_use = in_use(&self.uses, &None, cx);
         match &mut self.kind {
             Kind::Query { operator, .. } => {
                 self.state = StatementState::of_query();
@@ -313,7 +323,7 @@ impl Compiled {
     /// # Errors
     /// Those of the query.
     pub fn next(&mut self, cx: &ExecContext<'_>) -> Result<Option<&mut Batch>> {
-        let in_use = self.uses.as_deref().map(|tables| InUse { tables, around: cx.in_use() });
+        let in_use = in_use(&self.uses, &None, cx);
         match &mut self.kind {
             Kind::Query { operator, batch } => {
                 cx.check_cancelled()?;
@@ -389,26 +399,26 @@ fn run_query(
 
 /// The tables and indexes that a statement reads and changes, with all parts of those that it changes; none where nothing of users
 /// runs in it that might define something.
-fn uses(statement: &Statement, calls: bool) -> Option<Arc<[Oid]>> {
-    let runs = calls
-        || match statement {
-            // Those are all that they call.
-            Statement::Query(_) | Statement::Insert(_) => false,
-            Statement::With(_) => true,
-            Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) => {
-                let is_call = &mut |part: &TypedExpr| matches!(part.kind, ExprKind::UserCall { .. });
-                let mut found = statement.exprs_beside_plans().iter().any(|expr| expr.any(is_call));
-                each_plan(statement, &mut |plan| found |= plan.any_expr(is_call));
-                found
-            }
-        };
+fn uses(statement: &Statement) -> Option<Arc<[Oid]>> {
     let fires = |table: &Arc<TableDef>| {
         !table.triggers.is_empty() || !table.referenced_by.is_empty() || table.partitioned.is_some()
     };
-    if !runs && !statement.changed_table().is_some_and(fires) {
-        return None;
-    }
-    Some(tables_used(statement))
+    let runs = matches!(statement, Statement::With(_))
+        || statement.changed_table().is_some_and(fires)
+        || statement.calls_users();
+    runs.then(|| tables_used(statement))
+}
+
+/// What a statement uses as long as it runs, beside what those around it do.
+fn in_use<'a>(
+    uses: &'a Option<Arc<[Oid]>>,
+    changed: &'a Option<Arc<TableDef>>,
+    cx: &'a ExecContext<'_>,
+) -> Option<InUse<'a>> {
+    let tables = uses.as_deref().unwrap_or_default();
+    let changed = changed.as_ref();
+    let in_use = InUse { tables, changed, around: cx.in_use() };
+    (!tables.is_empty() || changed.is_some()).then_some(in_use)
 }
 
 /// Compiles and runs a statement once.

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use verso_catalog::Oid;
+use verso_catalog::{Oid, TableDef};
 use verso_env::sync::Mutex;
 
-use crate::plan::{Plan, Statement};
+use crate::plan::{Plan, Statement, TypedExpr};
 
 /// The tables and indexes that the open queries of a session use: until a query is closed, not only until its last row.
 #[derive(Clone, Debug, Default)]
@@ -57,49 +57,59 @@ impl Drop for Use {
     }
 }
 
-/// The parts of a statement: of a WITH its changes, and what is behind them.
-fn parts(statement: &Statement) -> Vec<&Statement> {
-    match statement {
-        Statement::With(with) => with.parts.iter().map(|part| &part.statement).collect(),
-        other => vec![other],
-    }
-}
-
-/// Calls `visit` on the plans of a statement, and those of queries in its expressions.
-pub(super) fn each_plan(statement: &Statement, visit: &mut dyn FnMut(&Plan)) {
-    for part in parts(statement) {
-        part.for_each_plan(visit);
-        for expr in part.exprs_beside_plans() {
-            expr.for_each_subquery(&mut |plan| visit(plan));
-        }
-    }
-}
-
 /// The tables and indexes that a statement reads, and those that it changes with all parts of them. A partitioned table that is read
 /// is left alone, its partitions are not.
 #[must_use]
 pub fn tables_used(statement: &Statement) -> Arc<[Oid]> {
     let mut used: Vec<Oid> = Vec::new();
-    for table in parts(statement).iter().filter_map(|part| part.changed_table()) {
-        for table in table.with_partitions() {
-            used.push(table.oid);
-            used.extend(table.all_indexes().map(|index| index.oid));
+    let changed: Vec<&Arc<TableDef>> = match statement {
+        Statement::With(with) => {
+            with.parts.iter().filter_map(|part| part.statement.changed_table()).collect()
         }
+        other => other.changed_table().into_iter().collect(),
+    };
+    changed.into_iter().for_each(|table| changed_relations(table, &mut used));
+    let parts = statement.parts();
+    parts.plans.into_iter().for_each(|plan| read_by(plan, &mut used));
+    for expr in parts.exprs {
+        expr.for_each_subquery(&mut |plan| read_by(plan, &mut used));
     }
-    each_plan(statement, &mut |plan| {
-        plan.any(&mut |part| {
-            match part {
-                Plan::TableScan { table, .. } | Plan::CurrentRow { table, .. } => {
-                    let parts = table.with_partitions();
-                    used.extend(parts.iter().filter(|one| one.partitioned.is_none()).map(|one| one.oid));
-                }
-                Plan::IndexScan { table, access, .. } => used.extend([table.oid, access.index.oid]),
-                _ => {}
-            }
-            false
-        });
-    });
     used.sort_unstable();
     used.dedup();
     used.into()
+}
+
+/// The tables and indexes that the queries within an expression read, where it calls functions that may define something.
+pub(crate) fn expr_uses(expr: &TypedExpr) -> Option<Arc<[Oid]>> {
+    let (mut used, mut calls) = (Vec::new(), expr.calls_users());
+    expr.for_each_subquery(&mut |plan| {
+        calls |= plan.any(&mut |part| part.calls_users());
+        read_by(plan, &mut used);
+    });
+    used.sort_unstable();
+    used.dedup();
+    (calls && !used.is_empty()).then(|| used.into())
+}
+
+/// What a statement uses of a table that it changes: all of it, and its parts.
+pub(super) fn changed_relations(table: &Arc<TableDef>, used: &mut Vec<Oid>) {
+    for table in table.with_partitions() {
+        used.push(table.oid);
+        used.extend(table.all_indexes().map(|index| index.oid));
+    }
+}
+
+/// The tables and indexes that a query reads.
+fn read_by(plan: &Plan, used: &mut Vec<Oid>) {
+    plan.any(&mut |part| {
+        match part {
+            Plan::TableScan { table, .. } | Plan::CurrentRow { table, .. } => {
+                let parts = table.with_partitions();
+                used.extend(parts.iter().filter(|one| one.partitioned.is_none()).map(|one| one.oid));
+            }
+            Plan::IndexScan { table, access, .. } => used.extend([table.oid, access.index.oid]),
+            _ => {}
+        }
+        false
+    });
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use verso_catalog::Oid;
 use verso_env::stack;
 use verso_types::{
     Array, Batch, CastKind, Column, SqlType, SystemType, TimeStyle, TypeError, Value, cast, cast_kind,
@@ -12,6 +13,7 @@ use super::like::{LikePattern, Work, escape_mark, fits_given};
 use super::repeated::{Repeated, has_parts};
 use crate::context::EvalContext;
 use crate::error::{DomainViolation, ExecError, Result};
+use crate::exec::expr_uses;
 use crate::functions::json::{Form, Found, Variables, is_about_value};
 use crate::functions::{Body, BuiltinFunction, ResultType, TypedFn};
 use crate::memory::{LongValues, room_to_read};
@@ -52,6 +54,7 @@ pub struct RowExpr {
     copied: Copied,
     depends_on_view: bool,
     begins_command: bool,
+    uses: Option<Arc<[Oid]>>,
 }
 
 /// What an expression is that computes nothing.
@@ -82,7 +85,8 @@ impl RowExpr {
         };
         let depends_on_view = expr.depends_on_view();
         let begins_command = depends_on_view && expr.begins_command();
-        Self { eval: compile(expr), copied, depends_on_view, begins_command }
+        let uses = if depends_on_view { expr_uses(expr) } else { None };
+        Self { eval: compile(expr), copied, depends_on_view, begins_command, uses }
     }
 
     /// Whether the value depends on the rows that the statement around it sees ([`TypedExpr::depends_on_view`]).
@@ -95,6 +99,12 @@ impl RowExpr {
     #[inline]
     pub(crate) fn begins_command(&self) -> bool {
         self.begins_command
+    }
+
+    /// The tables that its queries read, where functions run that may define something.
+    #[inline]
+    pub(crate) fn uses(&self) -> Option<&[Oid]> {
+        self.uses.as_deref()
     }
 
     /// Appends the value for one row to a column of type `ty`.

@@ -57,8 +57,7 @@ impl Statement {
     }
 
     /// The expressions of a change that stand in no plan.
-    #[must_use]
-    pub fn exprs_beside_plans(&self) -> Vec<&TypedExpr> {
+    fn exprs_beside_plans(&self) -> Vec<&TypedExpr> {
         match self {
             Statement::Insert(insert) => insert.values.iter().collect(),
             Statement::Update(update) => {

@@ -21,6 +21,7 @@ mod expr;
 mod gate;
 mod json;
 mod output;
+mod parts;
 mod places;
 mod planned;
 mod pruning;

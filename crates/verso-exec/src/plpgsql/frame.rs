@@ -12,9 +12,9 @@ use super::growing::{Growing, Reads};
 use super::held::Held;
 use super::program::{Embedded, Program, ProgramPool, RowAssignment, slots};
 use crate::aggregate::payload;
-use crate::context::HeldSettings;
+use crate::context::{EvalContext, HeldSettings};
 use crate::error::{ExecError, Raised, Result};
-use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, cast_row};
+use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, InUse, cast_row};
 use crate::expr::RowExpr;
 use crate::plan::{PlFunction, PlPlace, PlReturn, PlTargets, PlTrigger, PlVariable};
 use crate::spill::Spool;
@@ -105,12 +105,20 @@ impl Frame {
     /// now (L5).
     #[inline]
     pub fn eval(&self, cx: &ExecContext<'_>, expr: &RowExpr) -> Result<Value> {
-        let mut eval = cx.eval();
-        eval.params = &self.slots;
         if expr.depends_on_view() && !self.function.read_only {
-            return as_statement(cx, &self.stale, expr.begins_command(), || expr.eval_constant(&eval));
+            return as_statement(cx, &self.stale, expr.begins_command(), || self.value(cx, expr));
         }
-        expr.eval_constant(&eval)
+        self.value(cx, expr)
+    }
+
+    #[inline]
+    fn value(&self, cx: &ExecContext<'_>, expr: &RowExpr) -> Result<Value> {
+        let Some(tables) = expr.uses() else {
+            return expr.eval_constant(&EvalContext { params: &self.slots, ..cx.eval() });
+        };
+        let in_use = InUse { tables, changed: None, around: cx.in_use() };
+        let cx = cx.evaluating(&in_use);
+        expr.eval_constant(&EvalContext { params: &self.slots, ..cx.eval() })
     }
 
     pub(super) fn holds(&self, cx: &ExecContext<'_>, condition: &RowExpr) -> Result<bool> {

@@ -162,6 +162,7 @@ impl Transfer<'_> {
         let executor = self.frame.services.settings.executor;
         let services = self.frame.lend();
         let cx = ExecContext::new(&tables, self.frame.catalog, &[], &services, self.frame.cancel, executor);
+        let cx = cx.with_definitions(self.frame).seeing_transitions(self.frame.transitions.rows);
         execute(bound, &cx.with_external(external), sink)
     }
 
