@@ -74,7 +74,7 @@ impl CatalogSnapshot {
         }
         let owners = 300.0 + self.relations_count() as f64;
         relation.is_key(column).then(|| match relation.columns[column].name {
-            "oid" | "relname" | "typname" | "indexrelid" => rows,
+            "oid" | "relname" | "reltype" | "typname" | "indexrelid" | "rngtypid" | "rngmultitypid" => rows,
             "relnamespace" => SCHEMAS.min(rows),
             _ => rows.min(owners),
         })

@@ -23,6 +23,7 @@
 //! | [`alternatives`] | semi-joins by one of several equalities |
 //! | [`attach`], [`dependent`] | queries in expressions, and those that use the row for more than equalities |
 //! | [`lateral`] | lateral items that only compute something become projections |
+//! | [`asked_above`] | queries that only compute something for a row of a join, asked above the join |
 //! | [`postpone`] | what costs much, computed above the sort of which only the first rows are wanted |
 //! | [`sets`] | INTERSECT and EXCEPT as such queries |
 //! | [`shared`] | queries of WITH that are read once become part of their reader |
@@ -30,6 +31,7 @@
 //! | [`rules`] | rules by name, to be switched off in tests |
 
 mod alternatives;
+mod asked_above;
 mod attach;
 pub(crate) mod called;
 mod dependent;

@@ -32,6 +32,7 @@ impl Rewriter<'_> {
         let Wanted { rows: most, order } = std::mem::take(&mut self.wanted);
         if self.rules.push {
             self.postpone(&mut plan);
+            super::asked_above::asked_above(&mut plan, &conditions)?;
         }
         if self.rules.unnest && self.rules.push {
             plan = self.filtered_by_set(plan);

@@ -15,9 +15,13 @@ pub(super) fn collations(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
         let found = catalog.collation_by_oid(wanted.0);
         return super::all(found.iter().map(|one| row(catalog, one)).collect());
     }
-    let users = catalog.collations();
+    let wanted: Option<Arc<str>> = keys.text("collname").map(Arc::from);
+    let is_wanted = move |name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
+    let mut users = catalog.collations();
+    users.retain(|one| is_wanted(&one.collation.name));
     let data = catalog.collation_data();
-    let system = system_collation_names().filter_map(move |name| system_collation(name, data));
+    let system = system_collation_names().filter(move |name| is_wanted(name));
+    let system = system.filter_map(move |name| system_collation(name, data));
     let all = system.chain(users.into_iter().map(|one| CollationDef::clone(&one)));
     let catalog = Arc::clone(catalog);
     Box::new(all.map(move |one| row(&catalog, &one)))

@@ -185,7 +185,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
             Box::new(fixed::rows("pg_description", &keys).chain(own))
         }
         "pg_operator" => Box::new(fixed::rows("pg_operator", &keys).chain(aggregates::operators(&catalog))),
-        "pg_range" => Box::new(fixed::rows("pg_range", &keys).chain(types::ranges(&catalog))),
+        "pg_range" => Box::new(fixed::rows("pg_range", &keys).chain(types::ranges(&catalog, &keys))),
         "pg_cast" => Box::new(fixed::rows("pg_cast", &keys).chain(aggregates::casts(&catalog))),
         "pg_aggregate" => {
             Box::new(fixed::rows("pg_aggregate", &keys).chain(aggregates::aggregates(&catalog)))

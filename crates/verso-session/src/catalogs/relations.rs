@@ -19,6 +19,8 @@ use crate::views::Views;
 pub(super) const OWNER: u32 = 10;
 /// The number of `information_schema`.
 pub(super) const INFORMATION_SCHEMA_OID: u32 = 13_144;
+/// The column of `pg_class` with the type of the relation's rows.
+const ROW_TYPE: &str = "reltype";
 /// The access methods, as `pg_am` has them.
 const HEAP: u32 = 2;
 
@@ -81,6 +83,7 @@ fn of_system(keys: &Keys<'_>, oid_column: &str, name_column: Option<&str>) -> Ve
             && schema.is_none_or(|schema| schema == namespace_of(relation))
     };
     match keys.oid(oid_column) {
+        Some(ty) if oid_column == ROW_TYPE => SystemRelation::of_rows(ty).filter(fits).into_iter().collect(),
         Some(wanted) => SystemRelation::by_oid(wanted).filter(fits).into_iter().collect(),
         None => SystemRelation::all().iter().filter(fits).collect(),
     }
@@ -163,8 +166,11 @@ impl Class {
 
 /// The rows of `pg_class`.
 pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> SystemRowIter {
+    // A relation of users has the number of its row type; 0 stands for none, which indexes and sequences have.
+    let by_type = keys.oid("oid").is_none() && keys.oid(ROW_TYPE).is_some_and(|ty| ty.0 != 0);
+    let number_column = if by_type { ROW_TYPE } else { "oid" };
     let known = Arc::clone(catalog);
-    let system = of_system(keys, "oid", Some("relname")).into_iter().map(move |relation| {
+    let system = of_system(keys, number_column, Some("relname")).into_iter().map(move |relation| {
         let schema = namespace_of(relation);
         let class = Class {
             oid: oid(relation.oid),
@@ -195,36 +201,37 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
         class.row()
     });
     let known = Arc::clone(catalog);
-    let composites = composite_types(catalog, keys, "oid", Some("relname")).into_iter().map(move |ty| {
-        let class = Class {
-            oid: oid(ty.oid),
-            name: Value::text(&ty.name),
-            namespace: namespace(&known, &ty.schema),
-            row_type: ty.oid.0,
-            of_type: 0,
-            method: 0,
-            file: 0,
-            pages: 0,
-            rows: 0.0,
-            kind: 'c',
-            persistence: if verso_catalog::is_temporary(&ty.schema) { 't' } else { 'p' },
-            populated: true,
-            columns: ty.fields.last().copied().map_or(0, usize::from),
-            checks: 0,
-            has_index: false,
-            has_triggers: false,
-            has_parts: false,
-            options: Value::Null,
-            owner: rights::owner(&known, Object::Type(ty.oid)),
-            acl: Value::Null,
-            secured: (false, false),
-            identity: ReplicaIdentity::Default,
-            partition: false,
-            bound: None,
-        };
-        class.row()
-    });
-    let users = of_users(catalog, keys, "oid", Some("relname"));
+    let composites =
+        composite_types(catalog, keys, number_column, Some("relname")).into_iter().map(move |ty| {
+            let class = Class {
+                oid: oid(ty.oid),
+                name: Value::text(&ty.name),
+                namespace: namespace(&known, &ty.schema),
+                row_type: ty.oid.0,
+                of_type: 0,
+                method: 0,
+                file: 0,
+                pages: 0,
+                rows: 0.0,
+                kind: 'c',
+                persistence: if verso_catalog::is_temporary(&ty.schema) { 't' } else { 'p' },
+                populated: true,
+                columns: ty.fields.last().copied().map_or(0, usize::from),
+                checks: 0,
+                has_index: false,
+                has_triggers: false,
+                has_parts: false,
+                options: Value::Null,
+                owner: rights::owner(&known, Object::Type(ty.oid)),
+                acl: Value::Null,
+                secured: (false, false),
+                identity: ReplicaIdentity::Default,
+                partition: false,
+                bound: None,
+            };
+            class.row()
+        });
+    let users = of_users(catalog, keys, number_column, Some("relname"));
     let (sized, bounded) = (keys.reads("relpages"), keys.reads("relpartbound"));
     let (catalog, engine) = (Arc::clone(catalog), views.services.instance.engine.clone());
     let style = views.services.settings.time_zone.clone();
@@ -595,7 +602,13 @@ pub(super) fn defaults(
     keys: &Keys<'_>,
 ) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    for relation in of_users(catalog, keys, "adrelid", None) {
+    let relations = match keys.oid("oid").map(|number| catalog.column_of_default(number.0)) {
+        Some(of) => {
+            of.and_then(|(relation, _)| catalog.relation_by_oid(relation)).cloned().into_iter().collect()
+        }
+        None => of_users(catalog, keys, "adrelid", None),
+    };
+    for relation in relations {
         let table = match relation {
             Relation::Table(table) => table,
             Relation::View(view) => Arc::new(view.as_table()),

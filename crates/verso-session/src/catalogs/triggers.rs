@@ -98,7 +98,8 @@ pub(super) fn rules(catalog: &CatalogSnapshot, keys: &Keys<'_>) -> Vec<Vec<Value
             Value::text(&verso_catalog::kept::bare(&view.query.text)),
         ]
     };
-    match keys.oid("ev_class").map(|view| catalog.relation_by_oid(view)) {
+    let ruled = keys.oid("oid").map(|rule| catalog.owner_of_rule(rule).map_or(Oid(0), Relation::oid));
+    match ruled.or(keys.oid("ev_class")).map(|view| catalog.relation_by_oid(view)) {
         Some(Some(Relation::View(view))) => vec![row(Arc::clone(view))],
         Some(Some(Relation::Table(table))) => table.as_view().map(Arc::new).map(row).into_iter().collect(),
         Some(_) => Vec::new(),

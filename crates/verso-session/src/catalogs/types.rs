@@ -129,6 +129,9 @@ impl Row<'_> {
 
 /// The users' rows of `pg_type`: each type and its array.
 pub(super) fn types(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+    if keys.oid("oid") == Some(Oid(0)) {
+        return Vec::new();
+    }
     let (relations, types) = candidates(catalog, keys);
     let row_types = relations.iter().filter_map(Relation::row_type_by_name).flat_map(|ty| {
         let owner = super::rights::owner(catalog, Object::Relation(ty.oid));
@@ -167,6 +170,9 @@ pub(super) fn types(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Ke
 /// The system's relations whose row types, or arrays of them, may have the rows that are asked for.
 fn system_relations(keys: &Keys<'_>) -> Vec<&'static SystemRelation> {
     let asked = |column: &str| keys.oid(column).filter(|oid| *oid != Oid(0));
+    if asked("typbasetype").is_some() {
+        return Vec::new();
+    }
     let has_type = |relation: &&SystemRelation| relation.row_type != Oid(0);
     if let Some(relation) = asked("typrelid") {
         return SystemRelation::by_oid(relation).filter(has_type).into_iter().collect();
@@ -191,6 +197,10 @@ fn candidates(catalog: &CatalogSnapshot, keys: &Keys<'_>) -> (Vec<Relation>, Vec
     if let Some(oid) = number {
         let relation = catalog.relation_of_rows(oid).cloned();
         return (relation.into_iter().collect(), catalog.user_type(oid).cloned().into_iter().collect());
+    }
+    if keys.oid("typbasetype").is_some_and(|oid| oid.0 != 0) {
+        // Only domains have one.
+        return (Vec::new(), catalog.types().cloned().collect());
     }
     let Some(name) = keys.text("typname") else {
         return (catalog.relations().cloned().collect(), catalog.types().cloned().collect());
@@ -272,9 +282,13 @@ pub(super) fn labels(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec
 }
 
 /// The users' rows of `pg_range`.
-pub(super) fn ranges(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
+pub(super) fn ranges(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    for ty in catalog.types() {
+    let types: Vec<&Arc<TypeDef>> = match keys.oid("rngtypid") {
+        Some(oid) => catalog.user_type(oid).into_iter().collect(),
+        None => catalog.types().collect(),
+    };
+    for ty in types {
         let SqlType::Range(of) = &ty.ty else { continue };
         let subtype = of.subtype();
         let collation = if subtype.is_collatable() { Collation::DEFAULT } else { 0 };

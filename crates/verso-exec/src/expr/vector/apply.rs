@@ -92,6 +92,10 @@ impl Apply {
         let mut out = scratch.take(self.ty.physical());
         let mut values = Vec::with_capacity(args.len());
         for row in 0..over.batch.rows {
+            if !over.reaches(row) {
+                out.push_null();
+                continue;
+            }
             values.clear();
             values.extend(args.iter().map(|arg| arg.value(row)));
             let value = self.value(over, &values).map_err(|_| Trap)?;

@@ -3,7 +3,7 @@
 use verso_types::{Column, ColumnData, Physical};
 
 use super::Node;
-use super::eval::Evaluation;
+use super::eval::{Evaluation, no_value};
 use super::scratch::{Scratch, Vector};
 use crate::expr::list::VECTOR_BYTES;
 use crate::functions::kernel::Trap;
@@ -11,11 +11,11 @@ use crate::functions::kernel::Trap;
 /// The result of the first condition that is true, row by row.
 ///
 /// All conditions and results are computed for all rows; an error that a row would not have met traps and is sorted out row by
-/// row.
+/// row. `by_need` what runs row by row is computed for the rows that reach it, and a part that no row reaches not at all.
 pub(super) fn case<'a>(
     branches: &[(Node, Node)],
     otherwise: &Node,
-    out: Physical,
+    (out, by_need): (Physical, bool),
     over: &Evaluation<'a, '_>,
     scratch: &mut Scratch,
 ) -> Result<Vector<'a>, Trap> {
@@ -23,8 +23,16 @@ pub(super) fn case<'a>(
     // The result that each row takes; that of ELSE is the last one.
     let last = u8::try_from(branches.len()).map_err(|_| Trap)?;
     let mut taken = vec![last; rows];
+    let mut reached = Vec::new();
     for (number, (condition, _)) in (0..last).zip(branches) {
-        let vector = condition.eval(over, scratch)?;
+        let vector = if by_need {
+            if !reach(&mut reached, &taken, last, over) {
+                break;
+            }
+            condition.eval(&over.of(&reached), scratch)?
+        } else {
+            condition.eval(over, scratch)?
+        };
         match &vector {
             Vector::Constant(column) => {
                 if !column.nulls.any() && column.data.bools().ok_or(Trap)?[0] != 0 {
@@ -37,11 +45,26 @@ pub(super) fn case<'a>(
         scratch.drop_vector(vector);
     }
     let results = branches.iter().map(|(_, result)| result).chain([otherwise]);
-    let results = results.map(|result| result.eval(over, scratch)).collect::<Result<Vec<_>, Trap>>()?;
+    let mut values = Vec::with_capacity(branches.len() + 1);
+    for (number, result) in (0..=last).zip(results) {
+        values.push(match by_need {
+            true if reach(&mut reached, &taken, number, over) => result.eval(&over.of(&reached), scratch)?,
+            true => no_value(out, scratch),
+            false => result.eval(over, scratch)?,
+        });
+    }
+    let results = values;
     let mut column = scratch.take(out);
     fill(&mut column, &taken, &results)?;
     results.into_iter().for_each(|result| scratch.drop_vector(result));
     Ok(Vector::Owned(column))
+}
+
+/// Replaces `reached` by the rows that have taken this number, of those whose values are wanted; whether there is one.
+fn reach(reached: &mut Vec<bool>, taken: &[u8], number: u8, over: &Evaluation<'_, '_>) -> bool {
+    reached.clear();
+    reached.extend(taken.iter().enumerate().map(|(row, taken)| *taken == number && over.reaches(row)));
+    reached.contains(&true)
 }
 
 /// Rows that have taken nothing yet and for which the condition is true take this result.

@@ -157,7 +157,7 @@ fn in_list(arg: &TypedExpr, list: &[TypedExpr]) -> Option<Node> {
         comparison(CompareOp::Equal, (left, &a), (right, &b))
     };
     let args = list.iter().map(equal).collect::<Option<Vec<Node>>>()?;
-    Some(Node::Connective { args, stop: true })
+    Some(Node::Connective { args, stop: true, by_need: false })
 }
 
 /// Results that all stand alike: a numeric of another scale in one of them would show.
@@ -175,6 +175,8 @@ fn case(
             (node, repr, matches!(result.kind, ExprKind::Literal(Value::Null)))
         })
         .collect();
+    let by_need = branches.iter().any(|(condition, result)| asks(condition) || asks(result))
+        || otherwise.is_some_and(asks);
     let repr = results
         .iter()
         .find(|(.., null)| !null)
@@ -198,12 +200,21 @@ fn case(
         Some(_) => results.pop()?,
         None => Node::Constant { expr: RowExpr::compile(&null), repr: repr.clone() },
     };
-    let branches = branches.iter().map(|(condition, _)| compile(condition).0).zip(results).collect();
-    Some((Node::Case { branches, otherwise: Box::new(otherwise), out: repr.physical() }, repr))
+    let conditions: Vec<Node> = branches.iter().map(|(condition, _)| compile(condition).0).collect();
+    let by_need = by_need || conditions.iter().chain(&results).chain([&otherwise]).any(Node::is_by_row);
+    let branches = conditions.into_iter().zip(results).collect();
+    Some((Node::Case { branches, otherwise: Box::new(otherwise), out: repr.physical(), by_need }, repr))
+}
+
+/// Whether an expression asks a query or calls a function of users, which may cost much.
+fn asks(expr: &TypedExpr) -> bool {
+    expr.any(&mut |part| matches!(part.kind, ExprKind::Subquery { .. } | ExprKind::UserCall { .. }))
 }
 
 fn connective(args: &[TypedExpr], stop: bool) -> Node {
-    Node::Connective { args: args.iter().map(|arg| compile(arg).0).collect(), stop }
+    let nodes: Vec<Node> = args.iter().map(|arg| compile(arg).0).collect();
+    let by_need = nodes.iter().any(Node::is_by_row) || args.iter().any(asks);
+    Node::Connective { args: nodes, stop, by_need }
 }
 
 fn call(expr: &TypedExpr, function: &'static BuiltinFunction, args: &[TypedExpr]) -> Option<(Node, Repr)> {

@@ -21,6 +21,28 @@ use crate::functions::kernel::{Operand, Trap, unary};
 pub(super) struct Evaluation<'a, 'b> {
     pub(super) cx: &'b EvalContext<'b>,
     pub(super) batch: &'a Batch,
+    /// The rows whose values are wanted; all of them where it is not said. What is computed row by row is NULL in the others, and
+    /// what they get by kernels is not looked at (X3).
+    pub(super) reached: Option<&'b [bool]>,
+}
+
+impl<'a> Evaluation<'a, '_> {
+    /// Of these rows only.
+    pub(super) fn of<'c>(&'c self, reached: &'c [bool]) -> Evaluation<'a, 'c> {
+        Evaluation { cx: self.cx, batch: self.batch, reached: Some(reached) }
+    }
+
+    /// Whether the value of a row is wanted.
+    pub(super) fn reaches(&self, row: usize) -> bool {
+        self.reached.is_none_or(|reached| reached[row])
+    }
+}
+
+/// NULL for every row.
+pub(super) fn no_value<'a>(physical: Physical, scratch: &mut Scratch) -> Vector<'a> {
+    let mut column = scratch.take(physical);
+    column.push_null();
+    Vector::Constant(column)
 }
 
 impl Node {
@@ -59,7 +81,9 @@ impl Node {
                 Ok(if op.physical() == Physical::I128 { widened(vector, scratch) } else { vector })
             }
             Node::Cast { cast, arg } => cast.eval(arg, over, scratch),
-            Node::Connective { args, stop } => logic::connective(args, *stop, over, scratch),
+            Node::Connective { args, stop, by_need } => {
+                logic::connective(args, (*stop, *by_need), over, scratch)
+            }
             Node::Not(arg) => strict(
                 std::slice::from_ref(&**arg),
                 Physical::Bool,
@@ -69,7 +93,9 @@ impl Node {
                     unary::<u8, u8>(&[args[0].operand()], nulls, rows, out, |v| Ok(v ^ 1))
                 },
             ),
-            Node::Case { branches, otherwise, out } => case::case(branches, otherwise, *out, over, scratch),
+            Node::Case { branches, otherwise, out, by_need } => {
+                case::case(branches, otherwise, (*out, *by_need), over, scratch)
+            }
             Node::IsNull { arg, negated } => logic::is_null(arg, *negated, over, scratch),
             Node::Like { arg, pattern, negated } => {
                 strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, _, rows, out| {
@@ -131,6 +157,10 @@ impl Node {
                 let mut out = scratch.take(ty.physical());
                 let repeated = Repeated::default();
                 for row in 0..rows {
+                    if !over.reaches(row) {
+                        out.push_null();
+                        continue;
+                    }
                     let input = RowInput::among(over.batch, row, &repeated);
                     expr.push(over.cx, input, &mut out, ty).map_err(|_| Trap)?;
                     // One row may take long.

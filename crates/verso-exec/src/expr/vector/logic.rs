@@ -10,18 +10,32 @@ use crate::functions::kernel::Trap;
 /// AND (`stop` is false) and OR (`stop` is true) of all arguments.
 ///
 /// All of them are evaluated; an error that a row would not have met, because an earlier argument decides,
-/// traps and is sorted out row by row.
+/// traps and is sorted out row by row. `by_need` what runs row by row is evaluated for the rows that nothing has decided yet.
 pub(super) fn connective<'a>(
     args: &[Node],
-    stop: bool,
+    (stop, by_need): (bool, bool),
     over: &Evaluation<'a, '_>,
     scratch: &mut Scratch,
 ) -> Result<Vector<'a>, Trap> {
     let rows = over.batch.rows;
     let mut result = scratch.take(Physical::Bool);
     result.data.bools_mut().ok_or(Trap)?.resize(rows, u8::from(!stop));
-    for arg in args {
-        let vector = arg.eval(over, scratch)?;
+    let mut open = Vec::new();
+    for (place, arg) in args.iter().enumerate() {
+        let vector = if by_need && place > 0 {
+            let values = result.data.bools().ok_or(Trap)?;
+            let is_open = |(row, value): (usize, &u8)| {
+                over.reaches(row) && ((*value != 0) != stop || result.nulls.is_null(row))
+            };
+            open.clear();
+            open.extend(values.iter().enumerate().map(is_open));
+            if !open.contains(&true) {
+                break;
+            }
+            arg.eval(&over.of(&open), scratch)?
+        } else {
+            arg.eval(over, scratch)?
+        };
         match &vector {
             Vector::Constant(column) if column.nulls.any() => combine_null(&mut result, stop)?,
             Vector::Constant(column) => {

@@ -20,6 +20,8 @@
 //!     the batch's results is used.
 //! X2. What has no kernel is a [`Node::Rows`]: its closure, called for each row; or, where kernels compute its arguments, a
 //!     [`Node::Apply`], which calls the function alone.
+//! X3. What runs row by row in a later part of AND, OR and CASE runs only for the rows that reach it: a query in a branch that few
+//!     rows take is asked for these.
 
 mod apply;
 mod case;
@@ -100,14 +102,15 @@ enum Node {
     Numeric { op: numeric::Op, args: Vec<Node> },
     /// A cast with a kernel.
     Cast { cast: cast::CastKernel, arg: Box<Node> },
-    /// AND (stops at false) and OR (at true).
-    Connective { args: Vec<Node>, stop: bool },
+    /// AND (stops at false) and OR (at true); `by_need` is as in CASE.
+    Connective { args: Vec<Node>, stop: bool, by_need: bool },
     /// NOT.
     Not(Box<Node>),
     /// IS [NOT] NULL.
     IsNull { arg: Box<Node>, negated: bool },
-    /// CASE, all of whose results are computed for every row.
-    Case { branches: Vec<(Node, Node)>, otherwise: Box<Node>, out: Physical },
+    /// CASE. Its parts are computed for every row, or `by_need`: those that are computed row by row, or ask a query, only for the
+    /// rows that reach them (X3).
+    Case { branches: Vec<(Node, Node)>, otherwise: Box<Node>, out: Physical, by_need: bool },
     /// LIKE with a pattern known when compiled.
     Like { arg: Box<Node>, pattern: LikePattern, negated: bool },
     /// LIKE with a pattern that is the same for a batch.
@@ -124,6 +127,29 @@ enum Node {
     Apply(apply::Apply),
     /// No kernel: the closure, row by row (X2).
     Rows { expr: RowExpr, ty: SqlType },
+}
+
+impl Node {
+    /// Whether a part of it runs row by row.
+    fn is_by_row(&self) -> bool {
+        match self {
+            Node::Rows { .. } | Node::Apply(_) => true,
+            Node::Column(_) | Node::Constant { .. } | Node::Compared { .. } => false,
+            Node::Connective { by_need, .. } | Node::Case { by_need, .. } => *by_need,
+            Node::Kernel { args, .. } | Node::Numeric { args, .. } | Node::Concat(args) => {
+                args.iter().any(Node::is_by_row)
+            }
+            Node::Compare { args, .. } => args.iter().any(Node::is_by_row),
+            Node::LikeEach { args, .. } => args.iter().any(Node::is_by_row),
+            Node::Pick(pick) => pick.subscript().is_by_row(),
+            Node::Cast { arg, .. }
+            | Node::Not(arg)
+            | Node::IsNull { arg, .. }
+            | Node::Like { arg, .. }
+            | Node::LikeGiven { arg, .. }
+            | Node::Member { arg, .. } => arg.is_by_row(),
+        }
+    }
 }
 
 /// A compiled expression.
@@ -181,7 +207,7 @@ impl VectorExpr {
         out: &mut Column,
     ) -> Result<(), Trap> {
         out.clear();
-        let over = Evaluation { cx, batch };
+        let over = Evaluation { cx, batch, reached: None };
         let vector = match self.narrow {
             true => self.root.eval_narrow(&over, scratch)?,
             false => self.root.eval(&over, scratch)?,
@@ -208,7 +234,7 @@ impl VectorExpr {
         scratch: &mut Scratch,
         read: impl FnOnce(BoolResult<'_>) -> R,
     ) -> Result<R, Trap> {
-        let vector = self.root.eval(&Evaluation { cx, batch }, scratch)?;
+        let vector = self.root.eval(&Evaluation { cx, batch, reached: None }, scratch)?;
         let result = match &vector {
             Vector::Constant(column) => {
                 read(BoolResult::All(!column.nulls.any() && column.data.bools().ok_or(Trap)?[0] != 0))

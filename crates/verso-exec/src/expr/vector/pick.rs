@@ -28,7 +28,6 @@ impl Pick {
     }
 
     /// The node below.
-    #[cfg(test)]
     pub(super) fn subscript(&self) -> &Node {
         &self.subscript
     }
