@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ExtensionDef, OWNER_ROLE, Object, Rights};
+use verso_catalog::{ExtensionDef, OWNER_ROLE, Object, PG_STAT_STATEMENTS, Rights};
 use verso_parser::syntax::{ExtensionStatement, Name};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -126,7 +126,11 @@ impl Schema<'_> {
         let owner = self.frame.catalog.acting_role().unwrap_or(OWNER_ROLE);
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
-        Ok(catalog.create_extension(txn, &schema, &text(name), known.version, owner)?)
+        catalog.create_extension(txn, &schema, &text(name), known.version, owner)?;
+        if own == PG_STAT_STATEMENTS {
+            self.frame.services.instance.tracked.note_asked(true);
+        }
+        Ok(())
     }
 
     /// The extension that a statement names.

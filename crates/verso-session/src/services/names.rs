@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogError, CatalogSnapshot, Oid, WantedPath};
+use verso_catalog::{CatalogError, CatalogSnapshot, Oid, PG_STAT_STATEMENTS, WantedPath};
 use verso_storage::Txn;
 
 use super::Services;
@@ -108,6 +108,7 @@ impl Services {
             Some(catalog) if before != Some(Arc::as_ptr(catalog)) => {
                 *catalog = catalog.with_path(&path);
                 self.instance.count_catalog();
+                self.instance.tracked.note_asked(catalog.extension(PG_STAT_STATEMENTS).is_some());
             }
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! What goes into `pg_stat_statements`: how long a statement takes, what it reads and writes.
 //!
-//! 1. Where nothing is tracked, a statement pays for a look at the settings.
+//! 1. Where nothing is tracked, a statement pays for a look at the settings and at one flag: nothing is where the database has not
+//!    asked for the extension and nobody has set `pg_stat_statements.track`.
 //! 2. A statement that fails is not counted, as in PostgreSQL.
 //! 3. Making a plan belongs to no execution: it is told apart where `pg_stat_statements.track_planning` asks for it.
 //! 4. The commit of a statement that is its own transaction belongs to the statement: nobody sends another one for it.
@@ -34,7 +35,9 @@ impl Session {
     pub(super) fn track(&mut self, job: &Job<'_>) -> Option<Tracking> {
         let is_plain = job.prepared.is_some_and(Prepared::is_plain) || has_plan(job.statement);
         let services = &self.services;
-        if !services.settings.tracks.top(is_plain) || job.identity.id() == 0 {
+        if !services.settings.tracks.top(is_plain, services.instance.tracked.is_asked())
+            || job.identity.id() == 0
+        {
             services.planned.set((0, 0));
             return None;
         }
@@ -55,6 +58,10 @@ impl Session {
         if matches!(job.statement, Statement::Prepare(_)) {
             return;
         }
+        // The first statement of a session finds out whether the database has the extension.
+        if services.settings.tracks.which.is_none() && !services.instance.tracked.is_asked() {
+            return;
+        }
         let executed = self.executed.take();
         let executed = executed.as_deref().and_then(|prepared| Job::prepared(prepared, &[]));
         let (identity, sql) = executed.map_or((job.identity, job.sql), |inner| (inner.identity, inner.sql));
@@ -69,7 +76,7 @@ impl Session {
         let tracks = &services.settings.tracks;
         if plans > 0
             && tracks.planning
-            && tracks.top(true)
+            && tracks.top(true, services.instance.tracked.is_asked())
             && let Some(job) = Job::prepared(prepared, &[])
         {
             services.count_run(job.identity, job.sql, true, &Run { plans, plan_nanos, ..Run::default() });

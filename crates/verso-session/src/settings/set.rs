@@ -41,6 +41,7 @@ impl Settings {
         match name {
             // What the session began with may be that it leaves it to the database.
             "log_min_duration_statement" => self.log_min_duration_ms = defaults.log_min_duration_ms,
+            "pg_stat_statements.track" => self.tracks.which = defaults.tracks.which,
             "commit_wait" => self.commit.wait = defaults.commit.wait,
             "commit_logging" => self.commit.logging = defaults.commit.logging,
             "synchronous_commit" => self.commit = defaults.commit,
@@ -254,10 +255,11 @@ impl Settings {
                 };
             }
             ("pg_stat_statements.track", value) => {
-                let wanted = value.unwrap_or("top");
-                let found = Track::ALL.into_iter().find(|one| wanted.eq_ignore_ascii_case(one.name()));
-                self.tracks.which =
-                    found.ok_or_else(|| invalid(wanted).with_hint("Available values: none, top, all."))?;
+                let named = |wanted: &str| {
+                    let found = Track::ALL.into_iter().find(|one| wanted.eq_ignore_ascii_case(one.name()));
+                    found.ok_or_else(|| invalid(wanted).with_hint("Available values: none, top, all."))
+                };
+                self.tracks.which = value.map(named).transpose()?;
             }
             ("pg_stat_statements.track_utility", value) => self.tracks.utility = flag(name, value, true)?,
             ("pg_stat_statements.track_planning", value) => self.tracks.planning = flag(name, value, false)?,

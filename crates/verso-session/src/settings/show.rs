@@ -63,7 +63,7 @@ impl Settings {
             }
             "log_plans" => self.log_plans.name().to_string(),
             "compute_query_id" => self.tracks.ids.name().to_string(),
-            "pg_stat_statements.track" => self.tracks.which.name().to_string(),
+            "pg_stat_statements.track" => self.tracks.shown().name().to_string(),
             "pg_stat_statements.track_planning" => on(self.tracks.planning),
             "pg_stat_statements.track_utility" => on(self.tracks.utility),
             "plan_cache_mode" => self.plan_cache_mode.name().to_string(),

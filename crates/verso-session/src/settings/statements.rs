@@ -108,12 +108,11 @@ impl QueryIds {
 }
 
 /// Of which statements figures are kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Track {
     /// Of none.
     None,
     /// Of those that clients send.
-    #[default]
     Top,
     /// Of those of functions, too.
     All,
@@ -135,8 +134,9 @@ impl Track {
 /// The settings of `pg_stat_statements` that sessions have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tracks {
-    /// `pg_stat_statements.track`.
-    pub which: Track,
+    /// `pg_stat_statements.track`, where somebody has set it. Where nobody has, statements that clients send are counted in a
+    /// database that has asked for the extension.
+    pub which: Option<Track>,
     /// `pg_stat_statements.track_utility`: also of statements without plans.
     pub utility: bool,
     /// `pg_stat_statements.track_planning`: also how long plans take to make.
@@ -147,20 +147,28 @@ pub struct Tracks {
 
 impl Default for Tracks {
     fn default() -> Tracks {
-        Tracks { which: Track::Top, utility: true, planning: false, ids: QueryIds::Auto }
+        Tracks { which: None, utility: true, planning: false, ids: QueryIds::Auto }
     }
 }
 
 impl Tracks {
-    /// Whether figures are kept of a statement that a client sends; `is_plain` of one with a plan.
+    /// What SHOW says of `pg_stat_statements.track`.
+    pub(crate) fn shown(&self) -> Track {
+        self.which.unwrap_or(Track::Top)
+    }
+
+    /// Whether figures are kept of a statement that a client sends; `is_plain` of one with a plan; `asked` where the database has
+    /// the extension.
     #[inline]
-    pub(crate) fn top(&self, is_plain: bool) -> bool {
-        self.which != Track::None && self.ids != QueryIds::Off && (is_plain || self.utility)
+    pub(crate) fn top(&self, is_plain: bool, asked: bool) -> bool {
+        self.which.map_or(asked, |which| which != Track::None)
+            && self.ids != QueryIds::Off
+            && (is_plain || self.utility)
     }
 
     /// Whether they are kept of statements of functions.
     #[inline]
     pub(crate) fn nested(&self) -> bool {
-        self.which == Track::All && self.ids != QueryIds::Off
+        self.which == Some(Track::All) && self.ids != QueryIds::Off
     }
 }

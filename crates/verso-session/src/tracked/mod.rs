@@ -19,6 +19,9 @@
 //! W4. No more statements are kept than `pg_stat_statements.max` says, and no more than the memory of the database allows: those that
 //!     were called least leave.
 //! W5. A session locks its own figures before those of the database, and whoever reads never holds both.
+//! W6. Whether the database has the extension is a flag, which CREATE EXTENSION sets and which follows the catalog whenever a
+//!     session sees another version of it. While a transaction has created or dropped the extension that others do not see, and where
+//!     it was rolled back until the catalog changes next, the flag may say either: figures are no part of transactions.
 
 mod figures;
 mod own;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use verso_exec::memory::{Account, Reservation};
@@ -49,6 +50,8 @@ struct Table {
 #[derive(Debug)]
 pub(crate) struct Tracked {
     table: Mutex<Table>,
+    /// Whether the database has the extension, as far as is known (W6).
+    asked: AtomicBool,
     /// What sessions have counted, by their numbers.
     sessions: Mutex<HashMap<u64, Arc<Mutex<Counted>>>>,
 }
@@ -68,7 +71,21 @@ impl Tracked {
         let held = account.reserve("the figures of statements", u64::MAX);
         let table =
             Table { entries: HashMap::new(), most: MAX_USUAL, text_bytes: 0, held, left: 0, reset_at: now };
-        Tracked { table: Mutex::new(table), sessions: Mutex::default() }
+        Tracked { table: Mutex::new(table), asked: AtomicBool::new(true), sessions: Mutex::default() }
+    }
+
+    /// Whether the database has asked for figures.
+    #[inline]
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has, as somebody sees it who has just read the catalog anew.
+    pub(crate) fn note_asked(&self, asked: bool) {
+        // Written hardly ever, so that sessions keep it in their caches.
+        if self.is_asked() != asked {
+            self.asked.store(asked, Ordering::Relaxed);
+        }
     }
 
     /// Keeps so many statements from now on.

@@ -22,6 +22,7 @@ fn several(database: &Database, count: usize) -> Vec<Connection> {
 fn what_sessions_have_done_is_seen_at_once_and_stays_when_they_end() {
     let (_directory, database) = new_database();
     let mut control = database.connect().unwrap();
+    control.execute("CREATE EXTENSION pg_stat_statements").unwrap();
     control.execute("CREATE TABLE t (a integer PRIMARY KEY, b integer)").unwrap();
     control.execute("INSERT INTO t SELECT n, n FROM generate_series(1, 100) n").unwrap();
     let mut sessions = several(&database, 4);
@@ -47,6 +48,7 @@ fn what_sessions_have_done_is_seen_at_once_and_stays_when_they_end() {
 fn no_more_statements_are_kept_than_is_said_and_those_called_often_stay() {
     let (_directory, database) = new_database();
     let mut connection = database.connect().unwrap();
+    connection.execute("CREATE EXTENSION pg_stat_statements").unwrap();
     connection.execute("ALTER SYSTEM SET pg_stat_statements.max = 100").unwrap();
     for _ in 0..10 {
         connection.query("SELECT 1 AS often").unwrap();
@@ -95,6 +97,7 @@ fn explain_shows_the_number_where_it_is_asked_for() {
 fn a_statement_has_one_number_whatever_way_it_comes() {
     let (_directory, database) = new_database();
     let mut connection = database.connect().unwrap();
+    connection.execute("CREATE EXTENSION pg_stat_statements").unwrap();
     connection.execute("CREATE TABLE t (a integer, b text)").unwrap();
     connection.query("SELECT b FROM t WHERE a = 1").unwrap();
     connection.query("SELECT b FROM t WHERE a = 2").unwrap();
@@ -104,4 +107,30 @@ fn a_statement_has_one_number_whatever_way_it_comes() {
     connection.execute("BEGIN; SELECT b FROM t WHERE a = 5; COMMIT").unwrap();
     let entries = "SELECT calls FROM pg_stat_statements WHERE query = 'SELECT b FROM t WHERE a = $1'";
     assert_eq!(number(&mut connection, entries), 5);
+}
+
+/// Nothing is counted where nobody has asked for it: by the extension, or by the setting.
+#[test]
+fn statements_are_counted_where_somebody_has_asked_for_it() {
+    let (_directory, database) = new_database();
+    let (mut one, mut other) = (database.connect().unwrap(), database.connect().unwrap());
+    let mut both = |one: &mut Connection| {
+        one.query("SELECT 1 AS mine").unwrap();
+        other.query("SELECT 1 AS mine").unwrap();
+    };
+    both(&mut one);
+    assert_eq!(calls(&mut one, "%"), 0);
+    one.execute("SET pg_stat_statements.track = 'top'").unwrap();
+    both(&mut one);
+    assert_eq!(calls(&mut one, "SELECT $1 AS mine"), 1);
+    one.execute("RESET pg_stat_statements.track").unwrap();
+    both(&mut one);
+    assert_eq!(calls(&mut one, "SELECT $1 AS mine"), 1);
+    one.execute("CREATE EXTENSION pg_stat_statements").unwrap();
+    both(&mut one);
+    assert_eq!(calls(&mut one, "SELECT $1 AS mine"), 3);
+    one.execute("DROP EXTENSION pg_stat_statements").unwrap();
+    one.query("SELECT 1").unwrap();
+    both(&mut one);
+    assert_eq!(calls(&mut one, "SELECT $1 AS mine"), 3);
 }
