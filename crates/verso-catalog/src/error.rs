@@ -1,5 +1,6 @@
 //! What can go wrong with names and their meaning, grouped by what the caller does next.
 
+use crate::relations::INFORMATION_SCHEMA;
 use verso_storage::StorageError;
 
 /// Kinds of things that have names.
@@ -209,9 +210,15 @@ impl CatalogError {
         CatalogError::InvalidDefinition { sqlstate, message: message.into(), detail: None }
     }
 
-    /// A name that means nothing.
+    /// A name that means nothing. The standard's schema is there, but made of no definitions: nothing can be made in it or changed of it.
     pub fn missing(kind: ObjectKind, name: impl Into<String>) -> CatalogError {
-        CatalogError::Missing { kind, name: name.into() }
+        let name = name.into();
+        if kind == ObjectKind::Schema && name == INFORMATION_SCHEMA {
+            let message =
+                format!("schema \"{name}\" is built in: nothing can be created in it or changed of it");
+            return CatalogError::invalid("0A000", message);
+        }
+        CatalogError::Missing { kind, name }
     }
 }
 

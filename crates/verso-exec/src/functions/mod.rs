@@ -61,6 +61,7 @@ mod similar;
 mod sizes;
 mod special;
 mod spread;
+mod standard;
 pub mod subscripts;
 pub(crate) mod support;
 mod templates;
@@ -116,6 +117,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &money::TABLES,
     &timetz::TABLES,
     &arrays::TABLES,
+    &standard::TABLES,
     &json::TABLES,
     &calendar::TABLES,
     &templates::TABLES,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::kept;
+use verso_catalog::{INFORMATION_SCHEMA, kept};
 use verso_types::{NamedType, SqlType, TypeError};
 
 use super::Binder;
@@ -41,6 +41,11 @@ impl Binder<'_> {
     /// The user's type of a name: the one that was noted of it, or the one found along the path. `_t` is the array of `t` where
     /// no type is called so.
     fn user_type(&self, named: &Arc<NamedType>) -> Result<SqlType, SqlError> {
+        if named.schema.as_deref() == Some(INFORMATION_SCHEMA)
+            && let Some(ty) = of_standard(&named.name)
+        {
+            return Ok(ty);
+        }
         self.check_usage(named.schema.as_deref(), named.at)?;
         let element = named.name.strip_prefix('_');
         let found = match self.stored.and_then(|stored| stored.type_at(named.at)) {
@@ -73,11 +78,29 @@ impl Binder<'_> {
             return Ok(if is_array { SqlType::Array(Box::new(ty)) } else { ty });
         }
         Err(match &named.schema {
-            Some(schema) if self.catalog.schema(schema).is_none() => {
+            Some(schema) if &**schema != INFORMATION_SCHEMA && self.catalog.schema(schema).is_none() => {
                 let text = format!("schema \"{schema}\" does not exist");
                 SqlError::new(sqlstate::INVALID_SCHEMA_NAME, text).at(named.at)
             }
             _ => SqlError::from(TypeError::unknown_type(named)).at(named.at),
         })
     }
+}
+
+/// The type beneath a domain of the standard's schema, or the array of it. A value that is cast to the domain is of that: what the
+/// domains demand of values only the views see to whose columns have them.
+fn of_standard(name: &str) -> Option<SqlType> {
+    Some(match name {
+        "cardinal_number" => SqlType::Int4,
+        "character_data" => SqlType::Varchar(None),
+        "sql_identifier" => SqlType::Name,
+        "time_stamp" => SqlType::Timestamptz(Some(2)),
+        "yes_or_no" => SqlType::Varchar(Some(3)),
+        name => SqlType::Array(Box::new(of_standard_element(name.strip_prefix('_')?)?)),
+    })
+}
+
+/// The same of the element of an array.
+fn of_standard_element(name: &str) -> Option<SqlType> {
+    if name.starts_with('_') { None } else { of_standard(name) }
 }

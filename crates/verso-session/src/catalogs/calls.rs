@@ -87,6 +87,11 @@ impl Call<'_> {
             "pg_get_constraintdef" => {
                 text(definitions::constraint_text(self.views, catalog, args.oid(0), args.flag(1)))
             }
+            "_pg_index_position" => {
+                let column = i16::try_from(args.number(1)).unwrap_or_default();
+                let place = super::relations::place_in_index(catalog, args.oid(0), column);
+                place.and_then(|place| i32::try_from(place).ok()).map_or(Value::Null, Value::Int4)
+            }
             "pg_get_indexdef" => {
                 let column = usize::try_from(args.number(1)).unwrap_or_default();
                 text(definitions::index_text(self.views, catalog, args.oid(0), column, args.flag(2)))

@@ -151,6 +151,13 @@ fn fixed_by_name(relation: &str, name: &str) -> Vec<u32> {
         .collect()
 }
 
+/// The number of a domain of `information_schema`, or of an array of one.
+fn type_of_standard(name: &str) -> Option<u32> {
+    let rows = fixed::table("pg_type")?;
+    let named = rows.iter().find(|row| row[1].as_str() == Some(name) && fixed::is_of_standard(row))?;
+    u32::try_from(named[0].as_i64()?).ok()
+}
+
 /// The catalog of what these types refer to.
 fn text_search(ty: SystemType) -> &'static str {
     if ty == SystemType::Regconfig { "pg_ts_config" } else { "pg_ts_dict" }
@@ -378,6 +385,9 @@ impl ObjectNames for SessionNames {
                 // What no value is of: `trigger`, `anyelement`, `event_trigger`.
                 let pseudo = || {
                     let (schema, name) = path(text).ok()?;
+                    if schema.as_deref() == Some(INFORMATION_SCHEMA) {
+                        return type_of_standard(&name);
+                    }
                     let system = schema.is_none_or(|schema| schema == PG_CATALOG);
                     fixed_by_name("pg_type", &name).into_iter().find(|_| system)
                 };

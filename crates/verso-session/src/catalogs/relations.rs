@@ -688,6 +688,16 @@ pub(super) fn exclusion_operators(
     Value::Array(parts.iter().filter_map(operator).collect())
 }
 
+/// The place of a column in `pg_index.indkey` of an index, counted from 1; an expression counts as column 0.
+pub(super) fn place_in_index(catalog: &CatalogSnapshot, index: Oid, number: i16) -> Option<usize> {
+    let Relation::Index(index) = catalog.relation_by_oid(index)? else { return None };
+    let table = catalog.table_by_oid(index.table)?;
+    let parts = index.declared();
+    let mut columns = parts.iter().map(|part| part.column).chain(index.include.iter().copied());
+    let own = |column: u16| index.expression(&table, column).map_or_else(|| attnum(column), |_| 0);
+    Some(columns.position(|column| own(column) == number)? + 1)
+}
+
 /// The rows of `pg_index`.
 pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let row = |index: Arc<IndexDef>| {
