@@ -14,6 +14,8 @@
 //! J3. Without equal expressions every right row is a candidate (nested loop).
 //! J4. A part that hashes do not cut, because all its keys are equal, is joined in chunks: whether a left row has had a
 //!     partner is known when the last chunk is done.
+//! J5. A left join without equal expressions whose right input may do something, or refuse its rows, begins that when there is a left
+//!     row.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -115,6 +117,11 @@ impl JoinOperator {
             ordered: false,
             steps: filter.is_some_and(TypedExpr::acts),
         }
+    }
+
+    /// The same where the right input is begun only when there is a left row (J5); of a left join without equal expressions.
+    pub fn waiting(self, waits: bool) -> Self {
+        Self { sides: self.sides.waiting(waits), ..self }
     }
 
     /// Reads the next left rows. False at the end.

@@ -37,7 +37,7 @@ use super::window::WindowOperator;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, RowExpr};
 use crate::memory::Memory;
-use crate::plan::{AggregateCall, ExprKind, Plan, SortKey, TypedExpr};
+use crate::plan::{AggregateCall, ExprKind, JoinKind, Plan, SortKey, TypedExpr};
 
 /// A running operator. Compiled once, opened for each execution. The context comes with each call, so that an execution
 /// may pause between two of them.
@@ -270,15 +270,22 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             let inputs = inputs.iter().map(|input| compile(input, executor)).collect();
             Box::new(AppendOperator::new(inputs, pruning.as_deref()))
         }
-        Plan::Join { left, right, kind, equal, filter } => Box::new(JoinOperator::new(
-            typed_input(plan, left, executor),
-            typed(right, executor),
-            !left.is_volatile(),
-            *kind,
-            equal,
-            filter.as_ref(),
-            executor,
-        )),
+        Plan::Join { left, right, kind, equal, filter } => {
+            let operator = JoinOperator::new(
+                typed_input(plan, left, executor),
+                typed(right, executor),
+                !left.is_volatile(),
+                *kind,
+                equal,
+                filter.as_ref(),
+                executor,
+            );
+            let refuses = |part: &Plan| matches!(part, Plan::Single { .. });
+            let waits = *kind == JoinKind::Left
+                && equal.is_empty()
+                && (right.any(&mut |part| refuses(part)) || right.acts());
+            Box::new(operator.waiting(waits))
+        }
         Plan::MergeJoin { left, right, equal, filter } => {
             let (left_rows, right_rows) =
                 (typed_input(plan, left, executor), typed_input(plan, right, executor));

@@ -558,6 +558,8 @@ impl Operator for SingleOperator {
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        // A second one is refused, a third one not made.
+        self.input.bound(if self.seen { 1 } else { 2 });
         if !self.input.next(cx, out)? {
             return Ok(false);
         }

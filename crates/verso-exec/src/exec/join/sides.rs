@@ -39,6 +39,8 @@ pub(super) struct Sides {
     pub build: Arc<Build>,
     pub tasks: Tasks,
     told: Told,
+    /// The right input is not begun where there is no left row (J5).
+    waits: bool,
     ahead: Ahead,
     /// Workers may compute the keys of left rows, and of right ones.
     keys_are_safe: (bool, bool),
@@ -65,6 +67,8 @@ struct Ahead {
     pages: u64,
     /// The left input is open.
     open: bool,
+    /// Its first rows have been read, so that it is not split any more.
+    begun: bool,
     /// It has no further rows, but perhaps an error.
     ended: bool,
     late: Option<ExecError>,
@@ -138,6 +142,7 @@ impl Sides {
                 columns: equal.iter().map(|(left, right)| (left.as_column(), right.as_column())).collect(),
                 ..Told::default()
             },
+            waits: false,
             ahead: Ahead::default(),
             keys_are_safe: (
                 equal.iter().all(|(left, _)| left.is_parallel_safe()),
@@ -150,6 +155,12 @@ impl Sides {
     /// far as `to_right` says.
     pub fn telling(mut self, to_left: bool, to_right: Option<Reach>) -> Sides {
         (self.told.to_left, self.told.to_right) = (to_left, to_right);
+        self
+    }
+
+    /// The same, where the right input is to be begun only when there is a left row.
+    pub fn waiting(mut self, waits: bool) -> Sides {
+        self.waits = waits;
         self
     }
 
@@ -286,6 +297,27 @@ impl Sides {
         Ok(true)
     }
 
+    /// Whether the right input is to be read: where it waits for a left row, that is read here.
+    fn begins_right(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
+        if !self.waits {
+            return Ok(true);
+        }
+        self.open_left(cx)?;
+        self.ahead.begun = true;
+        let mut rows = Batch::of_types(&self.left_types);
+        loop {
+            self.left.bound(1); // what others do is done when the right input is there
+            if !self.left.next(cx, &mut rows)? {
+                self.ahead.ended = true;
+                return Ok(false);
+            }
+            if rows.rows > 0 {
+                self.ahead.rows.push_back(rows);
+                return Ok(true);
+            }
+        }
+    }
+
     fn open_left(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         if std::mem::replace(&mut self.ahead.open, true) { Ok(()) } else { self.left.open(cx) }
     }
@@ -329,6 +361,11 @@ impl Sides {
     pub fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         let mut batch = Batch::of_types(&self.right_types);
         let mut build = self.new_build(cx);
+        if !self.begins_right(cx)? {
+            build.finish(self.kind, self.right_keys.types());
+            self.build = Arc::new(build);
+            return Ok(());
+        }
         let filters = self.read_ahead(cx)?;
         self.right.open(cx, &filters)?;
         if self.keys_are_safe.1 {
@@ -484,12 +521,13 @@ impl Sides {
 
     /// Whether left rows are read in the order of their input: neither in parts nor by several workers.
     pub fn keep_order(&mut self) -> bool {
-        !self.tasks.is_parted() && self.ahead.pages == 0 && self.left.keep_order()
+        !self.tasks.is_parted() && self.ahead.pages == 0 && !self.ahead.begun && self.left.keep_order()
     }
 
     /// From how many pages left rows come, if workers may look for the partners of some of them each: they share the right rows.
     pub fn shareable(&self) -> Option<u64> {
-        let safe = self.keys_are_safe.0 && !self.tasks.is_parted() && !self.ahead.ended;
+        let whole = !self.tasks.is_parted() && !self.ahead.ended && !self.ahead.begun;
+        let safe = self.keys_are_safe.0 && whole;
         match () {
             () if !safe => None,
             () if self.ahead.rest.is_empty() => self.left.shareable(),
@@ -514,6 +552,7 @@ impl Sides {
             build: Arc::clone(&self.build),
             tasks: Tasks::default(),
             told: Told::default(),
+            waits: false,
             // One of them gets the rows that were read ahead.
             ahead: ahead.take().unwrap_or_else(Ahead::opened),
             keys_are_safe: self.keys_are_safe,
