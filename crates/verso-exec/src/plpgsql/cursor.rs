@@ -1,7 +1,7 @@
 //! Cursors that functions open: OPEN, FETCH, MOVE, CLOSE, and what the client sees of them.
 //!
-//! L7. A cursor reads the state at OPEN (T2): its rows are collected then; those of one that locks them are locked as they are
-//!     fetched ([`fetched`](super::fetched)). It ends with the transaction, or with the block whose handler undoes its OPEN.
+//! L7. A cursor reads the state at OPEN (T2): its rows are collected then; those of one that locks them are locked, and functions of
+//!     its select list that do something are called, as they are fetched ([`fetched`](super::fetched)). It ends with the transaction, or with the block whose handler undoes its OPEN.
 //! L8. A position is before the first row, on a row, or behind the last: 0, 1 … n, n + 1.
 //!     Nobody uses the place of a record again on which one may stand: it holds a view from before its rows may go.
 //!     What goes wrong with a row is told when the row is fetched, and not at OPEN. One that locks its rows passes over those ahead

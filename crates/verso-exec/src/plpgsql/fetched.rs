@@ -1,7 +1,7 @@
-//! Queries whose rows are locked as they are fetched, as PostgreSQL does: those of cursors, and of FOR.
+//! Queries whose rows are locked, or whose functions do something, as they are fetched, as in PostgreSQL: those of cursors, and of FOR.
 //!
 //! F1. What the query reads is read when it is opened, and what it sees stays what it saw then; each row is locked when it is asked
-//!     for, by a statement of its own ([`Compiled::set_aside`]).
+//!     for, by a statement of its own ([`Compiled::set_aside`]). So are the functions called that a select list calls for it.
 //! F2. Rows that its transaction has changed or deleted since are passed over.
 //! F3. At the end of the transaction a loop that goes on has all its rows: those that are left are locked before.
 
@@ -35,7 +35,7 @@ pub(super) struct Fetched {
 }
 
 impl Fetched {
-    /// Opens a query, if its rows can be locked as they are fetched.
+    /// Opens a query, if its rows can be locked, or its functions called, as they are fetched.
     ///
     /// # Errors
     /// Those of reading its rows; 0A000 and 25006 where it may not lock any.

@@ -122,7 +122,7 @@ fn run_rows(
 /// The rows that a loop goes over.
 enum LoopRows {
     Read(Spool),
-    /// Locked as they come, so many at once.
+    /// Locked, or computed, as they come, so many at once.
     Fetched(FetchingLoop, u64),
 }
 

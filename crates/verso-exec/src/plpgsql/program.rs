@@ -282,7 +282,7 @@ pub(super) struct Embedded {
     pub places: Vec<u32>,
     /// It locks its rows.
     pub locks: bool,
-    /// It, where its rows may be locked as they are fetched.
+    /// It, where its rows may be locked, or its functions called, as they are fetched.
     pub fetched: Option<Arc<Statement>>,
     /// Its text, where errors name it.
     pub text: Option<Arc<str>>,
@@ -361,7 +361,7 @@ impl Embedded {
         Embedded {
             compiled: Compiled::new(statement, executor),
             types,
-            fetched: locks.then(|| Arc::new(statement.clone())),
+            fetched: (locks || acts_last(statement)).then(|| Arc::new(statement.clone())),
             places,
             locks,
             shape: Arc::new(RowType::unnamed(fields)),
@@ -377,6 +377,14 @@ impl Embedded {
             temporary: statement.changes_temporary(),
         }
     }
+}
+
+/// Whether a query calls functions that do something for rows that it has read: not ones that take turns with others below them.
+fn acts_last(statement: &Statement) -> bool {
+    let takes_turns = |plan: &Plan| {
+        plan.any(&mut |part| part.inputs().into_iter().any(|input| part.takes_turns_with(input)))
+    };
+    matches!(statement, Statement::Query(plan) if plan.acts() && !takes_turns(plan))
 }
 
 /// Whether it is plain that a query never has a second row.
