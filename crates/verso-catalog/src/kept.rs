@@ -186,6 +186,23 @@ pub fn objects_of(text: &str) -> BTreeSet<Oid> {
     all(&text).into_iter().filter(|one| one.kind != Kind::Constraint).map(|one| one.oid).collect()
 }
 
+/// The numbers without whose objects a text means nothing: all that it names but for literals, which may be any number
+/// (`'99999'::regclass`), other than the sequences that it takes numbers from.
+pub(crate) fn required_by(text: &str) -> BTreeSet<Oid> {
+    const OF_SEQUENCES: [&str; 3] = ["nextval(", "currval(", "setval("];
+    let text: Vec<char> = text.chars().collect();
+    let is_sequence = |one: &Numbered| {
+        let before = |call: &str| {
+            let start = one.place.start.checked_sub(call.len());
+            start.is_some_and(|start| call.chars().eq(text[start..one.place.start].iter().copied()))
+        };
+        OF_SEQUENCES.iter().any(|call| before(call))
+    };
+    let is_required =
+        |one: &Numbered| one.kind != Kind::Constraint && (!one.is_literal() || is_sequence(one));
+    all(&text).into_iter().filter(is_required).map(|one| one.oid).collect()
+}
+
 /// The fields of rows that a text names, by the numbers of their types.
 pub(crate) fn fields_of(text: &str) -> BTreeSet<(Oid, u16)> {
     if !text.contains(MARK) {

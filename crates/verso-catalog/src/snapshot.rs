@@ -16,6 +16,7 @@
 mod builder;
 #[cfg(any(test, debug_assertions))]
 mod compare;
+mod dangling;
 mod named;
 mod naming;
 mod relation;
@@ -40,6 +41,7 @@ use crate::size::Sizes;
 use crate::statistics::{Kept, TableStatistics};
 pub(crate) use builder::SameNames;
 pub use builder::SnapshotBuilder;
+pub use dangling::Dangling;
 pub use naming::Naming;
 use naming::References;
 pub use relation::Relation;

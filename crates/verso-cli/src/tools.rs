@@ -107,7 +107,13 @@ pub fn check(arguments: &DatabaseArguments) -> ExitCode {
         for problem in &report.problems {
             let _ = writeln!(out, "{problem}");
         }
-        let found = report.problems.len();
+        // A catalog that cannot be read is a finding as any other.
+        let of_catalog =
+            database.catalog_problems().unwrap_or_else(|error| vec![format!("catalog: {error}")]);
+        for problem in &of_catalog {
+            let _ = writeln!(out, "{problem}");
+        }
+        let found = report.problems.len() + of_catalog.len();
         let _ = writeln!(
             out,
             "{} pages, {} records: {}",

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use verso_catalog::{Catalog, NamesKey, Role};
+use verso_catalog::{Catalog, CatalogSnapshot, Dangling, NamesKey, Role};
 use verso_exec::memory::{Account, Reservation, Scope};
 use verso_exec::plan::PlFunction;
 use verso_exec::spill::TempFiles;
@@ -343,18 +343,31 @@ impl Instance {
 }
 
 impl Instance {
+    /// What definitions of the catalog name and is not there: nothing in a sound database.
+    ///
+    /// # Errors
+    /// Those of reading the catalog; `XX001` where its rows make no catalog.
+    pub fn dangling(&self) -> Result<Vec<Dangling>, SqlError> {
+        self.of_catalog(CatalogSnapshot::dangling)
+    }
+
     /// How many indexes are out of use because they were built with other data of collations than the program has.
     ///
     /// # Errors
     /// Those of reading the catalog.
     pub fn outdated_indexes(&self) -> Result<usize, SqlError> {
+        self.of_catalog(CatalogSnapshot::outdated_indexes)
+    }
+
+    /// Asks the catalog as it is now.
+    fn of_catalog<T>(&self, ask: impl FnOnce(&CatalogSnapshot) -> T) -> Result<T, SqlError> {
         let nothing = TxnOptions { read_only: true, savepoints: false, ..TxnOptions::default() };
         let mut txn = self.engine.begin(nothing);
         txn.begin_statement()?;
-        let count = self.catalog.snapshot(&txn)?.outdated_indexes();
+        let answer = ask(&*self.catalog.snapshot(&txn)?);
         txn.end_statement()?;
         txn.end_unseen()?;
-        Ok(count)
+        Ok(answer)
     }
 
     /// How far the log is on disk; see [`Session::unsettled`](crate::Session::unsettled).

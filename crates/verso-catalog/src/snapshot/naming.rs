@@ -62,14 +62,28 @@ impl References {
 
 /// What a definition names, gathered.
 #[derive(Default)]
-struct Named(BTreeSet<Oid>);
+pub(super) struct Named {
+    oids: BTreeSet<Oid>,
+    /// The texts of the definition, where somebody asks for them.
+    texts: Option<Vec<Arc<str>>>,
+}
 
 impl Named {
+    /// With the texts in which some of it is named.
+    pub(super) fn with_texts() -> Named {
+        Named { texts: Some(Vec::new()), ..Named::default() }
+    }
+
+    /// The numbers, and the texts.
+    pub(super) fn into_parts(self) -> (BTreeSet<Oid>, Vec<Arc<str>>) {
+        (self.oids, self.texts.unwrap_or_default())
+    }
+
     /// Of an array of rows, the relation.
     fn number(&mut self, oid: Oid) {
         let oid = relation_of(oid);
         if !oid.is_system() || SystemType::is_oid_of_extension(oid.0) {
-            self.0.insert(oid);
+            self.oids.insert(oid);
         }
     }
 
@@ -77,8 +91,9 @@ impl Named {
         oids.into_iter().for_each(|oid| self.number(oid));
     }
 
-    fn text(&mut self, text: &str) {
+    fn text(&mut self, text: &Arc<str>) {
         self.numbers(objects_of(text));
+        self.texts.iter_mut().for_each(|texts| texts.push(Arc::clone(text)));
     }
 
     fn texts<'t>(&mut self, texts: impl IntoIterator<Item = &'t Arc<str>>) {
@@ -163,82 +178,106 @@ impl Named {
         self.triggers(&view.triggers);
         self.query(&view.query);
     }
+
+    /// What the definition of a relation names.
+    pub(super) fn relation(mut self, relation: &Relation) -> Named {
+        match relation {
+            Relation::Table(table) => self.table(table),
+            Relation::View(view) => self.view(view),
+            Relation::Sequence(sequence) => self.numbers(sequence.owned_by.map(|owner| owner.table)),
+            // What else it names stands in its table.
+            Relation::Index(index) => self.numbers(index.part_of),
+        }
+        self
+    }
+
+    /// What the definition of a function names.
+    pub(super) fn function(mut self, function: &FunctionDef) -> Named {
+        for arg in &function.args {
+            self.ty(&arg.ty);
+            self.numbers(arg.rows_of);
+            self.texts(&arg.default);
+        }
+        match &function.returns {
+            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => self.ty(ty),
+            FunctionReturn::Table(columns) => columns.iter().for_each(|(_, ty)| self.ty(ty)),
+            FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure => {}
+        }
+        self.numbers(function.rows_of);
+        self.numbers(function.needs.iter().map(|need| match need {
+            Need::Relation(oid) | Need::Column(oid, _) | Need::Function(oid) | Need::Type(oid) => *oid,
+        }));
+        if let Some(stored) = &function.stored {
+            self.query(&stored.query);
+        }
+        if function.is_aggregate()
+            && let Some(aggregate) = AggregateDef::parse(&function.body)
+        {
+            self.numbers(aggregate.functions());
+        }
+        self
+    }
+
+    /// What the definition of a type names.
+    pub(super) fn definition_of_type(mut self, ty: &TypeDef) -> Named {
+        self.ty(&ty.ty);
+        if let SqlType::Domain(domain) = &ty.ty {
+            self.texts(&domain.default);
+            self.texts(domain.checks.iter().map(|check| &check.expression));
+        }
+        self
+    }
+
+    /// What a policy names.
+    pub(super) fn policy(mut self, policy: &PolicyDef) -> Named {
+        self.number(policy.table);
+        policy.conditions().for_each(|condition| self.query(&condition.query));
+        self
+    }
+
+    /// What an operator names.
+    pub(super) fn operator(mut self, operator: &OperatorDef) -> Named {
+        self.numbers(operator.left.into_iter().chain([operator.right, operator.result]));
+        self.callee(&operator.function);
+        self
+    }
+
+    /// What a cast names.
+    pub(super) fn cast(mut self, cast: &CastDef) -> Named {
+        self.numbers([cast.source, cast.target]);
+        cast.function.iter().for_each(|function| self.callee(function));
+        self
+    }
 }
 
 /// What the definition of a relation names.
 pub(super) fn named_by_relation(relation: &Relation) -> BTreeSet<Oid> {
-    let mut named = Named::default();
-    match relation {
-        Relation::Table(table) => named.table(table),
-        Relation::View(view) => named.view(view),
-        Relation::Sequence(sequence) => named.numbers(sequence.owned_by.map(|owner| owner.table)),
-        // What else it names stands in its table.
-        Relation::Index(index) => named.numbers(index.part_of),
-    }
-    named.0
+    Named::default().relation(relation).oids
 }
 
 /// What the definition of a function names.
 pub(super) fn named_by_function(function: &FunctionDef) -> BTreeSet<Oid> {
-    let mut named = Named::default();
-    for arg in &function.args {
-        named.ty(&arg.ty);
-        named.numbers(arg.rows_of);
-        named.texts(&arg.default);
-    }
-    match &function.returns {
-        FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => named.ty(ty),
-        FunctionReturn::Table(columns) => columns.iter().for_each(|(_, ty)| named.ty(ty)),
-        FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure => {}
-    }
-    named.numbers(function.rows_of);
-    named.numbers(function.needs.iter().map(|need| match need {
-        Need::Relation(oid) | Need::Column(oid, _) | Need::Function(oid) | Need::Type(oid) => *oid,
-    }));
-    if let Some(stored) = &function.stored {
-        named.query(&stored.query);
-    }
-    if function.is_aggregate()
-        && let Some(aggregate) = AggregateDef::parse(&function.body)
-    {
-        named.numbers(aggregate.functions());
-    }
-    named.0
+    Named::default().function(function).oids
 }
 
 /// What the definition of a type names.
 pub(super) fn named_by_type(ty: &TypeDef) -> BTreeSet<Oid> {
-    let mut named = Named::default();
-    named.ty(&ty.ty);
-    if let SqlType::Domain(domain) = &ty.ty {
-        named.texts(&domain.default);
-        named.texts(domain.checks.iter().map(|check| &check.expression));
-    }
-    named.0
+    Named::default().definition_of_type(ty).oids
 }
 
 /// What a policy names.
 pub(super) fn named_by_policy(policy: &PolicyDef) -> BTreeSet<Oid> {
-    let mut named = Named::default();
-    named.number(policy.table);
-    policy.conditions().for_each(|condition| named.query(&condition.query));
-    named.0
+    Named::default().policy(policy).oids
 }
 
 /// What an operator names.
 pub(super) fn named_by_operator(operator: &OperatorDef) -> BTreeSet<Oid> {
-    let mut named = Named::default();
-    named.numbers(operator.left.into_iter().chain([operator.right, operator.result]));
-    named.callee(&operator.function);
-    named.0
+    Named::default().operator(operator).oids
 }
 
 /// What a cast names.
 pub(super) fn named_by_cast(cast: &CastDef) -> BTreeSet<Oid> {
-    let mut named = Named::default();
-    named.numbers([cast.source, cast.target]);
-    cast.function.iter().for_each(|function| named.callee(function));
-    named.0
+    Named::default().cast(cast).oids
 }
 
 /// Definitions that name an object, or may (R1); relations, functions and types by schema and name, the others by number.

@@ -388,7 +388,12 @@ impl CatalogRows {
             }
             let id = u16::try_from(row.attnum)
                 .map_err(|_| corrupt(format!("column \"{}\" has number {}", row.attname.0, row.attnum)))?;
-            let ty = types.of_oid(row.atttypid, row.atttypmod)?;
+            let ty = types.of_oid(row.atttypid, row.atttypmod).map_err(|error| {
+                let class = self.classes.iter().find(|class| class.oid == row.attrelid);
+                let relation =
+                    class.map_or_else(|| row.attrelid.to_string(), |class| class.relname.0.to_string());
+                corrupt(format!("column \"{}\" of relation \"{relation}\": {}", row.attname.0, flaw(error)))
+            })?;
             let ty = collated.declared(ty, row.attrelid, i32::from(row.attnum));
             let column = ColumnDef {
                 ty: ty.erased(),
@@ -621,6 +626,14 @@ impl<'a> Base<'a> {
             true => None,
             false => self.snapshot.type_by_oid(oid.0, -1),
         }
+    }
+}
+
+/// What is wrong with a row, without the words in front of it.
+fn flaw(error: CatalogError) -> String {
+    match error {
+        CatalogError::Corrupt { what } => what,
+        other => other.to_string(),
     }
 }
 
