@@ -71,7 +71,7 @@ pub(super) fn alter_domain(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxE
     if cursor.accept(&["set", "schema"]) {
         return Ok(Statement::Type(TypeStatement::Move { name, domain: true, to: cursor.name()? }));
     }
-    if let Some(statement) = super::rights::owner(cursor, || Owned::Type(name.clone()), false)? {
+    if let Some(statement) = super::rights::owner(cursor, || Owned::Domain(name.clone()), false)? {
         return Ok(statement);
     }
     let action = action(cursor)?;

@@ -136,6 +136,7 @@ fn objects(cursor: &mut Cursor<'_>) -> Result<GrantOn, SyntaxError> {
             && !matches!(cursor.peek_at(1), Token::Period | Token::Comma)
             && cursor.word_at(1).as_deref() != Some("to")
         {
+            let what = if what == "large" { "large object" } else { what };
             return Err(cursor.unsupported(&format!("GRANT ON {}", what.to_uppercase())));
         }
     }
@@ -207,6 +208,9 @@ pub(super) fn default_rights(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
     }
     let (revoke, mut option, rights, columns) = what(cursor)?;
     cursor.expect(&["on"])?;
+    if cursor.is(&["large", "objects"]) {
+        return Err(cursor.unsupported("ALTER DEFAULT PRIVILEGES ON LARGE OBJECTS"));
+    }
     let on = GrantOn::All(kind_of_all(cursor)?, Vec::new());
     let (to, by, cascade) = whom(cursor, revoke, &mut option)?;
     let grant = Grant { revoke, option, rights, columns, on, to, by, cascade };

@@ -196,8 +196,32 @@ fn set_behind(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if name.text == "search_path" {
         return Ok(Statement::Set { name, value: name_list(cursor)?, local });
     }
-    Ok(Statement::Set { name, value: setting_value(cursor)?, local })
+    let values = setting_values(cursor)?;
+    if !LISTS.contains(&&*name.text) && values.as_ref().is_some_and(|values| values.len() > 1) {
+        return Err(SyntaxError::new("22023", format!("SET {} takes only one argument", name.text)));
+    }
+    Ok(Statement::Set { name, value: values.map(|values| values.join(", ")), local })
 }
+
+/// Settings that take several values, one behind the other.
+const LISTS: [&str; 16] = [
+    "begin_options",
+    "createrole_self_grant",
+    "datestyle",
+    "debug_io_direct",
+    "listen_addresses",
+    "local_preload_libraries",
+    "log_connections",
+    "log_destination",
+    "restrict_nonsystem_relation_kind",
+    "session_preload_libraries",
+    "shared_preload_libraries",
+    "synchronous_standby_names",
+    "temp_tablespaces",
+    "unix_socket_directories",
+    "verso_rules_off",
+    "wal_consistency_checking",
+];
 
 /// `INTERVAL '…' [HOUR | HOUR TO MINUTE]`, as a time zone.
 fn zone_interval(cursor: &mut Cursor<'_>) -> Result<String, SyntaxError> {
@@ -320,6 +344,11 @@ pub(super) fn setting_name(cursor: &mut Cursor<'_>) -> Result<Name, SyntaxError>
 
 /// A setting's value; `None` is DEFAULT. Several values become one text with commas.
 pub(super) fn setting_value(cursor: &mut Cursor<'_>) -> Result<Option<String>, SyntaxError> {
+    Ok(setting_values(cursor)?.map(|values| values.join(", ")))
+}
+
+/// The values of a setting; `None` is DEFAULT.
+fn setting_values(cursor: &mut Cursor<'_>) -> Result<Option<Vec<String>>, SyntaxError> {
     if cursor.accept(&["default"]) {
         return Ok(None);
     }
@@ -342,5 +371,5 @@ pub(super) fn setting_value(cursor: &mut Cursor<'_>) -> Result<Option<String>, S
         cursor.advance();
         Ok(text)
     })?;
-    Ok(Some(parts.join(", ")))
+    Ok(Some(parts))
 }

@@ -148,6 +148,8 @@ pub enum Owned {
     Function(RoutineKind, QualifiedName, Option<Vec<SqlType>>),
     /// A type.
     Type(QualifiedName),
+    /// A domain.
+    Domain(QualifiedName),
     /// The database, by its name.
     Database(Option<Name>),
     /// An operator.

@@ -188,6 +188,19 @@ fn sessions_of_all_roles_begin_with_what_alter_role_all_has_left() {
     assert_eq!(refused(&mut first, "ALTER ROLE ALL SUPERUSER"), "42601");
     let mut ann = connect_as(&server, "ann", "verso").unwrap();
     assert_eq!(refused(&mut ann, "ALTER ROLE ALL SET work_mem = '5MB'"), "42501");
+    // A session may begin as another role, to which RESET ROLE goes back; where that may not be, as the one that has logged in.
+    first.batch_execute("CREATE ROLE keepers; ALTER ROLE ann SET role = 'keepers'").unwrap();
+    for (grant, begun) in [("SELECT 1", "ann"), ("GRANT keepers TO ann", "keepers")] {
+        first.batch_execute(grant).unwrap();
+        let mut member = connect_as(&server, "ann", "verso").unwrap();
+        for statement in ["SELECT 1", "SET ROLE ann", "RESET ROLE", "SET ROLE NONE"] {
+            member.batch_execute(statement).unwrap();
+            let row = member.query_one("SELECT current_user::text, session_user::text", &[]).unwrap();
+            let acts: String = row.get(0);
+            let expected = if statement.starts_with("SET") { "ann" } else { begun };
+            assert_eq!((acts.as_str(), row.get::<_, String>(1).as_str()), (expected, "ann"), "{statement}");
+        }
+    }
     drop((first, ann));
     server.shutdown(ShutdownMode::Fast).unwrap();
 }

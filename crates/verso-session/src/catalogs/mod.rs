@@ -80,7 +80,7 @@ pub(crate) use activity::{activity, statements};
 pub(crate) use calls::call;
 pub(crate) use fixed::{class_takes, family_of, operator_over, storage_of};
 
-pub(crate) use names::SessionNames;
+pub(crate) use names::{SessionNames, is_system_routine};
 pub(crate) use objects::tablespace;
 
 /// Rows that were made at once.

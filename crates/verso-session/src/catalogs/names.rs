@@ -158,6 +158,20 @@ fn type_of_standard(name: &str) -> Option<u32> {
     u32::try_from(named[0].as_i64()?).ok()
 }
 
+/// Whether the system has a function, aggregate or procedure of that name that takes these types; any of the name without types.
+pub(crate) fn is_system_routine(schema: Option<&str>, name: &str, types: Option<&[SqlType]>) -> bool {
+    if !matches!(schema, None | Some(PG_CATALOG)) {
+        return false;
+    }
+    let takes = |oid: &u32| {
+        let Some(types) = types else { return true };
+        let Some(row) = fixed_row("pg_proc", *oid) else { return false };
+        let Value::Array(args) = &row[19] else { return false };
+        args.iter().map(Value::as_i64).eq(types.iter().map(|ty| Some(i64::from(ty.pg_oid()))))
+    };
+    fixed_by_name("pg_proc", name).iter().any(takes)
+}
+
 /// The catalog of what these types refer to.
 fn text_search(ty: SystemType) -> &'static str {
     if ty == SystemType::Regconfig { "pg_ts_config" } else { "pg_ts_dict" }

@@ -24,6 +24,15 @@ impl Schema<'_> {
                     self.refuse_of_identity(&relation)?;
                     found.push(relation);
                 }
+                None if kind == ObjectKind::View
+                    && self.frame.catalog.system_view(name.schema_text(), &name.name.text).is_some() =>
+                {
+                    let text = format!(
+                        "cannot drop view {} because it is required by the database system",
+                        name.name.text
+                    );
+                    return Err(SqlError::new("2BP01", text).into());
+                }
                 None if drop.if_exists => {
                     let missing = name.schema.as_ref();
                     let missing = missing.filter(|schema| self.frame.catalog.schema(&schema.text).is_none());

@@ -11,6 +11,7 @@ use verso_types::SqlType;
 
 use super::Schema;
 use super::routine::check_replaced;
+use crate::catalogs::is_system_routine;
 use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
 use crate::settings::{Settings, unknown};
@@ -300,6 +301,13 @@ impl Schema<'_> {
                     let txn = &mut self.frame.txn.borrow_mut();
                     self.tell_along(&catalog.drop_function(txn, &function, drop.cascade)?);
                 }
+                Err(error)
+                    if error.sqlstate == sqlstate::UNDEFINED_FUNCTION
+                        && let Some(required) =
+                            self.system_routine("drop", (drop.kind, name), types.as_deref()) =>
+                {
+                    return Err(required.into());
+                }
                 Err(error) if drop.if_exists && error.sqlstate == sqlstate::UNDEFINED_FUNCTION => {
                     let signature = match types {
                         Some(types) => {
@@ -326,6 +334,46 @@ impl Schema<'_> {
     pub(super) fn argument_types(&self, types: Option<&[SqlType]>) -> Result<Option<Vec<SqlType>>, SqlError> {
         let one = |ty: &SqlType| Ok(self.routine_type(&RoutineType::Plain(ty.clone()))?.0);
         types.map(|types| types.iter().map(one).collect()).transpose()
+    }
+
+    /// `2BP01` where no function of users is meant but one of the system's, with which a statement would do that.
+    pub(super) fn system_routine(
+        &self,
+        doing: &str,
+        (kind, name): (RoutineKind, &QualifiedName),
+        types: Option<&[SqlType]>,
+    ) -> Option<SqlError> {
+        if !is_system_routine(name.schema_text(), &name.name.text, types) {
+            return None;
+        }
+        let what = if kind == RoutineKind::Procedure { "procedure" } else { "function" };
+        let shown = match types {
+            Some(types) => {
+                let types: Vec<_> = types.iter().map(|ty| ty.without_modifiers().pg_name()).collect();
+                format!("{}({})", name.name.text, types.join(","))
+            }
+            None => name.name.text.clone(),
+        };
+        let text = format!("cannot {doing} {what} {shown} because it is required by the database system");
+        Some(SqlError::new("2BP01", text))
+    }
+
+    /// The function that ALTER names.
+    ///
+    /// # Errors
+    /// As [`Schema::routine`]; 2BP01 for one of the system's.
+    pub(super) fn altered_routine(
+        &self,
+        kind: RoutineKind,
+        name: &QualifiedName,
+        types: Option<&[SqlType]>,
+    ) -> Result<Arc<FunctionDef>, SqlError> {
+        self.routine(kind, name, types).map_err(|error| match error.sqlstate {
+            sqlstate::UNDEFINED_FUNCTION => {
+                self.system_routine("alter", (kind, name), types).unwrap_or(error)
+            }
+            _ => error,
+        })
     }
 
     /// The function or procedure that a statement names.

@@ -6,11 +6,15 @@ use verso_catalog::{Acl, CatalogError, Object, ObjectKind, Oid, Relation, Rights
 
 use super::Schema;
 use super::rights::{kind_word, language_named};
+use crate::catalogs::is_system_routine;
 use crate::client::{CommandTag, tag};
 use crate::failure::Failure;
 use verso_parser::syntax::{Grant, GrantKind, GrantOn, Name};
 use verso_planner::bind::rights::denied;
 use verso_planner::errors::{SqlError, sqlstate};
+
+/// What the system has itself is needed by it.
+const DEPENDENT_OBJECTS: &str = "2BP01";
 
 impl Schema<'_> {
     /// GRANT, REVOKE of rights.
@@ -26,7 +30,7 @@ impl Schema<'_> {
             let text = "grant options can only be granted to roles";
             return Err(SqlError::new("0LP01", text).into());
         }
-        for (object, word, name) in self.granted(&grant.on)? {
+        for (object, word, name) in self.granted(grant)? {
             self.grant_on(grant, object, (word, &name), &to)?;
         }
         Ok(tag(if grant.revoke { "REVOKE" } else { "GRANT" }))
@@ -177,13 +181,21 @@ impl Schema<'_> {
     }
 
     /// The objects that GRANT names, each with its kind and name as messages have them.
-    fn granted(&self, on: &GrantOn) -> Result<Vec<(Object, &'static str, String)>, Failure> {
+    fn granted(&self, grant: &Grant) -> Result<Vec<(Object, &'static str, String)>, Failure> {
         let catalog = self.frame.catalog;
         let mut all: Vec<(Object, &'static str, String)> = Vec::new();
-        match on {
+        let of_system = |what: &str| {
+            let doing = if grant.revoke { "REVOKE" } else { "GRANT" };
+            SqlError::unsupported(format!("{doing} on a {what}"))
+                .with_hint("The rights on what the system has are what they are in a new database.")
+        };
+        match &grant.on {
             GrantOn::Named(GrantKind::Type, names) => {
                 for name in names {
-                    let ty = self.user_type(name)?;
+                    let ty = self.user_type(name).map_err(|error| match error.sqlstate {
+                        DEPENDENT_OBJECTS => of_system("built-in type"),
+                        _ => error,
+                    })?;
                     all.push((Object::Type(ty.oid), "type", ty.name.to_string()));
                 }
             }
@@ -193,7 +205,7 @@ impl Schema<'_> {
                     let Some(relation) = found else {
                         let system = catalog.system_view(name.schema_text(), &name.name.text);
                         if system.is_some() {
-                            return Err(SqlError::unsupported("GRANT on a system catalog").into());
+                            return Err(of_system("system catalog").into());
                         }
                         return Err(self.no_relation(name).into());
                     };
@@ -212,7 +224,7 @@ impl Schema<'_> {
                         return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
                     }
                     if relation.oid().is_system() {
-                        return Err(SqlError::unsupported("GRANT on a system catalog").into());
+                        return Err(of_system("system catalog").into());
                     }
                     // As PostgreSQL says it of views, too.
                     let word = if relation.as_view().is_some() { "table" } else { kind_word(&relation) };
@@ -222,7 +234,13 @@ impl Schema<'_> {
             GrantOn::Functions(kind, functions) => {
                 for (name, types) in functions {
                     let types = self.argument_types(types.as_deref())?;
-                    let function = self.one_function(name, types.as_deref())?;
+                    let function = self.one_function(name, types.as_deref()).map_err(|error| {
+                        let given = types.as_deref();
+                        match is_system_routine(name.schema_text(), &name.name.text, given) {
+                            true => of_system("built-in function"),
+                            false => error.into(),
+                        }
+                    })?;
                     let is_procedure = function.is_procedure();
                     let wrong = match kind {
                         GrantKind::Function => is_procedure,

@@ -75,7 +75,7 @@ impl Schema<'_> {
             let catalog = frame.catalog;
             self.may_administer(role, if grant.revoke { "revoke" } else { "grant" })?;
             let grantor = match &grant.by {
-                Some(by) => self.role_number(by)?,
+                Some(by) => self.grantor_named(by, role, grant.revoke)?,
                 // Superusers grant as the first of them.
                 None => self.limited().and_then(|own| catalog.admin_of(own, role)).unwrap_or(OWNER_ROLE),
             };
@@ -122,6 +122,34 @@ impl Schema<'_> {
             }
             frame.inside(|frame| self.change_role(frame, grant, (role, member, grantor), change))
         })
+    }
+
+    /// The role in GRANTED BY: one whose rights the session's role has, and that may grant itself. Superusers may, as the owner of
+    /// the database does, so that a dump goes in whose superuser had another name.
+    fn grantor_named(&self, by: &RoleName, role: Oid, revoke: bool) -> Result<Oid, SqlError> {
+        let catalog = self.frame.catalog;
+        let grantor = self.role_number(by)?;
+        let shown = self.role_text(grantor);
+        let (text, doing) = match revoke {
+            false => ("grant privileges as role", "grant privileges as this role"),
+            true => ("revoke privileges granted by role", "revoke privileges granted by this role"),
+        };
+        let refused = || {
+            let text = format!("permission denied to {text} \"{shown}\"");
+            SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text)
+        };
+        if self.limited().is_some_and(|own| !catalog.inherits(own, grantor)) {
+            let detail = format!("Only roles with privileges of role \"{shown}\" may {doing}.");
+            return Err(refused().with_detail(detail));
+        }
+        let may = revoke || catalog.is_superuser(grantor) || catalog.admin_of(grantor, role) == Some(grantor);
+        if !may {
+            let of = self.role_text(role);
+            return Err(
+                refused().with_detail(format!("The grantor must have the ADMIN option on role \"{of}\"."))
+            );
+        }
+        Ok(grantor)
     }
 
     /// Grants a role or revokes it, when all is in order.

@@ -13,6 +13,7 @@ use verso_parser::syntax::{Owned, RoleName, RoutineKind};
 use verso_planner::bind::rights::denied;
 use verso_planner::errors::{SqlError, sqlstate};
 use verso_storage::TableLockMode;
+use verso_types::SqlType;
 
 impl Schema<'_> {
     /// Gives what a statement names to the role that it names.
@@ -58,7 +59,7 @@ impl Schema<'_> {
             }
             Owned::Function(kind, name, types) => {
                 let types = self.argument_types(types.as_deref())?;
-                let function = self.routine(*kind, name, types.as_deref())?;
+                let function = self.altered_routine(*kind, name, types.as_deref())?;
                 let word = if function.is_procedure() { "procedure" } else { "function" };
                 self.own(Object::Function(function.oid), word, &function.name)?;
                 let tag_word = match kind {
@@ -68,6 +69,15 @@ impl Schema<'_> {
                     RoutineKind::Aggregate => "ALTER AGGREGATE",
                 };
                 (Object::Function(function.oid), Some(Arc::clone(&function.schema)), tag_word)
+            }
+            Owned::Domain(name) => {
+                let ty = self.user_type(name)?;
+                if !matches!(ty.ty, SqlType::Domain(_)) {
+                    let text = format!("{} is not a domain", ty.ty);
+                    return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
+                }
+                self.own(Object::Type(ty.oid), "type", &ty.name)?;
+                (Object::Type(ty.oid), Some(Arc::clone(&ty.schema)), "ALTER DOMAIN")
             }
             Owned::Type(name) => {
                 let ty = match self.user_type(name) {

@@ -34,7 +34,10 @@ impl Schema<'_> {
     }
 
     fn create_role(&self, name: &Name, options: &RoleOptions) -> Result<CommandTag, Failure> {
-        check_name(&name.text)?;
+        check_name(&name.text).map_err(|error| match name.text.starts_with("pg_") {
+            true => error,
+            false => error.at(name.at.start),
+        })?;
         self.may_give(options, "create")?;
         let change = self.change(options)?;
         let catalog = &self.frame.services.instance.catalog;
@@ -219,6 +222,14 @@ impl Schema<'_> {
         Ok(tag("DROP ROLE"))
     }
 
+    /// Says of a role that sessions are to begin as that there is none.
+    fn tell_of_role(&self, name: &str) {
+        if name != "none" && self.frame.catalog.role_named(name).is_none() {
+            let missing = CatalogError::missing(ObjectKind::Role, name);
+            self.skip_known(sqlstate::UNDEFINED_OBJECT, missing.to_string());
+        }
+    }
+
     /// ALTER ROLE … SET: what sessions of the role begin with.
     fn role_setting(
         &self,
@@ -248,8 +259,12 @@ impl Schema<'_> {
         }
         let setting = setting.map(|name| name.text.to_ascii_lowercase());
         if let (Some(name), Some(value)) = (&setting, value) {
-            // It has to be one, and to take the value.
-            crate::settings::Settings::default().set(name, Some(value))?;
+            match name.as_str() {
+                // Whether it may be taken is asked when a session begins.
+                "role" => self.tell_of_role(value),
+                // It has to be one, and to take the value.
+                _ => crate::settings::Settings::default().set(name, Some(value))?,
+            }
         }
         if let Some(name) = &setting {
             crate::settings::check_may_set(name, self.limited().is_none())?;
@@ -296,6 +311,9 @@ impl Schema<'_> {
 
 /// Refuses names of roles that the system keeps for its own.
 fn check_name(name: &str) -> Result<(), SqlError> {
+    if matches!(name, "public" | "none") {
+        return Err(SqlError::new("42939", format!("role name \"{name}\" is reserved")));
+    }
     if !name.starts_with("pg_") {
         return Ok(());
     }

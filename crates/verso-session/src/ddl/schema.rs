@@ -156,7 +156,7 @@ impl Schema<'_> {
             }
             SchemaStatement::AlterFunction { kind, name, args, action } => {
                 let types = self.argument_types(args.as_deref())?;
-                let function = self.routine(*kind, name, types.as_deref())?;
+                let function = self.altered_routine(*kind, name, types.as_deref())?;
                 let is = if function.is_procedure() { "procedure" } else { "function" };
                 self.own(Object::Function(function.oid), is, &function.name)?;
                 let txn = &mut txn.borrow_mut();

@@ -2,6 +2,7 @@
 
 use super::Session;
 use crate::client::{CommandTag, tag};
+use crate::settings::Change;
 use crate::transaction::Block;
 use verso_parser::syntax::ActAs;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -14,7 +15,10 @@ impl Session {
             self.services.notices.warn(sqlstate::NO_ACTIVE_TRANSACTION, text);
             return Ok(tag("SET"));
         }
-        let change = self.with_catalog(|session, catalog, _| session.services.wanted_role(catalog, who))?;
+        let change = match who {
+            ActAs::Role(None) if reset => Change::Role(self.services.settings.default_role()),
+            who => self.with_catalog(|session, catalog, _| session.services.wanted_role(catalog, who))?,
+        };
         self.change(&change, local)?;
         Ok(tag(if reset { "RESET" } else { "SET" }))
     }

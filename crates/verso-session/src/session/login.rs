@@ -1,6 +1,7 @@
 //! What a session begins with: whether its role may connect, and the settings that are kept for it.
 
 use verso_catalog::{Object, Oid, Rights};
+use verso_parser::syntax::{ActAs, Name, Span};
 
 use super::Session;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -74,10 +75,24 @@ impl Session {
         })?;
         kept.sort_by_key(|(database, ..)| database.0);
         for (_, name, value) in kept {
-            if let Err(error) = self.set_default(&name, &value) {
+            let set = match name.as_str() {
+                "role" => self.begin_with_role(&value),
+                _ => self.set_default(&name, &value),
+            };
+            if let Err(error) = set {
                 self.services.notices.warn(error.sqlstate, &error.message);
             }
         }
         Ok(())
+    }
+
+    /// The session begins as another role than it has logged in as, and RESET ROLE goes back to that one.
+    fn begin_with_role(&mut self, name: &str) -> Result<(), SqlError> {
+        let named = Some(name).filter(|name| *name != "none");
+        let named = named.map(|name| Name { text: name.to_owned(), at: Span::default() });
+        let who = ActAs::Role(named);
+        let change = self.with_catalog(|session, catalog, _| session.services.wanted_role(catalog, &who))?;
+        self.change(&change, false)?;
+        self.services.settings.set_default_role(&change)
     }
 }

@@ -209,6 +209,17 @@ impl SessionSettings {
         Arc::make_mut(&mut self.defaults).set(name, Some(value))
     }
 
+    /// Says which role RESET ROLE brings back.
+    pub(crate) fn set_default_role(&mut self, role: &Change) -> Result<(), SqlError> {
+        let defaults = Settings::clone(&self.defaults);
+        role.make(Arc::make_mut(&mut self.defaults), &defaults)
+    }
+
+    /// The role that RESET ROLE brings back; none for the session's.
+    pub(crate) fn default_role(&self) -> Option<KnownRole> {
+        self.defaults.role.clone()
+    }
+
     /// What RESET brings back of one; none where that is not the session's to say.
     pub(crate) fn reset_value(&self, name: &str) -> Option<String> {
         self.defaults.show(name)
