@@ -214,6 +214,94 @@ fn u2_a_crash_leaves_nothing_of_an_unlogged_table_and_all_of_the_others() {
     assert!((cut > 0 && closed > 0) || one_seed, "{cut} lives were cut off, {closed} ended in order");
 }
 
+/// A clean shutdown keeps unlogged tables also where the disk has no room for the state that it writes into the file: the log has it.
+#[test]
+fn u2_a_database_that_is_closed_on_a_full_disk_keeps_its_unlogged_tables() {
+    let mut in_log = 0;
+    for seed in seeds(8) {
+        let world = World::new(seed);
+        let is_small = seed.is_multiple_of(4);
+        let (logged, unlogged) = world.run(|env| {
+            let (engine, logged, unlogged) = create(env, &path()).unwrap();
+            fill(&engine, &logged, 0..1000);
+            fill(&engine, &unlogged, 0..1000);
+            engine.checkpoint().unwrap();
+            // What is to be undone when it is opened again keeps the file as long as it is.
+            let mut open = engine.begin(TxnOptions::default());
+            if !is_small {
+                insert(&logged, &mut open, &rows(5000..5010)).unwrap();
+                insert(&unlogged, &mut open, &rows(5000..5010)).unwrap();
+            }
+            let capacity_bytes = Some(world.vfs().used_bytes());
+            world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+            if is_small {
+                open.rollback().unwrap();
+                engine.close().unwrap();
+            } else {
+                engine.close().unwrap();
+                drop(open);
+            }
+            (logged.object, unlogged.object)
+        });
+        world.crash();
+        world.run(|env| {
+            let engine = Engine::open(env.clone(), &path(), small_pool()).unwrap();
+            let report = engine.recovery().unwrap();
+            assert!(report.complete, "seed {seed}: {report:?}");
+            in_log += u32::from(!report.clean);
+            for object in [logged, unlogged] {
+                assert_eq!(now(&engine, &engine.heap(object).unwrap()), rows(0..1000), "seed {seed}");
+            }
+            world.vfs().set_faults(FaultPlan::default());
+            engine.housekeeping().unwrap();
+            sound(&engine);
+            fill(&engine, &engine.heap(unlogged).unwrap(), 1000..1100);
+            // Without being closed: that it was complete once is no longer true.
+        });
+        world.crash();
+        world.run(|env| {
+            let engine = Engine::open(env.clone(), &path(), small_pool()).unwrap();
+            assert!(!engine.recovery().unwrap().complete);
+            let gone = engine.heap(unlogged).err();
+            assert!(matches!(gone, Some(StorageError::NoSuchObject(_))), "seed {seed}: {gone:?}");
+            assert_eq!(now(&engine, &engine.heap(logged).unwrap()), rows(0..1000), "seed {seed}");
+            sound(&engine);
+        });
+    }
+    assert!(in_log > 0 || std::env::var_os("SEED").is_some(), "some had to leave their state in the log");
+}
+
+/// S9: the file of a small database is cut though it has unlogged tables; its log has the room to empty them after a crash, on a full
+/// disk too.
+#[test]
+fn a_small_database_with_unlogged_tables_gives_its_file_back() {
+    let world = World::new(3);
+    world.run(|env| {
+        let length = || env.vfs.open(&path(), verso_env::OpenMode::READ_ONLY).unwrap().len().unwrap();
+        let (engine, _, unlogged) = create(env, &path()).unwrap();
+        fill(&engine, &unlogged, 0..50);
+        let (object, open) = (unlogged.object, length());
+        drop(unlogged);
+        engine.close().unwrap();
+        drop(engine);
+        assert!(length() * 4 < open, "{} of {open} bytes", length());
+        let capacity_bytes = Some(world.vfs().used_bytes());
+        world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+        for _ in 0..5 {
+            let engine = Engine::open(env.clone(), &path(), small_pool()).unwrap();
+            assert_eq!(now(&engine, &engine.heap(object).unwrap()), rows(0..50));
+            engine.close().unwrap();
+        }
+        // As a crash.
+        drop(Engine::open(env.clone(), &path(), small_pool()).unwrap());
+        for _ in 0..5 {
+            let engine = Engine::open(env.clone(), &path(), small_pool()).unwrap();
+            assert!(matches!(engine.heap(object).err(), Some(StorageError::NoSuchObject(_))));
+            sound(&engine);
+        }
+    });
+}
+
 /// Loads a table within one transaction, and changes it once more behind the load.
 fn load(engine: &Engine, txn: &mut Txn) -> Result<ObjectId, StorageError> {
     let load = engine.begin_unlogged_load().expect("nothing is archived");
