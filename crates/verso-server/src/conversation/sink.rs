@@ -8,7 +8,7 @@ use verso_types::encoding::has_text;
 use verso_types::{Batch, TimeStyle};
 
 use super::wire::Wire;
-use crate::protocol::backend::Output;
+use crate::protocol::backend::{Output, Severity};
 use crate::protocol::frontend::{Format, Message};
 
 /// Bytes of results kept back before they are sent.
@@ -222,9 +222,13 @@ impl StatementSink for WireSink<'_> {
                 _ => {
                     let kind = frame.kind;
                     let text = format!("unexpected message type 0x{kind:02X} during COPY from stdin");
-                    // The client is out of step for good.
+                    // The client is out of step for good: it hears why, and that this is the end.
+                    self.wire
+                        .output
+                        .error(Severity::Error, &SqlError::new(sqlstate::PROTOCOL_VIOLATION, text));
                     self.wire.broken = true;
-                    return Err(SqlError::new(sqlstate::PROTOCOL_VIOLATION, text));
+                    let end = "terminating connection because protocol synchronization was lost";
+                    return Err(SqlError::new(sqlstate::PROTOCOL_VIOLATION, end));
                 }
             }
         }

@@ -139,6 +139,48 @@ fn files_are_for_superusers_only() {
     assert_eq!(guest.code("CREATE ROLE other"), "42501");
 }
 
+/// As PostgreSQL 18 answers: what a function makes is there, and what the query reads it leaves alone.
+#[test]
+fn functions_of_a_query_that_is_copied_may_define_something() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("CREATE TABLE t (a integer PRIMARY KEY)");
+    raw.query("INSERT INTO t VALUES (1), (2)");
+    raw.query(
+        "CREATE FUNCTION makes(n integer) RETURNS integer LANGUAGE plpgsql
+         AS 'BEGIN EXECUTE format(''CREATE TABLE made%s (a integer)'', n); RETURN n; END'",
+    );
+    raw.query(
+        "CREATE FUNCTION empties(n integer) RETURNS integer LANGUAGE plpgsql
+         AS 'BEGIN TRUNCATE t; RETURN n; END'",
+    );
+    let rows = raw.query("COPY (SELECT makes(a) FROM t ORDER BY a) TO STDOUT");
+    assert_eq!(rows.iter().map(|reply| reply.kind).collect::<String>(), "HddcCZ");
+    assert_eq!(raw.value("SELECT count(*) FROM made1, made2"), "0");
+    for refused in
+        ["COPY (SELECT empties(a) FROM t) TO STDOUT", "COPY (SELECT 1 FROM t WHERE empties(a) = 1) TO STDOUT"]
+    {
+        assert_eq!(raw.code(refused), "55006", "{refused}");
+    }
+    assert_eq!(raw.value("SELECT count(*) FROM t"), "2");
+}
+
+#[test]
+fn what_is_no_data_of_a_copy_ends_the_connection_with_its_reason() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("CREATE TABLE t (a integer)");
+    raw.send(&query("COPY t FROM STDIN"));
+    assert_eq!(raw.next().unwrap().kind, 'G');
+    raw.send(&query("SELECT 1"));
+    let told = |reply: super::raw::Reply| ['S', 'C', 'M'].map(|field| reply.field(field).unwrap_or_default());
+    let why = "unexpected message type 0x51 during COPY from stdin";
+    assert_eq!(told(raw.next().unwrap()), ["ERROR", "08P01", why]);
+    let end = "terminating connection because protocol synchronization was lost";
+    assert_eq!(told(raw.next().unwrap()), ["FATAL", "08P01", end]);
+    assert!(raw.next().is_none());
+}
+
 /// Runs a COPY of these data: its tag or the error's code and message, then the notices.
 fn copy_in(raw: &mut super::raw::Raw, sql: &str, data: &str) -> Vec<String> {
     raw.send(&query(sql));

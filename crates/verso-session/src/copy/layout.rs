@@ -70,8 +70,11 @@ impl Layout {
         if from && options.force_quote != Columns::None {
             return Err(unsupported("COPY FORCE_QUOTE cannot be used with COPY FROM"));
         }
-        if !from && (options.force_not_null != Columns::None || options.force_null != Columns::None) {
-            return Err(unsupported("COPY FORCE_NOT_NULL and FORCE_NULL cannot be used with COPY TO"));
+        let only_from = [("FORCE_NOT_NULL", &options.force_not_null), ("FORCE_NULL", &options.force_null)];
+        let given = only_from.iter().find(|(_, columns)| **columns != Columns::None);
+        if let (false, Some((name, _))) = (from, given) {
+            let text = format!("COPY {name} cannot be used with COPY TO");
+            return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
         }
         if !from && default.is_some() {
             return Err(unsupported("COPY DEFAULT cannot be used with COPY TO"));

@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use verso_env::Random;
+use verso_exec::context::Random as _;
+use verso_planner::errors::{SqlError, sqlstate};
 
 /// The random numbers of a session: a sequence of its own, which begins where the world's randomness or `setseed` says; behind a
 /// seed it is PostgreSQL's. What must not be guessed (UUIDs, random bytes) is the world's randomness itself.
@@ -18,6 +20,26 @@ pub(crate) struct RandomNumbers {
 impl RandomNumbers {
     pub(crate) fn new(random: Arc<dyn Random>) -> RandomNumbers {
         RandomNumbers { random, state: Cell::new(None), stamp: Cell::new(0) }
+    }
+}
+
+impl super::Services {
+    /// `SET seed`: the next random numbers are those that follow from it.
+    ///
+    /// # Errors
+    /// 22023 for what is no number from -1 to 1.
+    pub(crate) fn seed(&self, value: &str) -> Result<(), SqlError> {
+        let refused = |text: String| Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
+        match value.trim().parse::<f64>() {
+            Ok(seed) if (-1.0..=1.0).contains(&seed) => {
+                self.random.seed_random(seed);
+                Ok(())
+            }
+            Ok(seed) if !seed.is_nan() => {
+                refused(format!("{seed} is outside the valid range for parameter \"seed\" (-1 .. 1)"))
+            }
+            _ => refused(format!("invalid value for parameter \"seed\": \"{value}\"")),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use verso_exec::context::{HeldSettings, SettingAccess};
 use super::Services;
 use crate::automatic::AutoSettings;
 use crate::serving::{Late, check_late};
-use crate::session::modes_of;
+use crate::session::{SEED, modes_of};
 use crate::settings::{self, ShownModes};
 use verso_parser::syntax::{ActAs, Name, Span};
 use verso_planner::errors::SqlError;
@@ -167,6 +167,10 @@ impl SettingAccess for Services {
             }
             return Ok(self.show(name).unwrap_or_default());
         }
+        if let (SEED, Some(value)) = (name, value) {
+            self.seed(value).map_err(failed)?;
+            return Ok(self.show(name).unwrap_or_default());
+        }
         let asked = self.settings.ask(name, value, local);
         // The function that asks goes on with what follows from it.
         self.asked.set(self.asked.get() + 1);
@@ -199,6 +203,7 @@ fn fixed_setting(services: &Services, name: &str) -> Option<String> {
     let text = match name {
         "is_superuser" => return on(services.is_superuser()),
         "session_authorization" => return Some(services.session_name().to_string()),
+        SEED => "unavailable",
         "archive_mode" => return on(services.instance.engine.archive_status().target.is_some()),
         "block_size" => return Some(services.instance.engine.space().page_size.to_string()),
         "max_connections" => {

@@ -117,6 +117,9 @@ impl Session {
             }
             Condition::Good => {}
         }
+        if active.state.block != Block::Explicit {
+            self.warn_without_block();
+        }
         if gid.len() >= 200 {
             self.end(active, Ending::Rollback)?;
             let text = format!("transaction identifier \"{gid}\" is too long");

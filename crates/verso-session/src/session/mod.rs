@@ -51,7 +51,7 @@ mod statement;
 mod texts;
 mod track;
 
-pub(crate) use set::{check_resets, modes_of};
+pub(crate) use set::{SEED, check_resets, modes_of};
 pub(crate) use slow::in_one_line;
 
 use std::borrow::Cow;

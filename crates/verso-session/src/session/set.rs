@@ -31,6 +31,10 @@ impl Session {
             let who = value.map(|value| Name { text: value.to_string(), at: Span::default() });
             return self.act_as(&ActAs::Session(who), local, false);
         }
+        if let (SEED, Some(value)) = (name, value) {
+            self.services.seed(value)?;
+            return Ok(tag("SET"));
+        }
         self.change_setting(name, value, local)?;
         Ok(tag("SET"))
     }
@@ -202,12 +206,15 @@ impl Session {
     }
 }
 
-/// Refuses what belongs to the transaction that runs, and no setting could bring back.
+/// Where random numbers go on from: it has no value to be shown or brought back, and stays as it is when a transaction fails.
+pub(crate) const SEED: &str = "seed";
+
+/// Refuses what belongs to the transaction that runs, and the seed: no setting could bring them back.
 ///
 /// # Errors
 /// 0A000
 pub(crate) fn check_resets(name: &str) -> Result<(), SqlError> {
-    if !matches!(name, "transaction_isolation" | "transaction_read_only" | "transaction_deferrable") {
+    if !matches!(name, "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" | SEED) {
         return Ok(());
     }
     let text = format!("parameter \"{name}\" cannot be reset");

@@ -248,6 +248,10 @@ fn several_statements_of_a_text_are_one_transaction() {
     let lines = one
         .run("INSERT INTO t VALUES (1); COMMIT; INSERT INTO t VALUES (2); ROLLBACK; SELECT count(*) FROM t");
     assert_eq!(lines, ["INSERT 0 1", warning, "COMMIT", "INSERT 0 1", warning, "ROLLBACK", "1", "SELECT 1"]);
+    // So does PREPARE TRANSACTION, which prepares all the same.
+    let lines = one.run("INSERT INTO t VALUES (9); PREPARE TRANSACTION 'series'");
+    assert_eq!(lines, ["INSERT 0 1", warning, "PREPARE TRANSACTION"]);
+    one.run("ROLLBACK PREPARED 'series'");
     // BEGIN takes what came before into its block.
     one.run("INSERT INTO t VALUES (3); BEGIN; INSERT INTO t VALUES (4)");
     assert_eq!(one.session.status(), TransactionStatus::InTransaction);
