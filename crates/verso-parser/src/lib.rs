@@ -11,7 +11,7 @@ pub mod syntax;
 
 pub use error::SyntaxError;
 pub use parse::{
-    AtomicBodies, Open, Piece, Script, all_names, fuzz_parse, literals, names, names_column, parse_body,
-    parse_expression, parse_kept_script, parse_script, parse_standard_body, parse_type, quoted,
-    rename_column, rename_table, returned_query, split_statements, type_of_call,
+    AtomicBodies, Open, OptionsOf, Piece, Script, all_names, check_options, fuzz_parse, literals, names,
+    names_column, parse_body, parse_expression, parse_kept_script, parse_script, parse_standard_body,
+    parse_type, quoted, rename_column, rename_table, returned_query, split_statements, type_of_call,
 };

@@ -229,13 +229,13 @@ impl Catalog {
     }
 
     /// Notes what the transaction makes, or has under its lock.
-    pub(super) fn hold(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
+    pub(crate) fn hold(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
         let id = txn.assign_id()?;
         self.with_versions(|versions| versions.hold(id, txn, oid));
         Ok(())
     }
 
-    fn is_held(&self, txn: &Txn, oid: Oid) -> bool {
+    pub(super) fn is_held(&self, txn: &Txn, oid: Oid) -> bool {
         self.with_versions(|versions| versions.is_held(txn, oid))
     }
 

@@ -79,7 +79,7 @@ impl Catalog {
         }
         let newest = self.committed()?;
         let is_there = |oid: Oid| newest.knows(oid) || newest.role_by_oid(oid).is_some();
-        let is_own = |oid: Oid| self.with_versions(|versions| versions.has_touched(txn, oid));
+        let is_own = |oid: Oid| self.is_own(txn, oid);
         match named.into_iter().chain(roles).all(|oid| is_there(oid) || is_own(oid)) {
             true => Ok(()),
             false => Err(conflict()),
@@ -98,8 +98,12 @@ impl Catalog {
         }
         self.hold_number(txn, role)?;
         let is_there = self.committed()?.role_by_oid(role).is_some();
-        let is_own = self.with_versions(|versions| versions.has_touched(txn, role));
-        if is_there || is_own { Ok(()) } else { Err(conflict()) }
+        if is_there || self.is_own(txn, role) { Ok(()) } else { Err(conflict()) }
+    }
+
+    /// Whether the transaction has made something, or changed it under its lock: nobody else can have taken it away.
+    fn is_own(&self, txn: &Txn, oid: Oid) -> bool {
+        self.is_held(txn, oid) || self.with_versions(|versions| versions.has_touched(txn, oid))
     }
 
     /// A role goes, and nobody gives it anything meanwhile; `seen` is where the caller looked for what it has.
@@ -143,7 +147,7 @@ impl Catalog {
         let newest = self.committed()?;
         for oid in of {
             let (then, now) = (seen.namers(oid), newest.namers(oid));
-            let is_own = |one: &Oid| self.with_versions(|versions| versions.has_touched(txn, *one));
+            let is_own = |one: &Oid| self.is_own(txn, *one);
             if !then.symmetric_difference(&now).all(is_own) {
                 return Err(conflict());
             }

@@ -56,6 +56,7 @@ mod view;
 pub use plpgsql::parse_body;
 pub use script::Script;
 pub use split::{AtomicBodies, Open, Piece, split_statements};
+pub use table::{OptionsOf, check_options};
 pub use types::type_of_call;
 
 use std::ops::Range;

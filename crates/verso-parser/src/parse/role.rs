@@ -23,8 +23,9 @@ pub fn statement(cursor: &mut Cursor<'_>, verb: &str) -> Result<Statement, Synta
         "create" => {
             let name = cursor.name()?;
             cursor.accept(&["with"]);
-            let mut options = RoleOptions { login: Some(is_user), ..RoleOptions::default() };
+            let mut options = RoleOptions::default();
             while option(cursor, &mut options)? {}
+            options.login = options.login.or(Some(is_user));
             RoleStatement::Create { name, options }
         }
         "alter" => {

@@ -116,10 +116,12 @@ pub(super) fn refresh(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
 }
 
 fn view_options(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>, SyntaxError> {
+    let mut seen = Vec::new();
     cursor.listed(|cursor| {
         let at = cursor.here().start;
         let name = cursor.label()?.text;
         let value = if cursor.accept_token(&Token::Eq) { option_value(cursor)? } else { "true".to_string() };
+        super::table::said_once(&mut seen, &name)?;
         check_option(&name, &value).map_err(|error| error.at(at))?;
         Ok((name, value))
     })
@@ -138,7 +140,7 @@ fn option_value(cursor: &mut Cursor<'_>) -> Result<String, SyntaxError> {
 }
 
 /// The options that views have.
-fn check_option(name: &str, value: &str) -> Result<(), SyntaxError> {
+pub(super) fn check_option(name: &str, value: &str) -> Result<(), SyntaxError> {
     let value = value.to_ascii_lowercase();
     match name {
         "security_barrier" | "security_invoker" => {

@@ -114,6 +114,7 @@ impl Schema<'_> {
         let (kind, word) = (kind_of(kind), altered(kind));
         let catalog = &self.frame.services.instance.catalog;
         let home = self.home(name);
+        self.refuse_composite(kind, name)?;
         if if_exists && self.frame.catalog.relation(Some(&home), &name.name.text).is_none() {
             self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
             return Ok(tag(word));

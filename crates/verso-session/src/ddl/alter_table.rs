@@ -26,6 +26,7 @@ use crate::failure::Failure;
 use verso_parser::syntax::{
     self, AlterAction, AlterTable, ConstraintClause, Name, PartitionOf, QualifiedName, WhichTriggers,
 };
+use verso_parser::{OptionsOf, check_options};
 use verso_planner::bind::{Binder, columns_in_scope, columns_of};
 use verso_planner::errors::{SqlError, sqlstate};
 use verso_storage::Engine;
@@ -140,6 +141,10 @@ impl Schema<'_> {
             name.schema = Some(Name { text: home.to_string(), at: name.at() });
         }
         let done = tag(if alter.materialized { "ALTER MATERIALIZED VIEW" } else { "ALTER TABLE" });
+        if relation.is_none() {
+            let kind = if alter.materialized { ObjectKind::MaterializedView } else { ObjectKind::Table };
+            self.refuse_composite(kind, &name)?;
+        }
         if relation.is_none() && alter.if_exists {
             self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
             return Ok(done);
@@ -209,8 +214,8 @@ impl Schema<'_> {
         Ok(done)
     }
 
-    /// ALTER TABLE also gives views, sequences and indexes other names, and the columns of views names and defaults; whether that
-    /// was asked for.
+    /// ALTER TABLE also gives views, sequences and indexes other names, views options, and the columns of views names and defaults;
+    /// whether that was asked for.
     fn changed_beside(
         &self,
         relation: &Relation,
@@ -231,6 +236,15 @@ impl Schema<'_> {
                 let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
                 let default = default.as_ref().map(|(expr, text)| (expr, text.as_str()));
                 return self.view_default(&binder, view, column, default).map(|()| true);
+            }
+            (Relation::View(view), AlterAction::Options(given)) => {
+                check_options(OptionsOf::View, given)?;
+                let options = given.iter().map(|(name, value)| (name.as_str(), Some(value.as_str())));
+                return self.set_view_options(view, options).map(|()| true);
+            }
+            (Relation::View(view), AlterAction::ResetOptions(names)) => {
+                let options = names.iter().map(|name| (name.as_str(), None));
+                return self.set_view_options(view, options).map(|()| true);
             }
             _ => return Ok(false),
         }
@@ -525,6 +539,7 @@ impl Schema<'_> {
             AlterAction::CreateDictionary => return self.create_dictionary(&table),
             AlterAction::Shrink => return self.shrink(&table),
             AlterAction::Options(given) => {
+                check_options(OptionsOf::Table, given)?;
                 self.autovacuum_options(given.iter().map(|(name, _)| name));
                 TableChange::Options(options(given))
             }

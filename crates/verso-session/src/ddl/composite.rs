@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Catalog, ChangedField, NewComposite, Object, TableDef, TypeDef, is_made_of};
+use verso_catalog::{
+    Catalog, CatalogError, ChangedField, NewComposite, Object, ObjectKind, TableDef, TypeDef, is_made_of,
+};
 use verso_types::{RowType, SqlType};
 
 use super::{Schema, text};
@@ -26,6 +28,31 @@ impl Schema<'_> {
         let catalog = &self.frame.services.instance.catalog;
         let oid = catalog.create_composite(&mut self.frame.txn.borrow_mut(), &new)?;
         self.made(Object::Type(oid), Some(&new.schema))
+    }
+
+    /// Refuses to alter a composite type as a relation of this kind: their names are of one space.
+    ///
+    /// # Errors
+    /// 42809 where the name means a composite type.
+    pub(super) fn refuse_composite(&self, kind: ObjectKind, name: &QualifiedName) -> Result<(), SqlError> {
+        if !self.is_composite(name) {
+            return Ok(());
+        }
+        let name = &name.name.text;
+        match kind {
+            ObjectKind::Table | ObjectKind::Index => {
+                let text = format!("\"{name}\" is a composite type");
+                Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).with_hint("Use ALTER TYPE instead."))
+            }
+            kind => Err(CatalogError::WrongKind { kind, name: name.clone() }.into()),
+        }
+    }
+
+    /// Whether a name that might be a relation's is that of a composite type.
+    pub(super) fn is_composite(&self, name: &QualifiedName) -> bool {
+        let (catalog, schema, text) = (self.frame.catalog, name.schema_text(), &*name.name.text);
+        catalog.relation(schema, text).is_none()
+            && catalog.type_named(schema, text).is_some_and(|ty| ty.ty.is_row())
     }
 
     pub(super) fn alter_fields(

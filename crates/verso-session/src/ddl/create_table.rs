@@ -17,8 +17,8 @@ use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
 use verso_parser::syntax::{
-    ColumnDefinition, ConstraintClause, ConstraintDefinition, CreateSequence, CreateTable, Expr, ExprKind,
-    Literal, Name, QualifiedName, TableElement,
+    AlterAction, ColumnDefinition, ConstraintClause, ConstraintDefinition, CreateSequence, CreateTable, Expr,
+    ExprKind, Literal, Name, QualifiedName, TableElement,
 };
 use verso_planner::bind::{Binder, columns_of};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -82,6 +82,11 @@ impl Schema<'_> {
         let mut copied: Vec<(Option<Oid>, String)> = Vec::new();
         let mut commented = Vec::new();
         let mut words: Vec<(Arc<str>, ColumnWords)> = Vec::new();
+        let makes_sequences = create.elements.iter().any(|element| {
+            matches!(element, TableElement::Column(column) if column.serial || column.identity.is_some())
+        });
+        // Their defaults may name a sequence that comes with another column.
+        let mut named_late: Vec<&ColumnDefinition> = Vec::new();
         for element in &create.elements {
             match element {
                 TableElement::Column(column) => {
@@ -91,7 +96,18 @@ impl Schema<'_> {
                         return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).into());
                     }
                     refuse_system_name(&column.name.text)?;
-                    let made = self.new_column(binder, &create.name.name.text, column)?;
+                    let made = match self.new_column(binder, &create.name.name.text, column) {
+                        Err(failure)
+                            if makes_sequences
+                                && column.default.is_some()
+                                && failure.error.sqlstate == sqlstate::UNDEFINED_TABLE =>
+                        {
+                            named_late.push(column);
+                            let plain = ColumnDefinition { default: None, ..column.clone() };
+                            self.new_column(binder, &create.name.name.text, &plain)?
+                        }
+                        made => made?,
+                    };
                     words.push((Arc::clone(&made.name), kept_as(column, &made.ty)?));
                     new.columns.push(made);
                     constraints.extend(&column.constraints);
@@ -180,6 +196,11 @@ impl Schema<'_> {
         }
         let name = Name { text: place.to_string(), at: create.name.at() };
         let name = QualifiedName { schema: Some(name), name: create.name.name.clone() };
+        for column in named_late {
+            let (column, default) = (column.name.clone(), column.default.clone());
+            let action = AlterAction::Default { column, default };
+            self.frame.inside_now(|frame| Schema { frame }.alter_action(&name, &action, false))?;
+        }
         for (column, words) in words {
             self.tell_column(&name, &column, words)?;
         }

@@ -33,6 +33,11 @@ impl Schema<'_> {
                     );
                     return Err(SqlError::new("2BP01", text).into());
                 }
+                None if self.is_composite(name) => {
+                    let name = name.name.text.clone();
+                    let error: SqlError = CatalogError::WrongKind { kind, name }.into();
+                    return Err(error.with_hint("Use DROP TYPE to remove a type.").into());
+                }
                 None if drop.if_exists => {
                     let missing = name.schema.as_ref();
                     let missing = missing.filter(|schema| self.frame.catalog.schema(&schema.text).is_none());

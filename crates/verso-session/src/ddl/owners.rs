@@ -29,6 +29,7 @@ impl Schema<'_> {
             Owned::Relation(kind, name) => {
                 let tag_word = super::alter_names::altered(*kind);
                 let Some(relation) = catalog.relation(name.schema_text(), &name.name.text).cloned() else {
+                    self.refuse_composite(super::drop::kind_of(*kind), name)?;
                     if if_exists {
                         self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
                         return Ok(tag(tag_word));

@@ -130,6 +130,7 @@ impl Schema<'_> {
                 let (kind, word) = (kind_of(*kind), altered(*kind));
                 let home = self.home(name);
                 let relation = self.frame.catalog.relation(Some(&home), &name.name.text);
+                self.refuse_composite(kind, name)?;
                 if *if_exists && relation.is_none() {
                     self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
                     return Ok(tag(word));

@@ -14,7 +14,9 @@ use super::{Schema, options, text};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use verso_parser::syntax::{CreateView, Expr, Name, QualifiedName, Statement, ViewStatement};
+use verso_parser::syntax::{
+    AlterAction, AlterTable, CreateView, Expr, Name, QualifiedName, Statement, ViewStatement,
+};
 use verso_planner::bind::{Binder, refuse_undetermined};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -91,6 +93,19 @@ impl Schema<'_> {
                 Ok(tag("REFRESH MATERIALIZED VIEW"))
             }
             ViewStatement::RenameColumn { name, column, to, if_exists } => {
+                // As in PostgreSQL, it gives other names to columns of tables and materialized views, too.
+                let relation = self.frame.catalog.relation(name.schema_text(), &name.name.text);
+                if relation.is_some_and(|relation| !matches!(relation, Relation::View(_))) {
+                    let action = AlterAction::RenameColumn { column: column.clone(), to: to.clone() };
+                    let alter = AlterTable {
+                        name: name.clone(),
+                        if_exists: *if_exists,
+                        actions: vec![action],
+                        materialized: false,
+                        only: false,
+                    };
+                    return self.alter_table_quietly(&alter).map(|_| tag("ALTER VIEW"));
+                }
                 let Some(view) = self.view_to_change(name, *if_exists)? else { return Ok(tag("ALTER VIEW")) };
                 let txn = &mut self.frame.txn.borrow_mut();
                 catalog.rename_view_column(txn, &view, &column.text, &text(to))?;
@@ -104,20 +119,32 @@ impl Schema<'_> {
             }
             ViewStatement::Options { name, options, if_exists } => {
                 let Some(view) = self.view_to_change(name, *if_exists)? else { return Ok(tag("ALTER VIEW")) };
-                let mut all = view.options.clone();
-                for (name, value) in options {
-                    all.given.retain(|(known, _)| **known != **name);
-                    if let Some(value) = value {
-                        all.given.push((name.as_str().into(), value.as_str().into()));
-                    }
-                }
-                catalog.set_view_options(&mut self.frame.txn.borrow_mut(), &view, &all)?;
-                if all.get("check_option").is_some() {
-                    self.require_updatable(view.oid)?;
-                }
+                let options = options.iter().map(|(name, value)| (name.as_str(), value.as_deref()));
+                self.set_view_options(&view, options)?;
                 Ok(tag("ALTER VIEW"))
             }
         }
+    }
+
+    /// Gives a view these options; one without a value goes.
+    pub(super) fn set_view_options<'o>(
+        &self,
+        view: &ViewDef,
+        options: impl Iterator<Item = (&'o str, Option<&'o str>)>,
+    ) -> Result<(), Failure> {
+        let catalog = &self.frame.services.instance.catalog;
+        let mut all = view.options.clone();
+        for (name, value) in options {
+            all.given.retain(|(known, _)| **known != *name);
+            if let Some(value) = value {
+                all.given.push((name.into(), value.into()));
+            }
+        }
+        catalog.set_view_options(&mut self.frame.txn.borrow_mut(), view, &all)?;
+        if all.get("check_option").is_some() {
+            self.require_updatable(view.oid)?;
+        }
+        Ok(())
     }
 
     /// What INSERT into a view puts into a column that it does not name.
@@ -227,7 +254,10 @@ impl Schema<'_> {
                 self.skip(format!("relation \"{shown}\" does not exist, skipping"));
                 Ok(None)
             }
-            None => Err(CatalogError::missing(ObjectKind::Relation, shown.as_str()).into()),
+            None => {
+                self.refuse_composite(ObjectKind::View, name)?;
+                Err(CatalogError::missing(ObjectKind::Relation, shown.as_str()).into())
+            }
         }
     }
 }

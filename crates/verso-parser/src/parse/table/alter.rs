@@ -11,7 +11,7 @@ use super::column::{
 use super::constraint::table_constraint;
 use super::index::{METHODS, index_parameters};
 use super::place::{named_method, named_tablespace};
-use super::{boolean, check_parameter, parameters, signed_number, storage_parameters};
+use super::{boolean, check_parameter, parameters, signed_number, unchecked_parameters};
 use crate::error::SyntaxError;
 use crate::syntax::{
     AlterAction, AlterIndex, AlterTable, DropKind, IndexChange, Name, Owned, ReplicaIdentity,
@@ -214,7 +214,7 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
         }
         "set" if matches!(cursor.peek_at(1), Token::LParen) => {
             cursor.advance();
-            storage_parameters(cursor).map(AlterAction::Options)
+            unchecked_parameters(cursor).map(AlterAction::Options)
         }
         "reset" if matches!(cursor.peek_at(1), Token::LParen) => {
             cursor.advance();

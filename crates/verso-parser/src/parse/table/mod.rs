@@ -280,6 +280,7 @@ fn parameters(
     check: impl Fn(&str, &str) -> Result<(), SyntaxError>,
 ) -> Result<Vec<(String, String)>, SyntaxError> {
     cursor.expect_token(&Token::LParen)?;
+    let mut seen: Vec<String> = Vec::new();
     let parameters = cursor.list(|cursor| {
         let at = cursor.here().start;
         let mut name = cursor.name()?.text;
@@ -299,11 +300,47 @@ fn parameters(
         } else {
             "true".to_string()
         };
+        said_once(&mut seen, &name)?;
         check(&name, &value).map_err(|error| error.at(at))?;
         Ok((name, value))
     })?;
     cursor.expect_token(&Token::RParen)?;
     Ok(parameters)
+}
+
+/// Refuses an option that stands in the list already.
+pub(in crate::parse) fn said_once(seen: &mut Vec<String>, name: &str) -> Result<(), SyntaxError> {
+    if seen.iter().any(|known| known == name) {
+        return Err(SyntaxError::new("22023", format!("parameter \"{name}\" specified more than once")));
+    }
+    seen.push(name.to_owned());
+    Ok(())
+}
+
+/// `(name [= value], …)` of a relation of which it is not known yet whether it is a table or a view, and what it takes:
+/// [`check_options`] is asked then.
+fn unchecked_parameters(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>, SyntaxError> {
+    parameters(cursor, |_, _| Ok(()))
+}
+
+/// Whose options they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionsOf {
+    /// A table's, or a materialized view's.
+    Table,
+    /// A view's.
+    View,
+}
+
+/// Refuses options that a table or a view does not have, and values that they do not take, of `ALTER TABLE … SET (…)`.
+///
+/// # Errors
+/// 22023.
+pub fn check_options(of: OptionsOf, given: &[(String, String)]) -> Result<(), SyntaxError> {
+    given.iter().try_for_each(|(name, value)| match of {
+        OptionsOf::Table => check_parameter(name, value),
+        OptionsOf::View => super::view::check_option(name, value),
+    })
 }
 
 /// Kilobytes of a size with a unit, or without one.
