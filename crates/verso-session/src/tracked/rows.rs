@@ -7,7 +7,7 @@ use super::table::{Entry, Wanted};
 use crate::views::{NOT_SHOWN, Views, int};
 
 /// Columns of `pg_stat_statements`; those that are not named below are 0, as nobody measures them.
-const COLUMNS: usize = 54;
+const COLUMNS: usize = 52;
 
 /// The rows of `pg_stat_statements`; those of other roles without their texts, where the role may not see these.
 pub(crate) fn statements(views: &Views<'_>, with_texts: bool) -> Vec<Vec<Value>> {
