@@ -8,6 +8,7 @@
 //! CHECK ((c).x > 0)             (c)."␀16450.2 x" > 0
 //! DEFAULT ROW(1, 'a')::c        ROW(1, 'a')::"␀16450 1.2".c
 //! … ON CONSTRAINT k             … ON CONSTRAINT "␀16460 k"
+//! CHECK (a::int > 0)            a::int > 0/*"␀16470".cast*/
 //! ```
 //!
 //! K1. A name with the character 0 and a number for its schema means the object of that number, whatever it is called and wherever
@@ -17,6 +18,9 @@
 //! K2. What is shown of such a text has the names of today ([`with_names`]). Texts of earlier releases have names only; they mean
 //!     what they mean along the path `pg_catalog, public`.
 
+//! K3. Functions of users' casts stand in a comment behind the text, as nothing in it names them. It needs them as what it names.
+
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use verso_types::keyword::quoted;
@@ -72,6 +76,35 @@ pub fn numbered_constraint(oid: Oid, name: &str) -> String {
 pub fn constraint_of(name: &str) -> Option<(Oid, &str)> {
     let (number, name) = name.strip_prefix(MARK)?.split_once(' ')?;
     Some((Oid(number.parse().ok()?), name))
+}
+
+/// Begins the comment of a text's casts (K3); behind it stands the mark of a number.
+const CASTS: &str = "/*\"";
+
+/// A text with the functions of casts that it uses (K3), in place of those that it had.
+pub fn with_casts(text: &str, functions: &BTreeSet<Oid>) -> String {
+    let text = without_casts(text);
+    if functions.is_empty() {
+        return text.into_owned();
+    }
+    let functions: Vec<String> = functions.iter().map(|oid| format!("{}cast", numbered(*oid))).collect();
+    format!("{text}/*{}*/", functions.join(" "))
+}
+
+/// A text without what is kept of its casts.
+pub fn without_casts(text: &str) -> Cow<'_, str> {
+    let begin = format!("{CASTS}{MARK}");
+    let mut rest = text;
+    let mut out = String::new();
+    while let Some((before, within)) = rest.split_once(&begin) {
+        out.push_str(before);
+        rest = within.split_once("*/").map_or("", |(_, behind)| behind);
+    }
+    if rest.len() == text.len() {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
 }
 
 /// Where a text names something by its number.
@@ -250,7 +283,7 @@ pub(crate) fn names_plainly(text: &str, name: &str) -> bool {
 
 /// A text as it may be shown and given again: with the names of today, each with its schema.
 pub fn with_names(catalog: &CatalogSnapshot, text: &str) -> String {
-    renamed(catalog, text, |_| true)
+    renamed(catalog, &without_casts(text), |_| true)
 }
 
 /// A text for comparisons: what it names by number has no name.
@@ -274,7 +307,7 @@ pub(crate) fn nameless(text: &str) -> String {
 
 /// A text as messages show it: what it names by number has the name that it had, without a schema.
 pub fn bare(text: &str) -> String {
-    let text: Vec<char> = text.chars().collect();
+    let text: Vec<char> = without_casts(text).chars().collect();
     let (mut out, mut at) = (String::new(), 0);
     for one in all(&text).into_iter().filter(|one| !one.is_literal()) {
         out.extend(&text[at..one.place.start]);
@@ -394,6 +427,12 @@ mod tests {
         let gone = format!("a OPERATOR({}===) {}\"F g\"(b)", numbered(Oid(16_500)), numbered(Oid(16_501)));
         assert_eq!(objects_of(&gone), BTreeSet::from([Oid(16_500), Oid(16_501)]));
         assert_eq!(with_names(&catalog, &gone), "a OPERATOR(===) \"F g\"(b)");
+        let casts = BTreeSet::from([Oid(16_502), Oid(16_503)]);
+        let cast = with_casts(&with_casts(&gone, &BTreeSet::from([Oid(16_504)])), &casts);
+        assert_eq!(without_casts(&cast), gone);
+        assert_eq!(objects_of(&cast), &objects_of(&gone) | &casts);
+        assert_eq!(with_names(&catalog, &cast), with_names(&catalog, &gone));
+        assert_eq!(bare(&cast), bare(&gone));
         assert_eq!(number_of(Some("16410")), None);
         assert!(objects_of("'it''s' || \"a\".b").is_empty());
     }

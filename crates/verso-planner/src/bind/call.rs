@@ -377,10 +377,13 @@ impl Binder<'_> {
             return Ok(found);
         }
         let ways = self.with_user_casts(&args)?;
-        let mut fitting: Vec<Found> =
-            ways.into_iter().filter_map(|way| self.function(call, way).ok()).collect();
-        match fitting.len() {
-            1 => fitting.pop().ok_or(missing),
+        let found = |(way, cast)| Some((self.function(call, way).ok()?, cast));
+        let mut fitting: Vec<_> = ways.into_iter().filter_map(found).collect();
+        match (fitting.pop(), fitting.is_empty()) {
+            (Some((found, cast)), true) => {
+                self.note_cast(cast);
+                Ok(found)
+            }
             _ => Err(missing),
         }
     }

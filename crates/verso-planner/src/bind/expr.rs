@@ -580,15 +580,20 @@ impl Binder<'_> {
             return self.built_in_operator(symbol, operands, point);
         }
         let mut fitting = Vec::new();
-        for way in self.with_user_casts(&operands)? {
-            match self.built_in_operator(op, way.clone(), point) {
-                Ok(call) => fitting.push(call),
-                Err(_) => fitting.extend(self.user_operator(op, way, point)?),
-            }
+        for (way, cast) in self.with_user_casts(&operands)? {
+            let call = match self.built_in_operator(op, way.clone(), point) {
+                Ok(call) => Some(call),
+                Err(_) => self.user_operator(op, way, point)?,
+            };
+            fitting.extend(call.map(|call| (call, cast)));
         }
         let types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.clone()).collect();
         match (fitting.len(), op.contains('.')) {
-            (1, _) => fitting.pop().ok_or(missing),
+            (1, _) => {
+                let (call, cast) = fitting.pop().ok_or(missing)?;
+                self.note_cast(cast);
+                Ok(call)
+            }
             (0, true) => Err(operator_error(op, &types, &Resolution::None).at(point)),
             (0, false) => Err(missing),
             _ => Err(operator_error(op, &types, &Resolution::Ambiguous).at(point)),

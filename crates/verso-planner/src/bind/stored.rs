@@ -8,7 +8,7 @@
 //!     on: the path of the session that evaluates it finds another one, or none.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -55,6 +55,8 @@ pub(super) struct Notes {
     row_calls: RefCell<BTreeMap<u32, (u32, bool)>>,
     /// Literals of moments, and of users' objects.
     literals: Literals,
+    /// The functions of users' casts, which stand nowhere in the text.
+    casts: RefCell<BTreeSet<Oid>>,
 }
 
 impl Notes {
@@ -110,6 +112,11 @@ impl Notes {
         self.operators.borrow_mut().insert(at, oid);
     }
 
+    /// A value becomes another one by a cast of users, which calls this function.
+    pub(super) fn cast(&self, function: Oid) {
+        self.casts.borrow_mut().insert(function);
+    }
+
     /// The operator with its symbol there has these operands.
     pub(super) fn operands(&self, at: u32, whole: Span, sides: &[Span]) {
         let spans = [whole].iter().chain(sides).copied().collect();
@@ -118,8 +125,9 @@ impl Notes {
 
     /// The text, which begins at a character of the statement, with numbers in place of names (T1).
     fn numbered(self, text: &str, start: u32) -> String {
+        let casts = self.casts.take();
         let chars: Vec<char> = text.chars().collect();
-        settled(&chars, &self.edits(&chars, start)).0
+        kept::with_casts(&settled(&chars, &self.edits(&chars, start)).0, &casts)
     }
 
     /// What is to stand in the text, which begins at a character of the statement, in place of names, operators and literals; in

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CastContext, CastDef, Oid, OperatorDef, extensions_with_operator, kept};
+use verso_catalog::{
+    Callee, CastContext, CastDef, NOWHERE, Oid, OperatorDef, extensions_with_operator, kept,
+};
 use verso_exec::functions::{ArgType, operator_candidates};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{CastKind, SqlType};
@@ -172,6 +174,7 @@ impl Binder<'_> {
             return Ok(None);
         }
         let Some(cast) = self.cast_between(&expr.ty, to, kind) else { return Ok(None) };
+        self.note_cast(cast);
         let value = match &cast.function {
             Some(function) => {
                 let place = Span { start: at, end: at };
@@ -188,18 +191,30 @@ impl Binder<'_> {
         if value.ty == *to { Ok(Some(value)) } else { Ok(Some(self.coerce(value, at, to, kind)?)) }
     }
 
-    /// Operands of which one has become what an implicit cast of users makes of it, in every way.
-    pub(super) fn with_user_casts(&self, operands: &[Located]) -> Result<Vec<Vec<Located>>, SqlError> {
+    /// A text that is kept needs the function of a cast that it uses, as in PostgreSQL.
+    pub(super) fn note_cast(&self, cast: &CastDef) {
+        let Some(Callee::User(function)) = &cast.function else { return };
+        self.noted.into_iter().for_each(|notes| notes.cast(*function));
+        self.noting.into_iter().for_each(|noting| noting.function(NOWHERE, *function));
+    }
+
+    /// Operands of which one has become what an implicit cast of users makes of it, in every way, and that cast. The way that is taken is
+    /// the caller's to note ([`Binder::note_cast`]).
+    pub(super) fn with_user_casts(
+        &self,
+        operands: &[Located],
+    ) -> Result<Vec<(Vec<Located>, &CastDef)>, SqlError> {
         let mut ways = Vec::new();
+        let trying = Binder { noting: None, noted: None, ..self.clone() };
         for (n, (operand, at)) in operands.iter().enumerate() {
             let from = Oid(operand.ty.pg_oid());
             let implicit = |cast: &&CastDef| cast.source == from && cast.context == CastContext::Implicit;
             for cast in self.catalog.casts().iter().filter(implicit) {
                 let Some(to) = self.type_numbered(cast.target) else { continue };
-                if let Some(value) = self.user_cast(operand, *at, &to, CastKind::Implicit)? {
+                if let Some(value) = trying.user_cast(operand, *at, &to, CastKind::Implicit)? {
                     let mut way = operands.to_vec();
                     way[n].0 = value;
-                    ways.push(way);
+                    ways.push((way, cast));
                 }
             }
         }
