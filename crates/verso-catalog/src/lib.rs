@@ -72,10 +72,10 @@ pub use authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
 pub use catalog::{Catalog, Was};
 pub use collation::CollationDef;
 pub use ddl::{
-    ChangedField, CollationChange, CollationUse, CommentOn, DomainChange, MembershipChange, NewCollation,
-    OnlineCopy, PreparedIndex, Rewrite, StatisticsChange, TypeUses, check_own_keys, collation_uses,
-    free_name, going_with_column, going_with_constraint, index_columns, is_shared, label_holders,
-    needing_together, next_value,
+    ChangedField, CollationChange, CollationUse, CommentOn, DomainChange, Lost, MembershipChange,
+    NewCollation, OnlineCopy, PreparedIndex, Rewrite, StatisticsChange, TypeUses, check_own_keys,
+    collation_uses, free_name, generated_along, going_with_column, going_with_constraint, going_with_schema,
+    in_words, index_columns, is_shared, label_holders, lost_with_schema, needing_together, next_value,
 };
 pub use definition::{
     ArgMode, COLUMN_COMPRESSION, COLUMN_STORAGE, ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn,

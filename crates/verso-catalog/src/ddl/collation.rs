@@ -8,14 +8,14 @@ use verso_types::{Collation, CollationData, Collator, SqlType};
 
 use super::alter::mentions;
 use super::claim::NameOf;
-use super::needing::{Lost, Needing, named, shown_type, view_name};
+use super::needing::{Lost, Needing, each_once, named, shown, shown_type, view_name};
 use super::{refuse_if_needed, target_schema};
 use crate::catalog::Catalog;
 use crate::collation::{CollationDef, system_collation, system_collation_name};
 use crate::definition::{ColumnDef, IndexDef, Oid};
 use crate::error::{CatalogError, ObjectKind};
 use crate::kept::objects_of;
-use crate::snapshot::CatalogSnapshot;
+use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::store::{self, Of};
 use crate::system::field::{Letter, Name};
 use crate::system::row::{ClassRow, CollatedRow, CollationRow, IndexRow, TypeRow};
@@ -154,11 +154,17 @@ impl Catalog {
         })
     }
 
-    /// Drops a collation that nothing needs.
+    /// Drops a collation; with `cascade` also what names it in a text: that, in PostgreSQL's words. What else needs it is the caller's to
+    /// drop first ([`collation_uses`]), as a column goes by a copy of its table.
     ///
     /// # Errors
     /// `Needed`, `SystemObject`; storage's.
-    pub fn drop_collation(&self, txn: &mut Txn, collation: &CollationDef) -> Result<(), CatalogError> {
+    pub fn drop_collation(
+        &self,
+        txn: &mut Txn,
+        collation: &CollationDef,
+        cascade: bool,
+    ) -> Result<Vec<String>, CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let (oid, known) = (collation.oid(), &collation.collation);
         if oid.is_system() {
@@ -174,10 +180,17 @@ impl Catalog {
         let uses = collation_uses(&snapshot, known).into_iter().filter(|(one, _)| by_name(one));
         let what = named(&snapshot, Lost::Other(oid));
         let mut lines: Vec<String> = uses.map(|(_, one)| format!("{one} depends on {what}")).collect();
-        lines.extend(Needing::of(&snapshot, &[Lost::Other(oid)]).lines(&snapshot));
-        refuse_if_needed(what, lines)?;
+        let needing = Needing::of(&snapshot, &[Lost::Other(oid)]);
+        if !cascade || !lines.is_empty() {
+            lines.extend(needing.lines(&snapshot));
+            refuse_if_needed(what, each_once(lines))?;
+        }
         self.lock_name(txn, NameOf::Collation, [&known.schema, &known.name])?;
-        self.change(txn, |txn| self.remove_collation(txn, &snapshot, oid))
+        self.change(txn, |txn| {
+            self.remove_needing(txn, &snapshot, &needing)?;
+            self.remove_collation(txn, &snapshot, oid)
+        })?;
+        Ok(needing.names(&snapshot))
     }
 
     /// Removes the rows of a collation of which nothing that stays is made in `seen` (L4); the change has begun.
@@ -398,14 +411,16 @@ pub fn collation_uses(snapshot: &CatalogSnapshot, collation: &Collation) -> Vec<
             if collations.map(|one| one.oid).any(|oid| oid == collation.oid)
                 || texts.any(|text| mentions(text, &collation.name))
             {
-                uses.push((CollationUse::Index(index.oid), format!("index {}", index.name)));
+                let name = shown(snapshot, &Relation::Index(Arc::clone(index)));
+                uses.push((CollationUse::Index(index.oid), format!("index {name}")));
             }
         }
         for constraint in &table.constraints {
             if let crate::definition::ConstraintKind::Check { expression } = &constraint.kind
                 && mentions(expression, &collation.name)
             {
-                let name = format!("constraint {} on table {}", constraint.name, table.name);
+                let on = named(snapshot, Lost::Relation(table.oid));
+                let name = format!("constraint {} on {on}", constraint.name);
                 uses.push((CollationUse::Check(table.oid, Arc::clone(&constraint.name)), name));
             }
         }

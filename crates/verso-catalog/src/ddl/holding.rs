@@ -7,10 +7,9 @@
 use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn, WaitPolicy};
-use verso_types::{DomainType, SqlType};
+use verso_types::SqlType;
 
-use super::domains::copy;
-use super::needing::{Lost, shown, shown_type};
+use super::needing::{Lost, placed, shown, shown_type};
 use super::trigger::parts_of;
 use crate::catalog::Catalog;
 use crate::definition::{ConstraintDef, ConstraintKind, IndexDef, Oid, TableDef, TypeDef};
@@ -20,7 +19,6 @@ use crate::kept::{fields_of, objects_of};
 use crate::row_type::relation_of;
 use crate::snapshot::{CatalogSnapshot, Naming, Relation};
 use crate::system::row::{AttributeRow, DomainRow};
-use crate::system::types::domain_row;
 use crate::trigger::TriggerDef;
 
 /// What has a text.
@@ -33,32 +31,32 @@ pub(super) enum Holder {
     Check(Arc<TableDef>, Arc<ConstraintDef>),
     Index(Arc<TableDef>, Arc<IndexDef>),
     Trigger(Arc<TableDef>, Arc<TriggerDef>),
+    /// The default of a domain.
     Domain(Arc<TypeDef>),
+    /// A condition of a domain, by its name.
+    DomainCheck(Arc<TypeDef>, Arc<str>),
     Statistics(Arc<TableDef>, Arc<StatisticsDef>),
 }
 
 impl Holder {
-    /// A number by which it was made before those with a higher one: that of the table for what has none of its own.
-    pub(super) fn oid(&self) -> Oid {
+    /// A number by which it was made before those with a higher one: that of the table for what has none of its own, and of a generated
+    /// column that number, too.
+    pub(super) fn place(&self) -> (Oid, u16) {
         match self {
-            Holder::Default(table, _)
-            | Holder::Generated(table, _)
-            | Holder::Key(table)
-            | Holder::Check(table, _) => table.oid,
-            Holder::Index(_, index) => index.oid,
-            Holder::Trigger(_, trigger) => trigger.oid,
-            Holder::Domain(ty) => ty.oid,
-            Holder::Statistics(_, one) => one.oid,
+            Holder::Generated(table, column) => (table.oid, *column),
+            Holder::Default(table, _) | Holder::Key(table) | Holder::Check(table, _) => (table.oid, 0),
+            Holder::Index(_, index) => (index.oid, 0),
+            Holder::Trigger(_, trigger) => (trigger.oid, 0),
+            Holder::Domain(ty) | Holder::DomainCheck(ty, _) => (ty.oid, 0),
+            Holder::Statistics(_, one) => (one.oid, 0),
         }
     }
 }
 
 /// The name of statistics, with their schema where they are not found without it.
-fn shown_statistics(snapshot: &CatalogSnapshot, one: &StatisticsDef) -> String {
-    match snapshot.statistics_object(None, &one.name).is_some_and(|found| found.oid == one.oid) {
-        true => one.name.to_string(),
-        false => format!("{}.{}", one.schema, one.name),
-    }
+pub(super) fn shown_statistics(snapshot: &CatalogSnapshot, one: &StatisticsDef) -> String {
+    let found = snapshot.statistics_object(None, &one.name);
+    placed(&one.schema, &one.name, found.is_some_and(|found| found.oid == one.oid))
 }
 
 /// Does a text name what is to go?
@@ -131,8 +129,10 @@ pub(super) fn holders_among(snapshot: &CatalogSnapshot, naming: &Naming<'_>, los
     }
     for ty in naming.types() {
         let SqlType::Domain(domain) = &ty.ty else { continue };
-        let named = domain.checks.iter().any(|check| names_lost(snapshot, &check.expression, lost));
-        if named || names(&domain.default) {
+        for check in domain.checks.iter().filter(|check| names_lost(snapshot, &check.expression, lost)) {
+            found.push(Holder::DomainCheck(Arc::clone(ty), Arc::clone(&check.name)));
+        }
+        if names(&domain.default) {
             found.push(Holder::Domain(Arc::clone(ty)));
         }
     }
@@ -150,13 +150,16 @@ impl Holder {
             | Holder::Index(table, _)
             | Holder::Trigger(table, _)
             | Holder::Statistics(table, _) => Some(table),
-            Holder::Domain(_) => None,
+            Holder::Domain(_) | Holder::DomainCheck(..) => None,
         }
     }
 
     /// The domain that it belongs to.
     pub(super) fn domain(&self) -> Option<Oid> {
-        if let Holder::Domain(ty) = self { Some(ty.oid) } else { None }
+        match self {
+            Holder::Domain(ty) | Holder::DomainCheck(ty, _) => Some(ty.oid),
+            _ => None,
+        }
     }
 
     /// Is it the same as another one?
@@ -171,6 +174,9 @@ impl Holder {
             (Holder::Index(_, one), Holder::Index(_, two)) => one.oid == two.oid,
             (Holder::Trigger(_, one), Holder::Trigger(_, two)) => one.oid == two.oid,
             (Holder::Domain(one), Holder::Domain(two)) => one.oid == two.oid,
+            (Holder::DomainCheck(one, check), Holder::DomainCheck(two, other)) => {
+                one.oid == two.oid && check == other
+            }
             (Holder::Statistics(_, one), Holder::Statistics(_, two)) => one.oid == two.oid,
             _ => false,
         }
@@ -201,6 +207,7 @@ impl Holder {
             }
             Holder::Trigger(table, one) => format!("trigger {} on table {}", one.name, place(table)),
             Holder::Domain(ty) => format!("type {}", shown_type(snapshot, ty)),
+            Holder::DomainCheck(_, check) => format!("constraint {check}"),
             Holder::Statistics(_, one) => format!("statistics object {}", shown_statistics(snapshot, one)),
         }
     }
@@ -208,12 +215,7 @@ impl Holder {
 
 impl Catalog {
     /// Removes what has a text that names what goes; the change has begun.
-    pub(super) fn remove_holder(
-        &self,
-        txn: &mut Txn,
-        snapshot: &CatalogSnapshot,
-        (holder, lost): (&Holder, Lost),
-    ) -> Result<(), CatalogError> {
+    pub(super) fn remove_holder(&self, txn: &mut Txn, holder: &Holder) -> Result<(), CatalogError> {
         if let Some(table) = holder.table().filter(|table| !table.is_view()) {
             self.engine.lock_table(txn, table.heap, TableLockMode::AccessExclusive, WaitPolicy::Block)?;
         }
@@ -249,18 +251,12 @@ impl Catalog {
             Holder::Trigger(table, trigger) => self.delete_triggers(txn, &parts_of(table, trigger)),
             Holder::Statistics(_, one) => self.remove_statistics(txn, &[&**one]),
             Holder::Domain(ty) => {
-                let SqlType::Domain(domain) = &ty.ty else { return Ok(()) };
-                let stays = |text: &str| !names_lost(snapshot, text, lost);
-                let checks = domain.checks.iter().filter(|check| stays(&check.expression)).cloned();
-                let new = DomainType {
-                    checks: checks.collect(),
-                    base: domain.base.clone(),
-                    default: domain.default.clone().filter(|text| stays(text)),
-                    ..copy(domain)
-                };
-                let row = domain_row(&new);
                 let is_it = |row: &DomainRow| row.oid == ty.oid;
-                self.update_rows(txn, ty.oid, is_it, |old| *old = row.clone()).map(drop)
+                self.update_rows(txn, ty.oid, is_it, |row| row.typdefault = None).map(drop)
+            }
+            Holder::DomainCheck(ty, check) => {
+                let is_it = |row: &DomainRow| row.oid == ty.oid;
+                self.update_rows(txn, ty.oid, is_it, |row| row.remove_check(check)).map(drop)
             }
         }
     }

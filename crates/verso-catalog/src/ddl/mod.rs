@@ -72,9 +72,12 @@ pub(crate) use extended::number_of_data;
 pub use foreign_key::check_own_keys;
 pub use labels::label_holders;
 pub use names::{free as free_name, told_apart as index_columns};
+pub use needing::{Lost, generated_along, named as in_words};
 pub use online::{OnlineCopy, PreparedIndex};
 pub use rights::MembershipChange;
-pub use together::{going_with_column, going_with_constraint, needing_together};
+pub use together::{
+    going_with_column, going_with_constraint, going_with_schema, lost_with_schema, needing_together,
+};
 pub use types::TypeUses;
 
 use std::collections::BTreeSet;

@@ -3,15 +3,17 @@
 //! N1. A view needs the relations and functions that its query names, and those columns of them that it uses.
 //! N2. What needs something that goes goes with it under CASCADE, and keeps it otherwise (2BP01).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn, WaitPolicy};
 use verso_types::{Collation, SqlType};
 
 use super::holding::{Holder, holders_among, names_lost};
+use super::quoted;
 use super::refuse_if_needed;
 use super::table::references_from_outside;
+use super::together::going_with_column;
 use super::types::{TypeUses, uses};
 use crate::aggregate::{AggregateDef, Callee};
 use crate::authority::PolicyDef;
@@ -26,7 +28,7 @@ use crate::system::row::ProcRow;
 
 /// Something that is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lost {
+pub enum Lost {
     /// A relation.
     Relation(Oid),
     /// A column of one.
@@ -53,7 +55,7 @@ impl Lost {
     }
 
     /// Its number, and that of the column.
-    pub(super) fn place(self) -> (Oid, u16) {
+    pub(crate) fn place(self) -> (Oid, u16) {
         match self {
             Lost::Column(oid, column) => (oid, column),
             Lost::Relation(oid)
@@ -162,6 +164,12 @@ impl Needing {
                         all.extend(parts.iter().map(|part| Lost::Relation(part.oid)));
                         needing.divided.extend(parts);
                     }
+                    if let Holder::Generated(table, column) = &holder {
+                        let goes = Lost::Column(table.oid, *column);
+                        if !all.contains(&goes) {
+                            all.push(goes);
+                        }
+                    }
                     needing.holders.push((holder, one));
                 }
             }
@@ -169,7 +177,10 @@ impl Needing {
                 let sides = operator.left.into_iter().chain([operator.right, operator.result]);
                 let needs = needs_callee(&operator.function, one) || needs_type(snapshot, sides, one);
                 if needs && !needing.operators.iter().any(|(known, _)| known.oid == operator.oid) {
-                    all.push(Lost::Other(operator.oid));
+                    let goes = Lost::Other(operator.oid);
+                    if !all.contains(&goes) {
+                        all.push(goes);
+                    }
                     needing.operators.push((Arc::clone(operator), one));
                 }
             }
@@ -249,6 +260,11 @@ impl Needing {
         self.casts.retain(|(one, _)| !casts.iter().any(|other| other.oid == one.oid));
     }
 
+    /// What is made of the row types of relations that go, in words.
+    pub(super) fn held(&self) -> impl Iterator<Item = &str> {
+        self.held.iter().map(|(what, _)| &**what)
+    }
+
     /// Refuses what others need.
     pub(super) fn refuse(&self, snapshot: &CatalogSnapshot) -> Result<(), CatalogError> {
         if self.is_empty() {
@@ -270,30 +286,43 @@ impl Needing {
     pub(super) fn lines(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
         let held = self.held.iter().map(|(what, ty)| format!("{what} depends on type {ty}"));
         let all = self.all(snapshot).into_iter();
-        held.chain(all.map(|(what, lost)| format!("{what} depends on {}", named(snapshot, lost)))).collect()
+        each_once(held.chain(all.map(|(what, lost)| format!("{what} depends on {}", named(snapshot, lost)))))
     }
 
     /// What goes along under CASCADE.
     pub(super) fn names(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
-        self.all(snapshot).into_iter().map(|(what, _)| what).collect()
+        each_once(self.all(snapshot).into_iter().map(|(what, _)| what))
+    }
+
+    /// The generated columns among it, those of whole tables before those of their partitions, each with what goes along with it.
+    /// Dropping one copies its table, which is a statement of its own.
+    pub(super) fn generated(&self) -> Vec<(Arc<TableDef>, u16)> {
+        let generated = self.holders.iter().filter_map(|(holder, _)| match holder {
+            Holder::Generated(table, column) => Some((Arc::clone(table), *column)),
+            _ => None,
+        });
+        let mut generated: Vec<(Arc<TableDef>, u16)> = generated.collect();
+        generated.sort_by_key(|(table, column)| (table.partition_of.is_some(), table.oid, *column));
+        generated
     }
 
     /// What needs what goes, with that, in PostgreSQL's order: behind each thing what needs it, the oldest first, and of several
     /// things that are to go the last one first.
     fn all(&self, snapshot: &CatalogSnapshot) -> Vec<(String, Lost)> {
-        let function = |function: &FunctionDef| (function.oid, function_name(snapshot, function));
-        let holders = self.holders.iter().map(|(one, lost)| ((one.oid(), one.name(snapshot)), *lost));
-        let policies = self.policies.iter().map(|(one, lost)| ((one.oid, policy_name(snapshot, one)), *lost));
+        let function = |function: &FunctionDef| ((function.oid, 0), function_name(snapshot, function));
+        let holders = self.holders.iter().map(|(one, lost)| ((one.place(), one.name(snapshot)), *lost));
+        let policies =
+            self.policies.iter().map(|(one, lost)| (((one.oid, 0), policy_name(snapshot, one)), *lost));
         let functions = self.functions.iter().map(|(one, ty)| (function(one), Lost::Type(*ty)));
         let parts = self.aggregates.iter().chain(&self.bodies).map(|(one, lost)| (function(one), *lost));
         let operators =
-            self.operators.iter().map(|(one, lost)| ((one.oid, operator_name(snapshot, one)), *lost));
-        let casts = self.casts.iter().map(|(one, lost)| ((one.oid, cast_name(snapshot, one)), *lost));
-        let views = self.views.iter().map(|(one, lost)| ((one.oid, view_name(snapshot, one)), *lost));
-        let others = self.others.iter().map(|(oid, name, lost)| ((*oid, name.clone()), *lost));
+            self.operators.iter().map(|(one, lost)| (((one.oid, 0), operator_name(snapshot, one)), *lost));
+        let casts = self.casts.iter().map(|(one, lost)| (((one.oid, 0), cast_name(snapshot, one)), *lost));
+        let views = self.views.iter().map(|(one, lost)| (((one.oid, 0), view_name(snapshot, one)), *lost));
+        let others = self.others.iter().map(|(oid, name, lost)| (((*oid, 0), name.clone()), *lost));
         let all = holders.chain(policies).chain(functions).chain(parts).chain(operators).chain(casts);
-        let mut all: Vec<((Oid, String), Lost)> = all.chain(views).chain(others).collect();
-        all.sort_by_key(|((oid, _), _)| *oid);
+        let mut all: Vec<(((Oid, u16), String), Lost)> = all.chain(views).chain(others).collect();
+        all.sort_by_key(|(((oid, _), _), _)| *oid);
         let mut needs: HashMap<(Oid, u16), Vec<usize>> = HashMap::new();
         for (n, (_, lost)) in all.iter().enumerate() {
             needs.entry(lost.place()).or_default().push(n);
@@ -304,7 +333,7 @@ impl Needing {
             next.extend(needs.remove(&place).unwrap_or_default().into_iter().rev());
             while let Some(n) = next.pop() {
                 order.push(n);
-                let own = (all[n].0.0, 0);
+                let own = all[n].0.0;
                 next.extend(needs.remove(&own).unwrap_or_default().into_iter().rev());
             }
         }
@@ -347,8 +376,8 @@ impl Catalog {
         };
         self.release_divided(txn, snapshot, &needing.divided)?;
         let is_divided = |table: &Arc<TableDef>| needing.divided.iter().any(|known| known.oid == table.oid);
-        for (holder, lost) in needing.holders.iter().filter(|(one, _)| !one.table().is_some_and(is_divided)) {
-            self.remove_holder(txn, snapshot, (holder, *lost))?;
+        for (holder, _) in needing.holders.iter().filter(|(one, _)| !one.table().is_some_and(is_divided)) {
+            self.remove_holder(txn, holder)?;
         }
         for (operator, _) in &needing.operators {
             self.remove_operator(txn, operator.oid)?;
@@ -392,6 +421,25 @@ impl Catalog {
         }
         Ok(())
     }
+}
+
+/// The generated columns that go along with these objects under CASCADE ([`Needing::generated`]), and what that is in words.
+pub fn generated_along(snapshot: &CatalogSnapshot, lost: &[Lost]) -> Vec<(Arc<TableDef>, u16, Vec<String>)> {
+    let generated = Needing::of(snapshot, lost).generated().into_iter();
+    let with_names = |(table, id): (Arc<TableDef>, u16)| {
+        let mut names = vec![named(snapshot, Lost::Column(table.oid, id))];
+        if let Some(at) = table.column_with_id(id) {
+            names.extend(going_with_column(snapshot, &table, &table.columns[at]));
+        }
+        (table, id, names)
+    };
+    generated.map(with_names).collect()
+}
+
+/// The same lines, each once.
+pub(super) fn each_once(lines: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut known: HashSet<String> = HashSet::new();
+    lines.into_iter().filter(|line| known.insert(line.clone())).collect()
 }
 
 /// What is made of a relation's row type and stays, and that type: columns, domains, fields of other types.
@@ -460,9 +508,13 @@ fn type_name(snapshot: &CatalogSnapshot, oid: Oid) -> String {
 }
 
 /// `operator ===(integer,integer)`.
-fn operator_name(snapshot: &CatalogSnapshot, operator: &OperatorDef) -> String {
-    let left = operator.left.map_or_else(|| "none".to_string(), |left| type_name(snapshot, left));
-    format!("operator {}({left},{})", operator.name, type_name(snapshot, operator.right))
+pub(super) fn operator_name(snapshot: &CatalogSnapshot, operator: &OperatorDef) -> String {
+    let left = operator.left.map_or_else(|| "NONE".to_string(), |left| type_name(snapshot, left));
+    let schema = match snapshot.search_path().searched().contains(&operator.schema) {
+        true => String::new(),
+        false => format!("{}.", quoted(&operator.schema)),
+    };
+    format!("operator {schema}{}({left},{})", operator.name, type_name(snapshot, operator.right))
 }
 
 fn cast_name(snapshot: &CatalogSnapshot, cast: &CastDef) -> String {
@@ -482,12 +534,11 @@ pub(super) fn policy_name(snapshot: &CatalogSnapshot, policy: &PolicyDef) -> Str
     format!("policy {} on {}", policy.name, named(snapshot, Lost::Relation(policy.table)))
 }
 
-/// A function with its arguments, behind what it is.
+/// A function with its arguments, behind what it is: procedures and aggregates are told as functions, too.
 pub(super) fn function_name(snapshot: &CatalogSnapshot, function: &FunctionDef) -> String {
-    let kind = if function.is_procedure() { "procedure" } else { "function" };
     let schema = match snapshot.search_path().searched().contains(&function.schema) {
         true => String::new(),
-        false => format!("{}.", function.schema),
+        false => format!("{}.", quoted(&function.schema)),
     };
     let types: Vec<String> = function
         .inputs()
@@ -496,7 +547,7 @@ pub(super) fn function_name(snapshot: &CatalogSnapshot, function: &FunctionDef) 
             None => arg.ty.pg_name(),
         })
         .collect();
-    format!("{kind} {schema}{}({})", function.name, types.join(","))
+    format!("function {schema}{}({})", quoted(&function.name), types.join(","))
 }
 
 /// A view's name behind what it is.
@@ -505,39 +556,40 @@ pub(super) fn view_name(snapshot: &CatalogSnapshot, view: &ViewDef) -> String {
     format!("{kind} {}", shown(snapshot, &Relation::View(Arc::new(view.clone()))))
 }
 
+/// A name as SQL writes it, with its schema where it is not found without it.
+pub(super) fn placed(schema: &str, name: &str, is_visible: bool) -> String {
+    match is_visible {
+        true => quoted(name),
+        false => format!("{}.{}", quoted(schema), quoted(name)),
+    }
+}
+
 /// A relation's name, with its schema where it is not found without it.
 pub(super) fn shown(snapshot: &CatalogSnapshot, relation: &Relation) -> String {
-    match snapshot.is_visible(relation) {
-        true => relation.name().to_string(),
-        false => format!("{}.{}", relation.schema(), relation.name()),
-    }
+    placed(relation.schema(), relation.name(), snapshot.is_visible(relation))
 }
 
 /// A type's name, with its schema where it is not found without it.
 pub(super) fn shown_type(snapshot: &CatalogSnapshot, ty: &TypeDef) -> String {
-    match snapshot.is_visible_type(ty) {
-        true => ty.name.to_string(),
-        false => format!("{}.{}", ty.schema, ty.name),
-    }
+    placed(&ty.schema, &ty.name, snapshot.is_visible_type(ty))
 }
 
 /// A collation's name, with its schema where it is not found without it.
 pub(super) fn shown_collation(snapshot: &CatalogSnapshot, collation: &Collation) -> String {
     let found = snapshot.collation(None, &collation.name);
-    match found.is_some_and(|found| found.collation.oid == collation.oid) {
-        true => collation.name.to_string(),
-        false => format!("{}.{}", collation.schema, collation.name),
-    }
+    let is_visible = found.is_some_and(|found| found.collation.oid == collation.oid);
+    placed(&collation.schema, &collation.name, is_visible)
 }
 
 /// What is to go, with its kind.
-pub(super) fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
+pub fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
     let relation = |oid: Oid| match snapshot.relation_by_oid(oid) {
         Some(relation @ Relation::View(_)) => format!("view {}", shown(snapshot, relation)),
         Some(relation) if relation.kind() == ObjectKind::MaterializedView => {
             format!("materialized view {}", shown(snapshot, relation))
         }
         Some(relation @ Relation::Sequence(_)) => format!("sequence {}", shown(snapshot, relation)),
+        Some(relation @ Relation::Index(_)) => format!("index {}", shown(snapshot, relation)),
         Some(relation) => format!("table {}", shown(snapshot, relation)),
         None => format!("relation {oid}"),
     };

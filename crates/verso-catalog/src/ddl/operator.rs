@@ -59,7 +59,7 @@ impl Catalog {
         self.change(txn, |txn| self.insert_rows(txn, std::slice::from_ref(&row)))
     }
 
-    /// Drops an operator; with `cascade` also what needs it.
+    /// Drops an operator; with `cascade` also what needs it: that, in PostgreSQL's words.
     ///
     /// # Errors
     /// `Needed`; storage's.
@@ -68,7 +68,7 @@ impl Catalog {
         txn: &mut Txn,
         operator: &OperatorDef,
         cascade: bool,
-    ) -> Result<(), CatalogError> {
+    ) -> Result<Vec<String>, CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let needing = Needing::of(&snapshot, &[Lost::Other(operator.oid)]);
         if !cascade {
@@ -78,7 +78,8 @@ impl Catalog {
         self.change(txn, |txn| {
             self.remove_needing(txn, &snapshot, &needing)?;
             self.remove_operator(txn, operator.oid)
-        })
+        })?;
+        Ok(needing.names(&snapshot))
     }
 
     /// Gives an operator to a role.

@@ -1,15 +1,17 @@
 //! CREATE, ALTER, DROP SCHEMA; what moves things between schemas.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::{Isolation, Txn, TxnOptions};
 use verso_types::SqlType;
 
 use super::claim::NameOf;
-use super::needing::{Lost, Needing};
+use super::holding::shown_statistics;
+use super::needing::{Lost, Needing, function_name, named, operator_name};
 use super::refuse_if_needed;
 use super::table::{find_table, relation_kind};
+use super::together::going_with_schema;
 use crate::aggregate::Callee;
 use crate::catalog::Catalog;
 use crate::collation::CollationDef;
@@ -18,6 +20,7 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::extended::StatisticsDef;
 use crate::operator::{CastDef, OperatorDef};
 use crate::path::is_temporary;
+use crate::rights::Object;
 use crate::row_type::is_of_rows;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG, Relation};
 use crate::store;
@@ -255,27 +258,24 @@ impl Catalog {
         })
     }
 
-    /// Drops a schema; with `cascade` also what is in it, and what needs that. What went along, in PostgreSQL's words.
+    /// Drops a schema; with `cascade` also what is in it, and what needs that ([`going_with_schema`](crate::going_with_schema)). Columns of
+    /// tables of other schemas are the caller's to drop first, as that copies rows.
     ///
     /// # Errors
     /// `Missing`, `SystemObject`, `Needed`; storage's, of which `Conflict` says that another transaction changed
     /// the schema first.
-    pub fn drop_schema(&self, txn: &mut Txn, name: &str, cascade: bool) -> Result<Vec<String>, CatalogError> {
+    pub fn drop_schema(&self, txn: &mut Txn, name: &str, cascade: bool) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let schema = find_schema(&snapshot, name)?;
-        let contents = Contents::of(&snapshot, &schema);
-        let names = contents.names(&schema);
         if !cascade {
-            let line = |what: &String| format!("{what} depends on schema {name}");
-            refuse_if_needed(format!("schema {name}"), names.iter().map(line).collect())?;
+            let (_, lines) = going_with_schema(&snapshot, &schema);
+            refuse_if_needed(format!("schema {name}"), lines)?;
         }
-        let mut contents = contents;
-        let mut names = names;
+        let mut contents = Contents::of(&snapshot, &schema);
         for oid in contents.types.iter().flat_map(|ty| super::TypeUses::of(&snapshot, ty).all_of_tables()) {
             if contents.tables.iter().all(|known| known.oid != oid)
                 && let Some(table) = snapshot.table_by_oid(oid)
             {
-                names.push(format!("table {}.{}", table.schema, table.name));
                 contents.tables.push(table);
             }
         }
@@ -321,19 +321,15 @@ impl Catalog {
         self.claim_gone(txn, &snapshot, views.chain(others))?;
         self.check_newest(txn, &snapshot)?;
         let seen = snapshot;
-        let mut along = names;
-        along.extend(self.drop_what_needs(txn, &seen, &contents)?);
-        along.extend(self.drop_tables_beside(txn, &contents.tables, true, &contents.types)?);
+        self.drop_what_needs(txn, &seen, &contents)?;
+        self.drop_tables_beside(txn, &contents.tables, true, &contents.types)?;
         // A multirange type goes with its range type.
         contents.types.retain(|ty| !is_of_rows(&ty.ty) && !matches!(ty.ty, SqlType::Multirange(_)));
         // The views over its tables are gone with them.
         let snapshot = self.snapshot_now(txn)?;
         let views: Vec<_> = contents.views.iter().filter_map(|view| snapshot.view_by_oid(view.oid)).collect();
-        along.extend(self.drop_views(txn, &views, true)?);
-        self.change(txn, |txn| self.remove_schema(txn, &seen, &schema, &contents))?;
-        let mut known: HashSet<String> = HashSet::new();
-        along.retain(|one| known.insert(one.clone()));
-        Ok(along)
+        self.drop_views(txn, &views, true)?;
+        self.change(txn, |txn| self.remove_schema(txn, &seen, &schema, &contents))
     }
 
     /// Drops what needs something of a schema and is in another one: views, functions, operators, casts, triggers. A version of the catalog
@@ -343,29 +339,28 @@ impl Catalog {
         txn: &mut Txn,
         snapshot: &CatalogSnapshot,
         contents: &Contents,
-    ) -> Result<Vec<String>, CatalogError> {
+    ) -> Result<(), CatalogError> {
         let types: Vec<Oid> = contents.types.iter().map(|ty| ty.oid).collect();
         let mut needing = Needing::beside(snapshot, &contents.lost(), &types);
         needing.leave(&contents.operators, &contents.casts);
         let is_outside = |relation: &&Relation| relation.schema() != &contents.name;
-        let mut along = Vec::new();
+        let mut released = false;
         for function in &contents.functions {
             let calls = |relation: &Relation| {
                 relation.triggers().iter().any(|trigger| trigger.function == function.oid)
             };
             if snapshot.naming(function.oid).relations().filter(is_outside).any(calls) {
-                along.extend(self.release_triggers(txn, snapshot, function, true)?);
+                self.release_triggers(txn, snapshot, function, true)?;
+                released = true;
             }
         }
         if !needing.is_empty() {
             self.change(txn, |txn| self.remove_needing(txn, snapshot, &needing))?;
         }
-        if needing.is_empty() && along.is_empty() {
-            return Ok(along);
+        if released || !needing.is_empty() {
+            self.snapshot_now(txn)?;
         }
-        along.extend(needing.names(snapshot));
-        self.snapshot_now(txn)?;
-        Ok(along)
+        Ok(())
     }
 
     /// What the transaction sees after what it has just changed.
@@ -408,7 +403,7 @@ impl Catalog {
 }
 
 /// What is in a schema.
-struct Contents {
+pub(super) struct Contents {
     /// The name of the schema.
     name: Arc<str>,
     tables: Vec<Arc<TableDef>>,
@@ -426,7 +421,7 @@ struct Contents {
 }
 
 impl Contents {
-    fn of(snapshot: &CatalogSnapshot, schema: &SchemaDef) -> Contents {
+    pub(super) fn of(snapshot: &CatalogSnapshot, schema: &SchemaDef) -> Contents {
         let inside = |name: &Arc<str>| *name == schema.name;
         let types: Vec<&Arc<TypeDef>> = snapshot.types_in(&schema.name).collect();
         let relations = || snapshot.relations_in(&schema.name);
@@ -470,39 +465,64 @@ impl Contents {
     }
 
     /// All of it that others may need.
-    fn lost(&self) -> Vec<Lost> {
+    pub(super) fn lost(&self) -> Vec<Lost> {
         let tables = self.tables.iter().map(|table| Lost::Relation(table.oid));
         let views = self.views.iter().map(|view| Lost::Relation(view.oid));
         let sequences = self.sequences.iter().map(|sequence| Lost::Relation(sequence.oid));
         let types = self.types.iter().map(|ty| Lost::Type(ty.oid));
         let functions = self.functions.iter().map(|function| Lost::Function(function.oid));
+        let all = tables.chain(views).chain(sequences).chain(types).chain(functions);
+        all.chain(self.others()).collect()
+    }
+
+    /// Its collations, and the operators that go with it.
+    pub(super) fn others(&self) -> Vec<Lost> {
+        let operators = self.operators.iter().map(|one| Lost::Other(one.oid));
+        operators.chain(self.collations.iter().map(|one| Lost::Other(one.oid()))).collect()
+    }
+
+    /// The operators that are in it themselves.
+    pub(super) fn own_operators(&self) -> Vec<Arc<OperatorDef>> {
+        self.operators.iter().filter(|one| one.schema == self.name).cloned().collect()
+    }
+
+    /// The rest, as objects.
+    pub(super) fn objects(&self) -> Vec<Object> {
+        let tables = self.tables.iter().map(|one| Object::Relation(one.oid));
+        let views = self.views.iter().map(|one| Object::Relation(one.oid));
+        let sequences = self.sequences.iter().map(|one| Object::Relation(one.oid));
+        let types = self.types.iter().map(|one| Object::Type(one.oid));
+        let functions = self.functions.iter().map(|one| Object::Function(one.oid));
         tables.chain(views).chain(sequences).chain(types).chain(functions).collect()
     }
 
     /// What of it needs the schema, in PostgreSQL's words.
-    fn names(&self, schema: &SchemaDef) -> Vec<String> {
-        self.entries(schema).into_iter().map(|(_, what)| what).collect()
+    pub(super) fn names(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
+        self.entries(snapshot).into_iter().map(|(_, what)| what).collect()
     }
 
-    /// The same, with its numbers.
-    fn entries(&self, schema: &SchemaDef) -> Vec<(Oid, String)> {
-        let name = &schema.name;
+    /// The same, with its numbers. Parts go with the whole: partitions, sequences of columns, what a type has brought along.
+    fn entries(&self, snapshot: &CatalogSnapshot) -> Vec<(Oid, String)> {
         let mut all: Vec<(Oid, String)> = Vec::new();
-        all.extend(self.tables.iter().map(|one| (one.oid, format!("table {name}.{}", one.name))));
-        all.extend(self.views.iter().map(|one| (one.oid, format!("view {name}.{}", one.name))));
-        let statistics = self.statistics.iter();
-        all.extend(statistics.map(|one| (one.oid, format!("statistics object {name}.{}", one.name))));
+        let is_part = |table: &TableDef| {
+            let parent = table.partition_of.as_ref().map(|of| of.parent);
+            parent.is_some_and(|parent| self.tables.iter().any(|other| other.oid == parent))
+        };
+        let tables = self.tables.iter().filter(|table| !is_part(table)).map(|one| one.oid);
         let loose = self.sequences.iter().filter(|sequence| sequence.owned_by.is_none());
-        all.extend(loose.map(|one| (one.oid, format!("sequence {name}.{}", one.name))));
+        let relations = tables.chain(self.views.iter().map(|one| one.oid)).chain(loose.map(|one| one.oid));
+        all.extend(relations.map(|oid| (oid, named(snapshot, Lost::Relation(oid)))));
+        let statistics = self.statistics.iter();
         all.extend(
-            self.functions.iter().map(|one| (one.oid, format!("function {name}.{}", one.signature()))),
+            statistics.map(|one| (one.oid, format!("statistics object {}", shown_statistics(snapshot, one)))),
         );
-        let types = self.types.iter().filter(|one| !one.is_of_extension());
-        all.extend(types.map(|one| (one.oid, format!("type {name}.{}", one.name))));
-        all.extend(
-            self.collations.iter().map(|one| (one.oid(), format!("collation {name}.{}", one.collation.name))),
-        );
-        all.extend(self.operators.iter().map(|one| (one.oid, format!("operator {}", one.name))));
+        let functions = self.functions.iter().filter(|one| !one.is_range_constructor());
+        all.extend(functions.map(|one| (one.oid, function_name(snapshot, one))));
+        let is_own = |ty: &&Arc<TypeDef>| !ty.is_of_extension() && !matches!(ty.ty, SqlType::Multirange(_));
+        let types = self.types.iter().filter(is_own);
+        all.extend(types.map(|one| (one.oid, named(snapshot, Lost::Type(one.oid)))));
+        all.extend(self.collations.iter().map(|one| (one.oid(), named(snapshot, Lost::Other(one.oid())))));
+        all.extend(self.own_operators().iter().map(|one| (one.oid, operator_name(snapshot, one))));
         all.extend(self.extensions.iter().map(|one| (one.oid, format!("extension {}", one.name))));
         all.sort();
         all
@@ -511,7 +531,7 @@ impl Contents {
 
 /// What is in a schema, with its numbers, in PostgreSQL's words.
 pub(super) fn contents_of(snapshot: &CatalogSnapshot, schema: &SchemaDef) -> Vec<(Oid, String)> {
-    Contents::of(snapshot, schema).entries(schema)
+    Contents::of(snapshot, schema).entries(snapshot)
 }
 
 /// The schema of that name, if it may be changed.

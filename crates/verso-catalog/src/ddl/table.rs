@@ -8,7 +8,7 @@ use verso_storage::{TableLockMode, Txn};
 use super::composite::check_depth;
 use super::constraint::Target;
 use super::names::{Names, free};
-use super::needing::{Lost, Needing};
+use super::needing::{Lost, Needing, named};
 use super::partition::with_partitions;
 use super::{next_value, persistence, refuse_if_needed, sequence_of, sequence_spec, target_schema};
 use crate::catalog::Catalog;
@@ -128,8 +128,7 @@ impl Catalog {
         }));
         if !cascade {
             let what = match asked {
-                [table] if table.materialized.is_some() => format!("materialized view {}", table.name),
-                [table] => format!("table {}", table.name),
+                [table] => named(&snapshot, Lost::Relation(table.oid)),
                 _ => "desired object(s)".to_string(),
             };
             refuse_if_needed(what, needing.lines(&snapshot))?;

@@ -2,27 +2,58 @@
 
 use std::sync::Arc;
 
+use super::collation::{CollationUse, collation_uses};
 use super::constraint::relying_on;
-use super::needing::{Lost, Needing, named, shown, shown_type};
-use super::quoted;
-use super::schema::contents_of;
+use super::needing::{Lost, Needing, each_once, named, shown, shown_type};
+use super::schema::{Contents, contents_of};
 use super::table::{Reference, references_from_outside};
 use super::types::TypeUses;
-use crate::definition::{ColumnDef, ConstraintDef, Oid, TableDef, TypeDef};
+use crate::definition::{ColumnDef, ConstraintDef, Oid, SchemaDef, TableDef, TypeDef};
 use crate::rights::Object;
 use crate::snapshot::CatalogSnapshot;
 
 /// What stays and needs some of these objects, in PostgreSQL's words and order: each by itself, and with what it needs.
 ///
 /// Objects that need one another are no hindrance to each other.
-pub fn needing_together(snapshot: &CatalogSnapshot, objects: &[Object]) -> (Vec<String>, Vec<String>) {
+pub fn needing_together(
+    snapshot: &CatalogSnapshot,
+    objects: &[Object],
+    others: &[Lost],
+) -> (Vec<String>, Vec<String>) {
+    let mut needing = together(snapshot, objects, others);
+    let operators = others.iter().filter_map(|other| snapshot.operator_by_oid(other.place().0));
+    needing.leave(&operators.cloned().collect::<Vec<_>>(), &[]);
+    (needing.names(snapshot), needing.lines(snapshot))
+}
+
+/// What goes along with a schema under CASCADE, what is in it and what needs that, in PostgreSQL's words: each by itself, and with what it
+/// needs.
+pub fn going_with_schema(snapshot: &CatalogSnapshot, schema: &SchemaDef) -> (Vec<String>, Vec<String>) {
+    let contents = Contents::of(snapshot, schema);
+    let own = contents.names(snapshot);
+    let mut needing = together(snapshot, &contents.objects(), &contents.others());
+    needing.leave(&contents.own_operators(), &[]);
+    let lines = own.iter().map(|one| format!("{one} depends on schema {}", schema.name));
+    let lines = each_once(lines.chain(needing.lines(snapshot)));
+    let held = needing.held().map(str::to_string).collect::<Vec<_>>();
+    (each_once(own.iter().cloned().chain(held).chain(needing.names(snapshot))), lines)
+}
+
+/// All that goes with a schema under CASCADE and that others may need.
+pub fn lost_with_schema(snapshot: &CatalogSnapshot, schema: &SchemaDef) -> Vec<Lost> {
+    Contents::of(snapshot, schema).lost()
+}
+
+/// What stays and needs some of these objects, or of these others.
+fn together(snapshot: &CatalogSnapshot, objects: &[Object], others: &[Lost]) -> Needing {
     let mut objects: Vec<(Oid, Object)> =
         objects.iter().filter_map(|object| Some((number(*object)?, *object))).collect();
     // As PostgreSQL goes through them.
     objects.sort_unstable_by(|a, b| b.cmp(a));
     objects.dedup();
     let goes = |oid: Oid| objects.iter().any(|(known, _)| *known == oid);
-    let lost: Vec<Lost> = objects.iter().map(|(oid, object)| lost(*oid, *object)).collect();
+    let lost = objects.iter().map(|(oid, object)| lost(*oid, *object)).chain(others.iter().copied());
+    let lost: Vec<Lost> = lost.collect();
     let types: Vec<Arc<TypeDef>> = snapshot.types().filter(|ty| goes(ty.oid)).map(Arc::clone).collect();
     let going: Vec<Oid> = types.iter().map(|ty| ty.oid).collect();
     let mut needing = Needing::beside(snapshot, &lost, &going);
@@ -51,7 +82,7 @@ pub fn needing_together(snapshot: &CatalogSnapshot, objects: &[Object]) -> (Vec<
         let fields = uses.fields.iter().filter(|(of, _)| stays(*of));
         needing.note(fields.map(|(of, field)| {
             let holder = snapshot.user_type(*of).map(|ty| shown_type(snapshot, ty)).unwrap_or_default();
-            (*of, format!("column {} of composite type {holder}", quoted(field)), what)
+            (*of, format!("column {field} of composite type {holder}"), what)
         }));
     }
     for (oid, object) in &objects {
@@ -83,7 +114,19 @@ pub fn needing_together(snapshot: &CatalogSnapshot, objects: &[Object]) -> (Vec<
             _ => {}
         }
     }
-    (needing.names(snapshot), needing.lines(snapshot))
+    for collation in others.iter().filter_map(|other| snapshot.collation_by_oid(other.place().0.0)) {
+        let what = Lost::Other(collation.oid());
+        let is_outside = |one: &CollationUse| match one {
+            CollationUse::Column(table, _) | CollationUse::Check(table, _) | CollationUse::Key(table) => {
+                stays(*table)
+            }
+            CollationUse::Domain(oid) | CollationUse::View(oid) => stays(*oid),
+            CollationUse::Index(oid) => snapshot.owner_of_part(*oid).is_none_or(|table| stays(table.oid())),
+        };
+        let uses = collation_uses(snapshot, &collation.collation).into_iter();
+        needing.note(uses.filter(|(one, _)| is_outside(one)).map(|(_, name)| (collation.oid(), name, what)));
+    }
+    needing
 }
 
 /// What goes along with a column under CASCADE, in PostgreSQL's words and order: not its own indexes and constraints.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn};
 
+use super::needing::{function_name, shown};
 use super::table::find_table;
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, FunctionDef, Oid, TableDef};
@@ -205,12 +206,12 @@ impl Catalog {
             let calls = |trigger: &&Arc<TriggerDef>| calls(trigger) && trigger.part_of == Oid(0);
             for trigger in relation.triggers().iter().filter(calls) {
                 let word = if relation.as_view().is_some() { "view" } else { "table" };
-                let text = format!("trigger {} on {word} {}", trigger.name, relation.name());
+                let text = format!("trigger {} on {word} {}", trigger.name, shown(snapshot, relation));
                 named.push((relation, text));
             }
         }
         if !cascade {
-            let what = format!("function {}", function.signature());
+            let what = function_name(snapshot, function);
             let lines = named.iter().map(|(_, text)| format!("{text} depends on {what}")).collect();
             super::refuse_if_needed(what, lines)?;
             return Ok(Vec::new());

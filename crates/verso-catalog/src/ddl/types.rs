@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use verso_storage::Txn;
 use verso_types::enum_type::NewPlace;
-use verso_types::keyword::quoted;
 use verso_types::{EnumLabel, EnumType, OwnRange, RangeName, RangeType, SqlType};
 
 use super::claim::NameOf;
@@ -420,7 +419,7 @@ impl TypeUses {
         let domains = self.domains.iter().map(|oid| whole(Lost::Type(*oid), *oid));
         let field = |(oid, name): &(Oid, Arc<str>)| {
             let ty = snapshot.user_type(*oid).map(|ty| shown_type(snapshot, ty)).unwrap_or_default();
-            ((*oid, Reverse(0)), (format!("column {} of composite type {ty}", quoted(name)), false))
+            ((*oid, Reverse(0)), (format!("column {name} of composite type {ty}"), false))
         };
         let all = self.single_columns().map(column).chain(tables).chain(functions).chain(domains);
         let mut all: Vec<_> = all.chain(self.fields.iter().map(field)).collect();

@@ -469,6 +469,22 @@ fn domain_of(row: DomainRow, (schema, name): (Arc<str>, Arc<str>), array: Oid, b
     }
 }
 
+impl DomainRow {
+    /// Takes a condition away.
+    pub(crate) fn remove_check(&mut self, name: &str) {
+        fn take<T>(list: &mut Vec<T>, at: usize) {
+            if at < list.len() {
+                list.remove(at);
+            }
+        }
+        let Some(at) = self.connames.iter().position(|known| **known == *name) else { return };
+        take(&mut self.conoids, at);
+        take(&mut self.connames, at);
+        take(&mut self.conbins, at);
+        take(&mut self.convalidated, at);
+    }
+}
+
 /// The row that says what a domain demands.
 pub(crate) fn domain_row(domain: &DomainType) -> DomainRow {
     let checks = || domain.checks.iter();

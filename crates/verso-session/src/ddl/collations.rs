@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CollationChange, CollationDef, CollationUse, NewCollation, OWNER_ROLE, Oid, Relation, collation_uses,
+    CollationChange, CollationDef, CollationUse, Lost, NewCollation, OWNER_ROLE, Oid, Relation,
+    collation_uses,
 };
 use verso_parser::syntax::{AlterAction, CollationOption, CollationStatement, Name, QualifiedName, Span};
 use verso_planner::bind::Binder;
@@ -37,14 +38,7 @@ impl Schema<'_> {
                     match self.collation(name) {
                         Ok(found) => {
                             self.own_collation(&found)?;
-                            if *cascade {
-                                self.drop_uses(&found)?;
-                            }
-                            // What was dropped just now is not seen as something that needs it.
-                            self.frame.inside(|frame| {
-                                let catalog = &frame.services.instance.catalog;
-                                Ok(catalog.drop_collation(&mut frame.txn.borrow_mut(), &found)?)
-                            })?;
+                            self.tell_along(&self.drop_found_collation(&found, *cascade)?);
                         }
                         Err(error) if *if_exists && error.sqlstate == sqlstate::INVALID_SCHEMA_NAME => {
                             self.skip(format!("{}, skipping", error.message));
@@ -60,8 +54,28 @@ impl Schema<'_> {
         }
     }
 
-    /// Drops what needs a collation.
-    fn drop_uses(&self, collation: &CollationDef) -> Result<(), Failure> {
+    /// Drops a collation, with `cascade` also what needs it: that, in words.
+    pub(super) fn drop_found_collation(
+        &self,
+        found: &CollationDef,
+        cascade: bool,
+    ) -> Result<Vec<String>, Failure> {
+        let mut along = Vec::new();
+        if cascade {
+            along = self.drop_uses(found)?;
+            let lost = [Lost::Other(found.oid())];
+            along.extend(self.frame.inside(|frame| Schema { frame }.drop_generated(&lost))?);
+        }
+        // What was dropped just now is not seen as something that needs it.
+        along.extend(self.frame.inside(|frame| {
+            let (catalog, txn) = (&frame.services.instance.catalog, &frame.txn);
+            Ok(catalog.drop_collation(&mut txn.borrow_mut(), found, cascade)?)
+        })?);
+        Ok(along)
+    }
+
+    /// Drops what needs a collation; these, in words.
+    fn drop_uses(&self, collation: &CollationDef) -> Result<Vec<String>, Failure> {
         let catalog = self.frame.catalog;
         let uses = collation_uses(catalog, &collation.collation);
         // An index goes with its columns, as in PostgreSQL.
@@ -72,16 +86,16 @@ impl Schema<'_> {
             let Some(Relation::Index(index)) = catalog.relation_by_oid(*oid) else { return false };
             index.columns().any(|column| goes(index.table, column))
         };
-        let along = uses.iter().filter(|(one, _)| !goes_along(one)).map(|(_, name)| name.clone());
-        self.tell_along(&along.collect::<Vec<_>>());
         for (one, _) in uses.iter().rev().filter(|(one, _)| !goes_along(one)) {
             // Another one may have taken it along.
             self.frame.inside(|frame| Schema { frame }.drop_use(one))?;
         }
-        Ok(())
+        let along = uses.iter().filter(|(one, _)| !goes_along(one)).map(|(_, name)| name.clone());
+        Ok(along.collect())
     }
 
-    fn drop_use(&self, one: &CollationUse) -> Result<(), Failure> {
+    /// Drops something that needs a collation, if it is still there.
+    pub(super) fn drop_use(&self, one: &CollationUse) -> Result<(), Failure> {
         let catalog = self.frame.catalog;
         let changes = &self.frame.services.instance.catalog;
         let name = |text: &str| Name { text: text.to_string(), at: Span::default() };

@@ -1,6 +1,8 @@
 //! DROP TABLE, DROP VIEW, DROP SEQUENCE, DROP INDEX.
 
-use verso_catalog::{CatalogError, Object, ObjectKind, Oid, Relation, TypeUses};
+use std::collections::HashSet;
+
+use verso_catalog::{CatalogError, Lost, Object, ObjectKind, Relation};
 
 use super::Schema;
 use crate::client::CommandTag;
@@ -50,7 +52,9 @@ impl Schema<'_> {
         }
         let mut along = Vec::new();
         if drop.cascade {
-            self.drop_held(&found, &mut along)?;
+            self.drop_held(&found, &[], &mut along)?;
+            let lost: Vec<Lost> = found.iter().map(|one| Lost::Relation(one.oid())).collect();
+            along.extend(self.frame.inside(|frame| Schema { frame }.drop_generated(&lost))?);
         }
         self.frame.inside(|frame| Schema { frame }.drop_found(drop, &found, along))
     }
@@ -65,40 +69,6 @@ impl Schema<'_> {
         let of = format!("column {} of table {}", column.name, table.name);
         let text = format!("cannot drop sequence {} because {of} requires it", sequence.name);
         Err(SqlError::new("2BP01", text).with_hint(format!("You can drop {of} instead.")))
-    }
-
-    /// Drops the columns of other tables that are of the row types of these relations.
-    pub(super) fn drop_held(&self, found: &[Relation], along: &mut Vec<String>) -> Result<(), Failure> {
-        let catalog = self.frame.catalog;
-        for ty in found.iter().filter_map(Relation::row_type) {
-            let uses = TypeUses::of(catalog, &ty);
-            let whole = uses.whole.iter().filter(|table| found.iter().all(|one| one.oid() != **table));
-            for table in whole.filter_map(|table| catalog.table_by_oid(*table)) {
-                let of = if table.materialized.is_some() { "materialized view" } else { "table" };
-                along.push(format!("{of} {}", table.name));
-                self.drop_whole(table.oid)?;
-            }
-            for (table, column) in uses.single_columns() {
-                let Some(table) = catalog.table_by_oid(*table) else { continue };
-                let Some(column) = table.column_with_id(*column).map(|at| &table.columns[at].name) else {
-                    continue;
-                };
-                if found.iter().all(|known| known.oid() != table.oid) {
-                    along.push(format!("column {column} of table {}", table.name));
-                    self.drop_column(&table.schema, &table.name, column)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Drops a table that goes along as a whole, unless it has gone with another one.
-    pub(super) fn drop_whole(&self, table: Oid) -> Result<(), Failure> {
-        self.frame.inside(|frame| {
-            let Some(table) = frame.catalog.table_by_oid(table) else { return Ok(()) };
-            let catalog = &frame.services.instance.catalog;
-            Ok(catalog.drop_tables(&mut frame.txn.borrow_mut(), &[table], true).map(drop)?)
-        })
     }
 
     fn drop_found(
@@ -174,8 +144,10 @@ impl Schema<'_> {
 
     /// Tells what CASCADE has dropped.
     pub(super) fn tell_along(&self, along: &[String]) {
-        let line = |what: &String| format!("drop cascades to {what}");
-        let notice = match along {
+        let line = |what: &&String| format!("drop cascades to {what}");
+        let mut known: HashSet<&String> = HashSet::new();
+        let along: Vec<&String> = along.iter().filter(|one| known.insert(*one)).collect();
+        let notice = match along.as_slice() {
             [] => return,
             [only] => Notice::message(line(only)),
             _ => {

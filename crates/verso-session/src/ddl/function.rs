@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    FunctionDef, FunctionLanguage, FunctionReturn, NewFunction, Object, Oid, ParallelSafety, Planning,
+    FunctionDef, FunctionLanguage, FunctionReturn, Lost, NewFunction, Object, Oid, ParallelSafety, Planning,
     Rights, Volatility,
 };
 use verso_exec::context::SettingAccess;
@@ -14,6 +14,7 @@ use super::routine::check_replaced;
 use crate::catalogs::is_system_routine;
 use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
+use crate::frame::Frame;
 use crate::settings::{Settings, unknown};
 use verso_parser::syntax::{
     self, CreateFunction, DropFunction, FunctionBody, FunctionSetting, QualifiedName, RoutineKind,
@@ -298,8 +299,21 @@ impl Schema<'_> {
                 Ok(function) => {
                     let is = function.kind_word();
                     self.own_to_drop(Object::Function(function.oid), &function.schema, is, &function.name)?;
-                    let txn = &mut self.frame.txn.borrow_mut();
-                    self.tell_along(&catalog.drop_function(txn, &function, drop.cascade)?);
+                    let mut along = Vec::new();
+                    if drop.cascade {
+                        let lost = [Lost::Function(function.oid)];
+                        let generated = |frame: &Frame<'_>| Schema { frame }.drop_generated(&lost);
+                        along = self.frame.inside(generated)?;
+                    }
+                    along.extend(self.frame.inside(|frame| {
+                        // It may have gone along with another one.
+                        if frame.catalog.function_by_oid(function.oid).is_none() {
+                            return Ok(Vec::new());
+                        }
+                        let txn = &mut frame.txn.borrow_mut();
+                        Ok(catalog.drop_function(txn, &function, drop.cascade)?)
+                    })?);
+                    self.tell_along(&along);
                 }
                 Err(error)
                     if error.sqlstate == sqlstate::UNDEFINED_FUNCTION

@@ -28,6 +28,7 @@
 
 mod absent;
 mod aggregate;
+mod along;
 mod alter_columns;
 mod alter_constraints;
 mod alter_names;

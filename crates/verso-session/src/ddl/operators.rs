@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    Callee, CastContext, CastDef, CatalogSnapshot, FunctionReturn, OWNER_ROLE, Object, Oid, OperatorDef,
+    Callee, CastContext, CastDef, CatalogSnapshot, FunctionReturn, Lost, OWNER_ROLE, Object, Oid, OperatorDef,
 };
 use verso_parser::syntax::{
     CastMethod, CastStatement, CastTime, OperatorOption, OperatorReference, OperatorStatement, OptionValue,
@@ -18,6 +18,7 @@ use super::absent::is_absence;
 use super::composite::is_pseudo;
 use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
+use crate::frame::Frame;
 
 fn invalid(text: impl Into<String>) -> SqlError {
     SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text)
@@ -59,7 +60,17 @@ impl Schema<'_> {
                         Ok(operator) => {
                             self.own_role_object(operator.owner, "operator", &operator.name)?;
                             let catalog = &self.frame.services.instance.catalog;
-                            catalog.drop_operator(&mut self.frame.txn.borrow_mut(), &operator, *cascade)?;
+                            let mut along = Vec::new();
+                            if *cascade {
+                                let lost = [Lost::Other(operator.oid)];
+                                let generated = |frame: &Frame<'_>| Schema { frame }.drop_generated(&lost);
+                                along = self.frame.inside(generated)?;
+                            }
+                            along.extend(self.frame.inside(|frame| {
+                                let txn = &mut frame.txn.borrow_mut();
+                                Ok(catalog.drop_operator(txn, &operator, *cascade)?)
+                            })?);
+                            self.tell_along(&along);
                         }
                         Err(error) if *if_exists && error.sqlstate == sqlstate::UNDEFINED_FUNCTION => {
                             let text = format!("operator {} does not exist, skipping", reference.name);

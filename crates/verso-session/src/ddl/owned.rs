@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    Acl, CatalogError, CollationChange, Object, Oid, PolicyDef, Relation, RightsOf, StatisticsChange,
+    Acl, CatalogError, CollationChange, Lost, Object, Oid, PolicyDef, Relation, RightsOf, StatisticsChange,
     TableDef, needing_together,
 };
 
@@ -131,10 +131,14 @@ impl Schema<'_> {
             _ => false,
         };
         owned.retain(|object| !is_part(object));
-        let (along, lines) = needing_together(catalog, &owned);
+        let operators = catalog.operators().iter().filter(|one| roles.contains(&one.owner));
+        let collations = catalog.collations().into_iter().filter(|one| roles.contains(&one.owner));
+        let mut others: Vec<Lost> = operators.map(|one| Lost::Other(one.oid)).collect();
+        others.extend(collations.map(|one| Lost::Other(one.oid())));
+        let (along, lines) = needing_together(catalog, &owned, &others);
         if !cascade && !lines.is_empty() {
             let what = match owned.as_slice() {
-                [only] => self.shown_object(*only),
+                [only] if others.is_empty() => self.shown_object(*only),
                 _ => None,
             };
             let what = what.unwrap_or_else(|| "desired object(s)".to_string());
@@ -147,7 +151,22 @@ impl Schema<'_> {
             _ => None,
         });
         let relations: Vec<Relation> = relations.collect();
-        self.drop_held(&relations, &mut Vec::new())?;
+        let types = owned.iter().filter_map(|object| match object {
+            Object::Type(oid) => Some(*oid),
+            _ => None,
+        });
+        self.drop_held(&relations, &types.collect::<Vec<_>>(), &mut Vec::new())?;
+        let mut lost: Vec<Lost> = owned
+            .iter()
+            .filter_map(|object| match object {
+                Object::Relation(oid) => Some(Lost::Relation(*oid)),
+                Object::Function(oid) => Some(Lost::Function(*oid)),
+                Object::Type(oid) => Some(Lost::Type(*oid)),
+                _ => None,
+            })
+            .collect();
+        lost.extend(others);
+        self.frame.inside(|frame| Schema { frame }.drop_generated(&lost).map(drop))?;
         self.frame.inside(|frame| {
             let tables = relations.iter().filter_map(|one| frame.catalog.table_by_oid(one.oid()));
             let tables: Vec<Arc<TableDef>> = tables.collect();
@@ -162,14 +181,22 @@ impl Schema<'_> {
         for object in owned {
             self.frame.inside(|frame| Schema { frame }.drop_object(object))?;
         }
+        for operator in catalog.operators().iter().filter(|one| roles.contains(&one.owner)) {
+            self.frame.inside(|frame| {
+                if let Some(there) = frame.catalog.operator_by_oid(operator.oid) {
+                    store.drop_operator(&mut frame.txn.borrow_mut(), there, cascade)?;
+                }
+                Ok(())
+            })?;
+        }
+        for collation in catalog.collations().iter().filter(|one| roles.contains(&one.owner)) {
+            self.frame.inside(|frame| match frame.catalog.collation_by_oid(collation.oid().0) {
+                Some(there) => Schema { frame }.drop_found_collation(&there, cascade).map(drop),
+                None => Ok(()),
+            })?;
+        }
         self.frame.inside(|frame| {
             let txn = &mut frame.txn.borrow_mut();
-            for operator in frame.catalog.operators().iter().filter(|one| roles.contains(&one.owner)) {
-                store.drop_operator(txn, operator, cascade)?;
-            }
-            for collation in frame.catalog.collations().iter().filter(|one| roles.contains(&one.owner)) {
-                store.drop_collation(txn, collation)?;
-            }
             let statistics = frame.catalog.tables().flat_map(|table| &table.extended);
             for one in statistics.filter(|one| roles.contains(&one.owner)) {
                 store.drop_statistics(txn, one)?;
@@ -187,6 +214,16 @@ impl Schema<'_> {
             return ty.map_or(Ok(()), |ty| self.drop_found_types(vec![ty], cascade, false));
         }
         let (catalog, store) = (self.frame.catalog, &self.frame.services.instance.catalog);
+        if let Object::Schema(oid) = object {
+            let Some(schema) = catalog.schemas().find(|schema| schema.oid == oid) else { return Ok(()) };
+            if verso_catalog::is_temporary(&schema.name) {
+                return Ok(());
+            }
+            self.drop_held_by_others(schema)?;
+            return self.frame.inside(|frame| {
+                Ok(store.drop_schema(&mut frame.txn.borrow_mut(), &schema.name, cascade)?)
+            });
+        }
         let txn = &mut self.frame.txn.borrow_mut();
         match object {
             Object::Relation(oid) => match catalog.relation_by_oid(oid) {
@@ -204,13 +241,11 @@ impl Schema<'_> {
                     store.drop_function(txn, function, cascade)?;
                 }
             }
-            Object::Schema(oid) => {
-                let schema = catalog.schemas().find(|schema| schema.oid == oid);
-                if let Some(schema) = schema.filter(|schema| !verso_catalog::is_temporary(&schema.name)) {
-                    store.drop_schema(txn, &schema.name, cascade)?;
-                }
-            }
-            Object::Type(_) | Object::Column(..) | Object::Language(_) | Object::Database => {}
+            Object::Schema(_)
+            | Object::Type(_)
+            | Object::Column(..)
+            | Object::Language(_)
+            | Object::Database => {}
         }
         Ok(())
     }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{
-    CatalogError, FunctionDef, Object, ObjectKind, Oid, Relation, Rights, TypeDef, TypeUses,
-};
+use verso_catalog::snapshot::PG_CATALOG;
+use verso_catalog::{CatalogError, FunctionDef, Object, ObjectKind, Relation, Rights, going_with_schema};
 use verso_types::SqlType;
 
 use super::alter_names::altered;
@@ -116,13 +115,13 @@ impl Schema<'_> {
                     }
                     self.own_schema(name)?;
                     if *cascade {
-                        self.frame.inside(|frame| Schema { frame }.drop_types_used_outside(name))?;
+                        // Another one of the list may have taken along what needs it.
+                        self.frame.inside(|frame| Schema { frame }.release_schema(&name.text))?;
                     }
-                    let along = self.frame.inside(|frame| {
+                    self.frame.inside(|frame| {
                         let catalog = &frame.services.instance.catalog;
                         Ok(catalog.drop_schema(&mut frame.txn.borrow_mut(), &name.text, *cascade)?)
                     })?;
-                    self.tell_along(&along);
                 }
                 Ok(tag("DROP SCHEMA"))
             }
@@ -208,30 +207,14 @@ impl Schema<'_> {
         }
     }
 
-    /// Drops the types of a schema that tables and types of others have, with the columns that are of them: each copies its table, a
-    /// statement of its own.
-    fn drop_types_used_outside(&self, schema: &Name) -> Result<(), Failure> {
+    /// Tells what goes along with a schema, and drops what of that has to go first.
+    pub(super) fn release_schema(&self, name: &str) -> Result<(), Failure> {
         let catalog = self.frame.catalog;
-        let outside = |table: Oid| catalog.table_by_oid(table).is_some_and(|it| *it.schema != *schema.text);
-        let other = |ty: Oid| catalog.user_type(ty).is_some_and(|it| *it.schema != *schema.text);
-        let is_used = |ty: &&Arc<TypeDef>| {
-            let uses = TypeUses::of(catalog, ty);
-            uses.columns.iter().any(|(table, _)| outside(*table))
-                || uses.whole.iter().any(|table| outside(*table))
-                || uses.domains.iter().any(|ty| other(*ty))
-                || uses.fields.iter().any(|(ty, _)| other(*ty))
+        let Some(schema) = catalog.schema(name).filter(|_| name != PG_CATALOG).cloned() else {
+            return Ok(());
         };
-        let own = catalog.types().filter(|ty| {
-            *ty.schema == *schema.text
-                && !matches!(ty.ty, SqlType::Multirange(_))
-                && catalog.relation(Some(&ty.schema), &ty.name).is_none()
-        });
-        let name = |ty: &Arc<TypeDef>| QualifiedName {
-            schema: Some(schema.clone()),
-            name: Name { text: ty.name.to_string(), at: schema.at },
-        };
-        let names: Vec<QualifiedName> = own.filter(is_used).map(name).collect();
-        if names.is_empty() { Ok(()) } else { self.drop_types(&names, false, true, true) }
+        self.tell_along(&going_with_schema(catalog, &schema).0);
+        self.drop_held_by_others(&schema)
     }
 
     fn own_schema(&self, name: &Name) -> Result<(), SqlError> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, CatalogSnapshot, NewEnum, Object, ObjectKind, Oid, Rights, TableChange, TableDef, TypeDef,
-    TypeUses, label_holders,
+    CatalogError, CatalogSnapshot, Lost, NewEnum, Object, ObjectKind, Oid, Rights, TableChange, TableDef,
+    TypeDef, TypeUses, in_words, label_holders,
 };
 use verso_types::enum_type::{EnumType, NewPlace};
 use verso_types::{RangeName, SqlType, TypeError};
@@ -212,7 +212,7 @@ impl Schema<'_> {
             let uses: Vec<TypeUses> = types.iter().map(|ty| TypeUses::of(catalog, ty)).collect();
             let mut along: Vec<String> = Vec::new();
             for name in types.iter().zip(&uses).flat_map(|(ty, uses)| uses.names(catalog, ty)) {
-                let own = types[..named].iter().any(|ty| name == format!("type {}", ty.name));
+                let own = types[..named].iter().any(|ty| name == in_words(catalog, Lost::Type(ty.oid)));
                 if !own && !along.contains(&name) {
                     along.push(name);
                 }
@@ -231,6 +231,8 @@ impl Schema<'_> {
             for (holder, fields) in fields_left(catalog, &types) {
                 self.frame.inside(|frame| Schema { frame }.keep_fields(&holder, &fields))?;
             }
+            let lost: Vec<Lost> = types.iter().map(|ty| Lost::Type(ty.oid)).collect();
+            self.frame.inside(|frame| Schema { frame }.drop_generated(&lost).map(drop))?;
         }
         // Domains before the types beneath them. The columns are gone by now: what is left is seen anew.
         if cascade {
@@ -348,7 +350,10 @@ fn is_cast(text: &str) -> bool {
 }
 
 /// The composite types that have fields of types that are to go, and the fields that they keep.
-fn fields_left(catalog: &CatalogSnapshot, going: &[Arc<TypeDef>]) -> Vec<(Arc<TypeDef>, Vec<Field>)> {
+pub(super) fn fields_left(
+    catalog: &CatalogSnapshot,
+    going: &[Arc<TypeDef>],
+) -> Vec<(Arc<TypeDef>, Vec<Field>)> {
     let mut left: Vec<(Arc<TypeDef>, Vec<Field>)> = Vec::new();
     for (holder, field) in going.iter().flat_map(|ty| TypeUses::of(catalog, ty).fields) {
         if going.iter().any(|ty| ty.oid == holder) {
