@@ -13,8 +13,7 @@ use super::domains::not_a_domain;
 use super::{Schema, text};
 use crate::client::{CommandTag, tag};
 use crate::failure::Failure;
-use crate::frame::Frame;
-use verso_parser::syntax::{AlterAction, AlterTable, LabelPlace, Name, QualifiedName, Span, TypeStatement};
+use verso_parser::syntax::{LabelPlace, QualifiedName, TypeStatement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -242,28 +241,6 @@ impl Schema<'_> {
             let catalog = &frame.services.instance.catalog;
             Ok(catalog.drop_types(&mut frame.txn.borrow_mut(), &types, cascade)?)
         })
-    }
-
-    pub(super) fn drop_column(&self, schema: &str, table: &str, column: &str) -> Result<(), Failure> {
-        let name = |text: &str| Name { text: text.to_string(), at: Span::default() };
-        let name_of_table = QualifiedName { schema: Some(name(schema)), name: name(table) };
-        // It may have gone along with another one.
-        let gone = |frame: &Frame<'_>| {
-            let table = frame.catalog.table(Some(schema), table);
-            Ok(table.is_none_or(|table| table.column(column).is_none()))
-        };
-        if self.frame.inside(gone)? {
-            return Ok(());
-        }
-        let action = AlterAction::DropColumn { column: name(column), if_exists: false, cascade: true };
-        let alter = AlterTable {
-            name: name_of_table,
-            if_exists: false,
-            actions: vec![action],
-            materialized: false,
-            only: false,
-        };
-        self.frame.inside(|frame| Schema { frame }.alter_table_quietly(&alter).map(drop))
     }
 
     /// The type that a statement means.
