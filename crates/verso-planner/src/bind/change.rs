@@ -86,6 +86,11 @@ impl Binder<'_> {
         numbers
     }
 
+    /// What OLD and NEW have of them, of tables.
+    fn numbers_again(&self, changed: &Changed) -> RowNumbers {
+        if changed.view().is_some() { RowNumbers::default() } else { self.numbers_of(changed) }
+    }
+
     /// Row by row; none where that would be late.
     fn update_in_place(
         &self,
@@ -107,7 +112,7 @@ impl Binder<'_> {
         // RETURNING sees the new values: of assigned columns those assigned, of others those read.
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let shift = table.columns.len();
-        let bound = self.returning_of(&update.returning, scope, &table, false)?;
+        let bound = self.returning_of(&update.returning, scope, (&table, RowNumbers::default()), false)?;
         let mut returning = bound.map(|bound| bound.over(&mut updated(&assigned, shift)));
         let read = || assignments.iter().map(|(_, value)| value).chain(&filter);
         if !rows.is_empty() || depends(read(), &table) || read().any(asks_of_the_row) {
@@ -187,7 +192,8 @@ impl Binder<'_> {
         if triggers_change_rows(&table, TriggerEvent::Update) {
             keep_others(&mut assignments, &table);
         }
-        let bound = self.returning_of(&update.returning, &found.scope, &table, false)?;
+        let bound =
+            self.returning_of(&update.returning, &found.scope, (&table, self.numbers_again(changed)), false)?;
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let parted = table.partitioned.is_some();
         // A command of its own sees nothing of what it does: each row's functions are called when it is its turn.
@@ -273,7 +279,12 @@ impl Binder<'_> {
             let syntax::Delete { using, filter, current, .. } = delete;
             self.found(&changed, &scope, using.as_ref(), filter.as_ref(), current.as_ref())?
         };
-        let bound = self.returning_of(&delete.returning, &found.scope, &table, false)?;
+        let bound = self.returning_of(
+            &delete.returning,
+            &found.scope,
+            (&table, self.numbers_again(&changed)),
+            false,
+        )?;
         let returning = bound.map(|bound| bound.over(&mut removed));
         let columns = (0..table.columns.len()).collect();
         let joined = Some(found.plan(Vec::new()));
@@ -295,7 +306,7 @@ impl Binder<'_> {
         let own = |expr| self.expanded(expr, &changed.table, 0);
         let filter = self.filter(delete.filter.as_ref(), scope)?.map(own).transpose()?;
         let mut filter = changed.filtered(filter);
-        let bound = self.returning_of(&delete.returning, scope, &table, false)?;
+        let bound = self.returning_of(&delete.returning, scope, (&table, RowNumbers::default()), false)?;
         let mut returning = bound.map(|bound| bound.over(&mut removed));
         if depends(filter.iter(), &table) || filter.iter().any(asks_of_the_row) {
             return Ok(None);

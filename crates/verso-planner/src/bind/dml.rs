@@ -95,7 +95,7 @@ impl Binder<'_> {
         let shown = changed.view().is_some();
         let numbers = if numbers.has(RowNumber::Place) && !shown { RowNumbers::default() } else { numbers };
         changed.add_numbers(numbers, &mut scope);
-        let bound = self.returning_of(&insert.returning, &scope, &table, false)?;
+        let bound = self.returning_of(&insert.returning, &scope, (&table, RowNumbers::default()), false)?;
         let place = numbers.iter().position(|number| number == RowNumber::Place);
         if let (Some(place), Some(bound)) = (place, &bound)
             && bound.uses(table.columns.len() + place)

@@ -33,6 +33,7 @@ use super::from::{both, mark_rows};
 use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
 use super::shown::{Change, Changed, as_merge_tells};
+use super::table_number::RowNumbers;
 use super::walk::{columns_of, map_columns};
 use crate::errors::{SqlError, sqlstate};
 use action::{Action, When};
@@ -90,7 +91,7 @@ impl Binder<'_> {
         let bound = self.returning_of(
             &merge.returning,
             &source_first(&scope, target.visible.len()),
-            &changed.seen,
+            (&changed.seen, RowNumbers::default()),
             true,
         )?;
         let late = draws_late(&table, &actions);

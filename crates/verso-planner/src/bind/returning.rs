@@ -5,6 +5,9 @@
 //! scope of RETURNING : table │ others │ old │ new │ whether there is an old row │ a new one │ merge_action()
 //! ```
 //!
+//! Behind the columns of OLD and NEW is what rows have beside them (`ctid`), where the statement asks for it: columns of the table, too,
+//! as far as [`Returned`] goes.
+//!
 //! Bound once over this scope; each change says which of its columns stands where ([`Returned`]).
 
 use std::sync::Arc;
@@ -17,6 +20,7 @@ use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::{InSchema, Scope, ScopeTable};
 use super::shown::hidden;
+use super::table_number::RowNumbers;
 use super::walk::{map_columns, replace_columns};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Name};
@@ -50,9 +54,10 @@ pub(super) enum Returned {
 #[derive(Clone)]
 pub(super) struct BoundReturning {
     returning: Returning,
-    /// Columns of the table, and of the scope of the change.
+    /// Columns of the table, of the scope of the change, and of OLD and NEW each.
     own: usize,
     width: usize,
+    again: usize,
     /// What the virtual columns of the table are.
     computed: Vec<Generated>,
 }
@@ -60,17 +65,17 @@ pub(super) struct BoundReturning {
 impl BoundReturning {
     /// With the expressions that stand for its columns.
     pub(super) fn over(&self, place: &mut dyn FnMut(Returned, &SqlType) -> TypedExpr) -> Returning {
-        let (own, width) = (self.own, self.width);
+        let (own, width, again) = (self.own, self.width, self.again);
         let mut returning = self.returning.clone();
         for expr in &mut returning.exprs {
             replace_columns(expr, &mut |column, ty| {
                 let returned = match column {
                     _ if column < own => Returned::Own(column),
                     _ if column < width => Returned::Other(column),
-                    _ if column < width + own => Returned::Old(column - width),
-                    _ if column < width + 2 * own => Returned::New(column - width - own),
-                    _ if column == width + 2 * own => Returned::WasThere,
-                    _ if column == width + 2 * own + 1 => Returned::IsThere,
+                    _ if column < width + again => Returned::Old(column - width),
+                    _ if column < width + 2 * again => Returned::New(column - width - again),
+                    _ if column == width + 2 * again => Returned::WasThere,
+                    _ if column == width + 2 * again + 1 => Returned::IsThere,
                     _ => Returned::Action,
                 };
                 self.placed(returned, ty, place)
@@ -113,19 +118,20 @@ impl BoundReturning {
 
     /// Whether it asks for the row as it was.
     pub(super) fn uses_old(&self) -> bool {
-        let (old, was_there) = (self.width..self.width + self.own, self.width + 2 * self.own);
+        let (old, was_there) = (self.width..self.width + self.again, self.width + 2 * self.again);
         let is_old = |column: &usize| old.contains(column) || *column == was_there;
         self.returning.exprs.iter().any(|expr| super::walk::columns_of(expr).iter().any(is_old))
     }
 }
 
 impl Binder<'_> {
-    /// RETURNING of a change whose columns these are, those of the table first; MERGE says also what it did.
+    /// RETURNING of a change whose columns these are, those of the table first; MERGE says also what it did. OLD and NEW have these
+    /// `numbers`, too, which the scope has behind the table's columns.
     pub(super) fn returning_of(
         &self,
         returning: &syntax::Returning,
         scope: &Scope,
-        table: &TableDef,
+        (table, numbers): (&TableDef, RowNumbers),
         merge: bool,
     ) -> Result<Option<BoundReturning>, SqlError> {
         if returning.is_empty() {
@@ -134,8 +140,9 @@ impl Binder<'_> {
         let (own, width) = (table.columns.len(), scope.columns.len());
         let target = scope.tables.first().filter(|first| first.columns == (0..own)).cloned();
         let mut scope = Scope { repeats: Some(width), ..scope.clone() };
-        let there = width + 2 * own;
-        let added = Again { table, target: target.as_ref() };
+        let again = own + numbers.count();
+        let there = width + 2 * again;
+        let added = Again { table, numbers, target: target.as_ref() };
         let [old, new] = RETURNED_ROWS;
         added.to(&mut scope, returning.old.as_ref(), ("old", old), there)?;
         added.to(&mut scope, returning.new.as_ref(), ("new", new), there + 1)?;
@@ -165,7 +172,7 @@ impl Binder<'_> {
         // The expressions name the columns as the table does, not as a view over it.
         let base = self.catalog.table_by_oid(table.oid).filter(|base| base.has_virtual());
         let computed = base.map_or(Ok(Vec::new()), |base| self.virtual_columns(&base))?;
-        Ok(Some(BoundReturning { returning: bound, own, width, computed }))
+        Ok(Some(BoundReturning { returning: bound, own, width, again, computed }))
     }
 }
 
@@ -188,6 +195,8 @@ impl Binder<'_> {
 /// The table whose rows change, once more.
 struct Again<'t> {
     table: &'t TableDef,
+    /// What its rows have beside their columns.
+    numbers: RowNumbers,
     /// The same in the scope of the change: a view there has columns that it computes.
     target: Option<&'t ScopeTable>,
 }
@@ -237,9 +246,10 @@ impl Again<'_> {
             false => (hidden(at), column.seen()),
         });
         scope.columns.extend(columns);
-        scope.note_again(table.columns.len(), first);
+        let columns = first..scope.columns.len();
+        self.numbers.add_to(scope);
+        scope.note_again(table.columns.len() + self.numbers.count(), first);
         if name.is_some() {
-            let columns = first..scope.columns.len();
             scope.tables.push(ScopeTable {
                 name,
                 hidden: None,

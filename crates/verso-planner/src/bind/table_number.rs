@@ -154,7 +154,7 @@ impl RowNumbers {
     /// The one that a column of a change's scope is, over `own` columns of its table.
     fn of_place(self, own: usize, returned: Returned) -> Option<RowNumber> {
         match returned {
-            Returned::Other(column) => self.iter().nth(column.checked_sub(own)?),
+            Returned::Other(column) | Returned::New(column) => self.iter().nth(column.checked_sub(own)?),
             _ => None,
         }
     }
