@@ -46,17 +46,17 @@ fn late(exprs: &[TypedExpr], judged: &BTreeSet<usize>) -> Vec<bool> {
 }
 
 /// Whether a projection only hands columns on.
-fn is_renaming(exprs: &[TypedExpr]) -> bool {
+pub(super) fn is_renaming(exprs: &[TypedExpr]) -> bool {
     exprs.iter().all(|expr| matches!(expr.kind, K::Column(_)))
 }
 
 /// The columns of an input that are judged where those of a projection over it are.
-fn judged_below(exprs: &[TypedExpr], judged: &BTreeSet<usize>) -> BTreeSet<usize> {
+pub(super) fn judged_below(exprs: &[TypedExpr], judged: &BTreeSet<usize>) -> BTreeSet<usize> {
     judged.iter().filter_map(|at| exprs.get(*at)).flat_map(columns_of).collect()
 }
 
 /// The columns of both sides of a join that are judged, each by its place within the side.
-fn judged_sides(
+pub(super) fn judged_sides(
     width: usize,
     equal: &[(TypedExpr, TypedExpr)],
     filter: Option<&TypedExpr>,
@@ -135,7 +135,7 @@ fn moved(plan: Plan, judged: &BTreeSet<usize>) -> Result<(Plan, Vec<TypedExpr>),
 }
 
 /// A plan and its columns.
-fn as_it_is(plan: Plan) -> (Plan, Vec<TypedExpr>) {
+pub(super) fn as_it_is(plan: Plan) -> (Plan, Vec<TypedExpr>) {
     let output = plan.output();
     let columns = output.iter().enumerate().map(|(at, column)| TypedExpr::column(at, column.seen()));
     let columns = columns.collect();

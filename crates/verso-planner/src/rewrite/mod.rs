@@ -24,6 +24,7 @@
 //! | [`attach`], [`dependent`] | queries in expressions, and those that use the row for more than equalities |
 //! | [`lateral`] | lateral items that only compute something become projections |
 //! | [`asked_above`] | queries that only compute something for a row of a join, asked above the join |
+//! | [`outer_above`] | left joins of catalogs, made above the inner joins around them |
 //! | [`postpone`] | what costs much, computed above the sort of which only the first rows are wanted |
 //! | [`sets`] | INTERSECT and EXCEPT as such queries |
 //! | [`shared`] | queries of WITH that are read once become part of their reader |
@@ -41,6 +42,7 @@ mod lateral;
 mod members;
 mod narrow;
 mod order;
+mod outer_above;
 mod postpone;
 mod push;
 mod reduce;

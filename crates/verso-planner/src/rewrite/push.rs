@@ -33,6 +33,9 @@ impl Rewriter<'_> {
         if self.rules.push {
             self.postpone(&mut plan);
             super::asked_above::asked_above(&mut plan, &conditions)?;
+            if self.rules.order {
+                super::outer_above::outer_above(&mut plan, &conditions)?;
+            }
         }
         if self.rules.unnest && self.rules.push {
             plan = self.filtered_by_set(plan);

@@ -44,16 +44,14 @@ pub(super) fn case<'a>(
         }
         scratch.drop_vector(vector);
     }
-    let results = branches.iter().map(|(_, result)| result).chain([otherwise]);
-    let mut values = Vec::with_capacity(branches.len() + 1);
-    for (number, result) in (0..=last).zip(results) {
-        values.push(match by_need {
+    let mut results = Vec::with_capacity(branches.len() + 1);
+    for (number, result) in (0..=last).zip(branches.iter().map(|(_, result)| result).chain([otherwise])) {
+        results.push(match by_need {
             true if reach(&mut reached, &taken, number, over) => result.eval(&over.of(&reached), scratch)?,
             true => no_value(out, scratch),
             false => result.eval(over, scratch)?,
         });
     }
-    let results = values;
     let mut column = scratch.take(out);
     fill(&mut column, &taken, &results)?;
     results.into_iter().for_each(|result| scratch.drop_vector(result));
