@@ -114,6 +114,8 @@ pub enum CatalogError {
     Duplicates {
         /// The index.
         index: String,
+        /// The schema and the name of its table.
+        table: Option<[String; 2]>,
         /// The duplicate key.
         detail: Option<String>,
     },
@@ -122,6 +124,8 @@ pub enum CatalogError {
     Conflicts {
         /// The constraint.
         constraint: String,
+        /// The schema and the name of its table.
+        table: Option<[String; 2]>,
         /// Both keys.
         detail: Option<String>,
     },

@@ -534,15 +534,18 @@ impl Catalog {
         };
         let key = |record| self.key_text(txn, heap, columns, index, record);
         let index_name = index.name.to_string();
+        let known = self.snapshot(txn).ok();
+        let table = known.as_ref().and_then(|known| known.table_by_oid(index.table));
+        let table = table.map(|table| [table.schema.to_string(), table.name.to_string()]);
         match with {
             None => {
                 let detail = key(record).map(|key| format!("Key {key} is duplicated."));
-                CatalogError::Duplicates { index: index_name, detail }
+                CatalogError::Duplicates { index: index_name, table, detail }
             }
             Some(with) => {
                 let both = key(record).zip(key(with));
                 let detail = both.map(|(key, other)| format!("Key {key} conflicts with key {other}."));
-                CatalogError::Conflicts { constraint: index_name, detail }
+                CatalogError::Conflicts { constraint: index_name, table, detail }
             }
         }
     }

@@ -156,6 +156,14 @@ impl From<StorageError> for SqlError {
     }
 }
 
+/// The same, with the table that it is about.
+fn of_table(error: SqlError, table: Option<[String; 2]>) -> SqlError {
+    match table {
+        Some([schema, table]) => error.with_schema(schema).with_table(table),
+        None => error,
+    }
+}
+
 impl From<CatalogError> for SqlError {
     fn from(error: CatalogError) -> SqlError {
         let message = error.to_string();
@@ -221,15 +229,16 @@ impl From<CatalogError> for SqlError {
             }
             CatalogError::RequiredBy { index: _, constraint } => SqlError::new("2BP01", message)
                 .with_hint(format!("You can drop {constraint} instead.")),
-            CatalogError::Duplicates { index, detail } => {
-                let error = SqlError::new("23505", message).with_constraint(index);
+            CatalogError::Duplicates { index, table, detail } => {
+                let error = of_table(SqlError::new("23505", message).with_constraint(index), table);
                 match detail {
                     Some(detail) => error.with_detail(detail),
                     None => error,
                 }
             }
-            CatalogError::Conflicts { constraint, detail } => {
+            CatalogError::Conflicts { constraint, table, detail } => {
                 let error = SqlError::new(EXCLUSION_VIOLATION, message).with_constraint(constraint);
+                let error = of_table(error, table);
                 match detail {
                     Some(detail) => error.with_detail(detail),
                     None => error,

@@ -343,6 +343,53 @@ fn positions_count_in_the_whole_text() {
     assert_eq!(error.position, Some(18));
 }
 
+/// As PostgreSQL 18 points to them; in each statement `^` stands in front of the place.
+#[test]
+fn errors_of_partition_bounds_point_to_values() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE r (a int) PARTITION BY RANGE (a); CREATE TABLE r1 PARTITION OF r FOR VALUES FROM (1) TO (5)");
+    client.run(
+        "CREATE TABLE l (a int) PARTITION BY LIST (a); CREATE TABLE l1 PARTITION OF l FOR VALUES IN (1, 2)",
+    );
+    client.run("CREATE TABLE h (a int) PARTITION BY HASH (a); CREATE TABLE h1 PARTITION OF h FOR VALUES WITH (MODULUS 2, REMAINDER 0)");
+    client.run("CREATE TABLE rd PARTITION OF r DEFAULT; CREATE TABLE other (a int)");
+    for marked in [
+        "CREATE TABLE x PARTITION OF r FOR VALUES FROM (^5) TO (3)",
+        "CREATE TABLE x PARTITION OF r FOR VALUES FROM (^2) TO (7)",
+        "CREATE TABLE x PARTITION OF r FOR VALUES FROM (0) TO (^2)",
+        "CREATE TABLE x PARTITION OF r ^DEFAULT",
+        "CREATE TABLE x PARTITION OF l FOR VALUES IN (3, ^2)",
+        "CREATE TABLE x PARTITION OF h FOR VALUES ^WITH (MODULUS 2, REMAINDER 0)",
+        "ALTER TABLE r ATTACH PARTITION other FOR VALUES FROM (^3) TO (4)",
+    ] {
+        let place = marked.find('^').expect("marked");
+        let error = client.try_run(&marked.replace('^', "")).expect_err("no such bound");
+        assert_eq!((error.sqlstate, error.position), ("42P17", Some(place as u32 + 1)), "{marked}");
+    }
+    let error = client.try_run("CREATE TABLE x PARTITION OF r FOR VALUES IN (1)").expect_err("a range");
+    assert_eq!((error.sqlstate, error.position), ("42P16", Some(42)));
+    client.run("CREATE TABLE g (a int, v int GENERATED ALWAYS AS (a) STORED) PARTITION BY RANGE (a)");
+    client.run("CREATE TABLE gv (a int, v int GENERATED ALWAYS AS (a) VIRTUAL)");
+    assert_eq!(client.fails("ALTER TABLE g ATTACH PARTITION gv FOR VALUES FROM (1) TO (2)").0, "42804");
+    // That the name is taken is told first.
+    let error =
+        client.try_run("CREATE TABLE r1 PARTITION OF r FOR VALUES FROM (1) TO (5)").expect_err("taken");
+    assert_eq!(error.sqlstate, "42P07");
+}
+
+#[test]
+fn errors_of_unique_indexes_that_are_built_name_the_table() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE SCHEMA s; CREATE TABLE s.t (a int); INSERT INTO s.t VALUES (1), (1)");
+    for text in ["CREATE UNIQUE INDEX ON s.t (a)", "ALTER TABLE s.t ADD EXCLUDE USING btree (a WITH =)"] {
+        let error = client.try_run(text).expect_err("two rows");
+        let subject = error.subject.expect("a table");
+        assert_eq!((subject.schema.as_deref(), subject.table.as_deref()), (Some("s"), Some("t")), "{text}");
+    }
+}
+
 #[test]
 fn cancel_without_a_statement_does_nothing() {
     let world = World::new();

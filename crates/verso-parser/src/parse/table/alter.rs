@@ -303,9 +303,7 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
         "attach" if cursor.is_at(1, "partition") => {
             cursor.expect(&["attach", "partition"])?;
             let partition = cursor.qualified()?;
-            let at = cursor.here();
-            let bound = super::partition::bound(cursor)?;
-            Ok(AlterAction::AttachPartition { partition, bound: (bound, at) })
+            Ok(AlterAction::AttachPartition { partition, bound: super::partition::bound(cursor)? })
         }
         "detach" if cursor.is_at(1, "partition") => {
             cursor.expect(&["detach", "partition"])?;

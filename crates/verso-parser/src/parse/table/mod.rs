@@ -56,8 +56,7 @@ pub fn create_table(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result
             elements = cursor.list(partition::element)?;
             cursor.expect_token(&Token::RParen)?;
         }
-        let at = cursor.here();
-        let bound = partition::bound(cursor)?;
+        let (bound, at) = partition::bound(cursor)?;
         partition_of = Some(PartitionOf { parent, bound, at });
     } else {
         cursor.expect_token(&Token::LParen)?;

@@ -7,7 +7,7 @@ use super::column::column_options;
 use super::constraint::table_constraint;
 use super::index::key_part;
 use crate::error::SyntaxError;
-use crate::syntax::{PartitionBound, PartitionBy, PartitionEdge, PartitionKeyPart, TableElement};
+use crate::syntax::{PartitionBound, PartitionBy, PartitionEdge, PartitionKeyPart, Span, TableElement};
 
 /// Behind PARTITION BY.
 pub(super) fn by(cursor: &mut Cursor<'_>) -> Result<PartitionBy, SyntaxError> {
@@ -34,12 +34,18 @@ pub(super) fn element(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxErr
     }
 }
 
-/// FOR VALUES …, or DEFAULT.
-pub(super) fn bound(cursor: &mut Cursor<'_>) -> Result<PartitionBound, SyntaxError> {
+/// FOR VALUES …, or DEFAULT; and where the bound itself stands, to which errors point.
+pub(super) fn bound(cursor: &mut Cursor<'_>) -> Result<(PartitionBound, Span), SyntaxError> {
+    let at = cursor.here();
     if cursor.accept(&["default"]) {
-        return Ok(PartitionBound::Default);
+        return Ok((PartitionBound::Default, at));
     }
     cursor.expect(&["for", "values"])?;
+    let at = cursor.here();
+    Ok((values(cursor)?, at))
+}
+
+fn values(cursor: &mut Cursor<'_>) -> Result<PartitionBound, SyntaxError> {
     if cursor.accept(&["in"]) {
         cursor.expect_token(&Token::LParen)?;
         let values = cursor.exprs()?;

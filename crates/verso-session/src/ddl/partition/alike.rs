@@ -77,7 +77,8 @@ pub(in crate::ddl) fn check_columns(table: &TableDef, part: &TableDef) -> Result
                 return unlike(format!("column \"{of}\" in child table must not be a generated column"));
             }
             (true, true) if column.is_virtual != own.is_virtual => {
-                return same_kind(of, column.is_virtual, own.is_virtual);
+                let unlike = |error| SqlError { sqlstate: sqlstate::DATATYPE_MISMATCH, ..error };
+                return same_kind(of, column.is_virtual, own.is_virtual).map_err(unlike);
             }
             (true, true) if column.default != own.default => {
                 let text = format!(

@@ -100,11 +100,10 @@ impl Schema<'_> {
                     let ends =
                         bound.strip_prefix("FOR VALUES FROM ").and_then(|ends| ends.split_once(" TO "));
                     let (from, to) = ends.unwrap_or_default();
-                    return Err(SqlError::new("42P17", text)
-                        .with_detail(format!(
-                            "Specified lower bound {from} is greater than or equal to upper bound {to}."
-                        ))
-                        .into());
+                    let error = SqlError::new("42P17", text).with_detail(format!(
+                        "Specified lower bound {from} is greater than or equal to upper bound {to}."
+                    ));
+                    return Err(error.at(place(of, End::Lower)).into());
                 }
                 Bound::Range { from, to }
             }
@@ -113,6 +112,39 @@ impl Schema<'_> {
             }
             _ => return Err(unfit()),
         })
+    }
+
+    /// Refuses a bound that has something in common with that of another partition, and points to what that is. Who locks the
+    /// table asks once more.
+    pub(super) fn refuse_overlap(
+        &self,
+        name: &str,
+        partitioned: &Partitioned,
+        of: &syntax::PartitionOf,
+        found: &Bound,
+    ) -> Result<(), SqlError> {
+        let Some(other) = partitioned.overlapped(found) else { return Ok(()) };
+        let text = match found {
+            Bound::Default => {
+                format!("partition \"{name}\" conflicts with existing default partition \"{}\"", other.name)
+            }
+            _ => format!("partition \"{name}\" would overlap partition \"{}\"", other.name),
+        };
+        let at = match (found, other.partition_of.as_ref().map(|of| &of.bound), &of.bound) {
+            (Bound::Range { from, .. }, Some(Bound::Range { from: others, .. }), _) => {
+                let is_within = bound::order(others, from) != Ordering::Greater;
+                place(of, if is_within { End::Lower } else { End::Upper })
+            }
+            (Bound::List(known), Some(Bound::List(others)), PartitionBound::In(values))
+                if known.len() == values.len() =>
+            {
+                let is_theirs = |one: &Datum| others.iter().any(|other| other.key == one.key);
+                let first = known.iter().position(is_theirs).and_then(|at| values.get(at));
+                first.map_or(of.at.start, |value| value.at.start)
+            }
+            _ => of.at.start,
+        };
+        Err(SqlError::new("42P17", text).at(at))
     }
 
     /// A value in a bound: an expression without columns, computed now.
@@ -145,6 +177,25 @@ impl Schema<'_> {
             }
         };
         Ok(Datum::of_text(text.as_deref(), ty).map_err(SqlError::from)?)
+    }
+}
+
+/// The ends of a range.
+enum End {
+    Lower,
+    Upper,
+}
+
+/// Where an end of a range begins; that of the bound where it is no value.
+fn place(of: &syntax::PartitionOf, end: End) -> u32 {
+    let PartitionBound::Range { from, to } = &of.bound else { return of.at.start };
+    let edges = match end {
+        End::Lower => from,
+        End::Upper => to,
+    };
+    match edges.first() {
+        Some(PartitionEdge::At(value)) => value.at.start,
+        _ => of.at.start,
     }
 }
 

@@ -91,7 +91,12 @@ impl Schema<'_> {
         self.refuse_whole_rows(&parent, true, true)?;
         copy_constraints(&parent, new, true, true, true);
         take_parameters(&parent.options, &mut new.options);
-        let bound = self.bound(binder, &create.name.name.text, &parent, partitioned, of)?;
+        let name = create.name.name.text.as_str();
+        let bound = self.bound(binder, name, &parent, partitioned, of)?;
+        // That the name is taken is told first.
+        if self.frame.catalog.relation(Some(place), name).is_none() {
+            self.refuse_overlap(name, partitioned, of, &bound)?;
+        }
         self.frame.tables().lock(&parent, TableLockMode::AccessExclusive)?;
         self.refuse_foreign_rows(&parent, partitioned, &bound)?;
         for constraint in &parent.constraints {
@@ -121,6 +126,7 @@ impl Schema<'_> {
         check_constraints(table, &part)?;
         check_triggers(&part)?;
         let bound = self.bound(binder, &part.name, table, partitioned, of)?;
+        self.refuse_overlap(&part.name, partitioned, of, &bound)?;
         self.frame.tables().lock(table, TableLockMode::ShareUpdateExclusive)?;
         self.frame.inside_now(|frame| {
             let catalog = &frame.services.instance.catalog;
