@@ -126,6 +126,13 @@ impl Planned {
     }
 }
 
+/// Whether an error says that rights are missing on something that a statement uses; those on schemas are asked for with names.
+fn is_of_rights(error: &SqlError) -> bool {
+    error.sqlstate == sqlstate::INSUFFICIENT_PRIVILEGE
+        && error.message.starts_with("permission denied for ")
+        && !error.message.starts_with("permission denied for schema ")
+}
+
 impl Prepared {
     /// The statement's text.
     pub fn text(&self) -> &Arc<str> {
@@ -184,12 +191,22 @@ impl Prepared {
         keep: bool,
     ) -> Result<Prepared, SqlError> {
         let Some(statement) = self.statement() else { return Ok(self) };
-        let inference = Inference::new(types);
-        let binder = Binder::inferring(catalog, time_zone, &inference).lasting(self.lasts);
-        let mut bound = binder.statement(statement)?;
+        // Rights are asked for when it is executed: the plan that is made without is nobody's then.
+        let unlimited = catalog.with_role(None);
+        let inferences = [Inference::new(types), Inference::new(types)];
+        let binder = Binder::inferring(catalog, time_zone, &inferences[0]).lasting(self.lasts);
+        let (catalog, which, binder, mut bound) = match binder.statement(statement) {
+            Err(error) if is_of_rights(&error) && catalog.acting_role().is_some() => {
+                let binder = Binder::inferring(&unlimited, time_zone, &inferences[1]).lasting(self.lasts);
+                let bound = binder.statement(statement)?;
+                (&unlimited, 1, binder, bound)
+            }
+            bound => (catalog, 0, binder, bound?),
+        };
         let (told, views) = (binder.told(), binder.views());
-        let by_literals = inference.has_fields() || depends_on_literals(&bound, catalog);
-        let params = inference.finish()?;
+        let by_literals = inferences[which].has_fields() || depends_on_literals(&bound, catalog);
+        let [limited, other] = inferences;
+        let params = if which == 0 { limited } else { other }.finish()?;
         let paths = match &bound {
             Bound::Query(plan) => paths(plan, catalog),
             _ => Vec::new(),
