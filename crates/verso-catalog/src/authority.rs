@@ -42,6 +42,8 @@ pub const READ_ALL_DATA: Oid = Oid(6181);
 pub const WRITE_ALL_DATA: Oid = Oid(6182);
 /// May see what other sessions do.
 pub const READ_ALL_STATS: Oid = Oid(3375);
+/// `pg_read_all_settings`.
+pub const READ_ALL_SETTINGS: Oid = Oid(3374);
 /// May read files where the database is.
 pub const READ_FILES: Oid = Oid(4569);
 /// May write them.

@@ -4,6 +4,7 @@
 //! INT (or a second TERM) cancels them, HUP reads the configuration again.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -56,7 +57,7 @@ fn too_few_files(connections: usize, files: Option<u64>) -> Option<String> {
 
 fn serve(arguments: &ServeArguments) -> Result<(), Box<dyn std::error::Error>> {
     let env = crate::environment();
-    let config = configuration(arguments, &env)?;
+    let mut config = configuration(arguments, &env)?;
     let log_level = start_log(&config);
     let files = verso_env::process::raise_open_files();
     if let Some(warning) = too_few_files(config.max_connections, files) {
@@ -73,6 +74,8 @@ fn serve(arguments: &ServeArguments) -> Result<(), Box<dyn std::error::Error>> {
     let pool_bytes = options.buffer_pool_bytes();
     let path = &arguments.database;
     let is_folder = env.vfs.list_dir(path).is_ok() || path.as_os_str().to_string_lossy().ends_with('/');
+    let folder = |path: PathBuf| if is_folder { Some(path) } else { path.parent().map(Path::to_path_buf) };
+    config.folder = std::path::absolute(path).ok().and_then(folder);
     let server = if is_folder {
         Server::start_folder(path, options, config)?
     } else {

@@ -60,6 +60,10 @@ pub struct Config {
     pub log_level: String,
     /// Log lines as JSON.
     pub log_json: bool,
+    /// The file that it was read from; for SHOW.
+    pub file: Option<PathBuf>,
+    /// The folder that the databases are in, where it is known; for SHOW.
+    pub folder: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -84,6 +88,8 @@ impl Default for Config {
             memory_limit_bytes: None,
             log_level: "info".to_owned(),
             log_json: false,
+            file: None,
+            folder: None,
         }
     }
 }
@@ -138,6 +144,7 @@ impl Config {
     pub fn read(&mut self, env: &Env, path: &Path) -> Result<(), ConfigError> {
         let bytes = crate::network::tls::read(env, path)?;
         let text = String::from_utf8_lossy(&bytes);
+        self.file = Some(path.to_owned());
         let directory = path.parent().unwrap_or(Path::new(""));
         for (number, line) in text.lines().enumerate() {
             let failed =
@@ -195,7 +202,14 @@ impl Config {
         let mut addresses: Vec<String> = self.listen.iter().map(|address| address.ip().to_string()).collect();
         addresses.dedup();
         let directory = self.socket_directory.as_ref();
+        let path = |path: &Option<PathBuf>| {
+            let whole = path.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+            whole.map_or_else(String::new, |path| path.display().to_string())
+        };
         vec![
+            ("config_file", path(&self.file)),
+            ("data_directory", path(&self.folder)),
+            ("hba_file", path(&self.access_rules)),
             ("authentication_timeout", time(self.authentication_timeout)),
             ("listen_addresses", addresses.join(",")),
             ("max_message_size", format!("{}kB", self.max_message_bytes >> 10)),

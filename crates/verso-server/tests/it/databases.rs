@@ -27,6 +27,29 @@ fn names(client: &mut Client) -> Vec<String> {
 }
 
 #[test]
+fn paths_of_the_machine_are_shown_to_those_who_may_see_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let listen = vec!["127.0.0.1:0".parse().unwrap()];
+    let config = Config { listen, folder: Some(folder.path().to_owned()), ..Config::default() };
+    let server = Server::start_folder(folder.path(), Options::new().buffer_pool(16 << 20), config).unwrap();
+    let mut client = connect(&server, "verso").unwrap();
+    let shown = |client: &mut Client, name: &str| -> String {
+        client.query_one(&format!("SHOW {name}"), &[]).unwrap().get(0)
+    };
+    assert_eq!(shown(&mut client, "data_directory"), folder.path().display().to_string());
+    assert_eq!((shown(&mut client, "config_file"), shown(&mut client, "ident_file")), Default::default());
+    assert_eq!(refused(&mut client, "SET data_directory = '/'"), "55P02");
+    client.batch_execute("CREATE ROLE guest; SET ROLE guest").unwrap();
+    assert_eq!(refused(&mut client, "SHOW data_directory"), "42501");
+    let seen = "SELECT count(*) FROM pg_settings WHERE name IN ('data_directory', 'ident_file')";
+    assert_eq!(client.query_one(seen, &[]).unwrap().get::<_, i64>(0), 1);
+    client.batch_execute("RESET ROLE; GRANT pg_read_all_settings TO guest; SET ROLE guest").unwrap();
+    assert_eq!(shown(&mut client, "data_directory"), folder.path().display().to_string());
+    drop(client);
+    server.shutdown(ShutdownMode::Fast).unwrap();
+}
+
+#[test]
 fn rights_owners_and_comments_of_another_database_are_changed_there() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path());

@@ -575,6 +575,13 @@ impl Call<'_> {
             ("obj_description", None) => None,
             _ => return Value::Null,
         };
+        if class.is_none_or(|class| class == super::extensions::PG_EXTENSION.0) {
+            let object = self.args.oid(0);
+            let said = super::extensions::comments(self.catalog).into_iter().find(|(one, _)| *one == object);
+            if let Some((_, text)) = said {
+                return Value::text(text);
+            }
+        }
         let own = |row: &&Vec<Value>| {
             row[0].as_i64() == Some(self.args.oid(0).0.into())
                 && class.is_none_or(|class| row[1].as_i64() == Some(class.into()))

@@ -172,6 +172,20 @@ pub(super) fn installed(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
     std::iter::once(&plpgsql).chain(&known(catalog)).map(row).collect()
 }
 
+/// The number of `pg_extension`.
+pub(super) const PG_EXTENSION: Oid = Oid(3079);
+
+/// What the extensions say of themselves that a database has: those on which nobody has said anything else.
+pub(super) fn comments(catalog: &CatalogSnapshot) -> Vec<(Oid, &'static str)> {
+    let plpgsql = (PLPGSQL_OID, PLPGSQL.to_owned());
+    let known = known(catalog).into_iter().map(|one| (one.oid, one.name.to_string()));
+    let said = |(number, name): (Oid, String)| {
+        let own = catalog.comment(PG_EXTENSION, number, 0).is_some();
+        built_in(&name).filter(|_| !own).map(|one| (number, one.comment))
+    };
+    std::iter::once(plpgsql).chain(known).filter_map(said).collect()
+}
+
 fn is_installed(catalog: &CatalogSnapshot, name: &str) -> bool {
     name == PLPGSQL || catalog.extension(name).is_some()
 }

@@ -182,7 +182,16 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
                 Some(object) => catalog.comments_on(object).filter(is_here).map(own).collect(),
                 None => catalog.comments().filter(is_here).map(own).collect(),
             };
-            Box::new(fixed::rows("pg_description", &keys).chain(own))
+            let row = |(object, text): (Oid, &str)| {
+                vec![oid(object), oid(extensions::PG_EXTENSION), Value::Int4(0), Value::text(text)]
+            };
+            let wanted = keys.oid("objoid");
+            let of_extensions = extensions::comments(&catalog).into_iter();
+            let of_extensions: Vec<_> = of_extensions
+                .filter(|(object, _)| wanted.is_none_or(|wanted| wanted == *object))
+                .map(row)
+                .collect();
+            Box::new(fixed::rows("pg_description", &keys).chain(own).chain(of_extensions))
         }
         "pg_operator" => Box::new(fixed::rows("pg_operator", &keys).chain(aggregates::operators(&catalog))),
         "pg_range" => Box::new(fixed::rows("pg_range", &keys).chain(types::ranges(&catalog, &keys))),

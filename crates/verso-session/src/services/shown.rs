@@ -13,7 +13,7 @@ use crate::serving::{Late, check_late};
 use crate::session::{SEED, modes_of};
 use crate::settings::{self, ShownModes};
 use verso_parser::syntax::{ActAs, Name, Span};
-use verso_planner::errors::SqlError;
+use verso_planner::errors::{SqlError, sqlstate};
 
 impl Services {
     /// Statements that take so many milliseconds are logged; -1 is none.
@@ -106,7 +106,14 @@ impl Services {
     /// # Errors
     /// 42704.
     pub(crate) fn shown_as(&self, name: &str) -> Result<(String, String), SqlError> {
-        let value = self.show(name).ok_or_else(|| settings::unknown(name))?;
+        let value = self.show(name).ok_or_else(|| match self.may_see(name) {
+            true => settings::unknown(name),
+            false => {
+                let detail = "Only roles with privileges of the \"pg_read_all_settings\" role may examine this parameter.";
+                let text = format!("permission denied to examine \"{name}\"");
+                SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text).with_detail(detail)
+            }
+        })?;
         let title = match name {
             "timezone" => "TimeZone",
             "datestyle" => "DateStyle",
@@ -114,6 +121,11 @@ impl Services {
             name => name,
         };
         Ok((title.to_string(), value))
+    }
+
+    /// Whether the role that statements run as may see the value of a setting.
+    fn may_see(&self, name: &str) -> bool {
+        !settings::is_secret(name) || self.has_role(verso_catalog::authority::READ_ALL_SETTINGS)
     }
 
     /// SHOW ALL: names, values and what they do, of all that has a value here.
@@ -210,6 +222,7 @@ fn fixed_setting(services: &Services, name: &str) -> Option<String> {
             let connections = services.instance.member.cluster.connections_max();
             return (connections > 0).then(|| connections.to_string());
         }
+        name if !services.may_see(name) => return None,
         name if let Some(value) = settings::fixed_value(name) => value,
         _ => return services.instance.member.cluster.server_setting(name),
     };

@@ -103,8 +103,39 @@ pub(crate) const FIXED: &[(&str, &str, &str)] = &[
         "Writes full pages to WAL when first modified after a checkpoint, even for a non-critical modification.",
     ),
     ("wal_sync_method", "fdatasync", "Selects the method used for forcing WAL updates to disk."),
+    ("bonjour_name", "", "Sets the Bonjour service name."),
+    ("external_pid_file", "", "Writes the postmaster PID to the specified file."),
+    ("ident_file", "", "Sets the server's \"ident\" configuration file."),
+    (
+        "max_parallel_apply_workers_per_subscription",
+        "0",
+        "Maximum number of parallel apply workers per subscription.",
+    ),
+    (
+        "max_sync_workers_per_subscription",
+        "0",
+        "Maximum number of table synchronization workers per subscription.",
+    ),
+    ("ssl_crl_dir", "", "Location of the SSL certificate revocation list directory."),
+    ("ssl_crl_file", "", "Location of the SSL certificate revocation list file."),
+    ("ssl_dh_params_file", "", "Location of the SSL DH parameters file."),
+    ("ssl_passphrase_command", "", "Command to obtain passphrases for SSL."),
+    (
+        "ssl_passphrase_command_supports_reload",
+        "off",
+        "Controls whether \"ssl_passphrase_command\" is called during server reload.",
+    ),
+    ("unix_socket_group", "", "Sets the owning group of the Unix-domain socket."),
     ("xmlbinary", "base64", "Sets how binary values are to be encoded in XML."),
 ];
+
+/// Settings that tell of paths of the machine: only roles with the rights of `pg_read_all_settings` see them.
+const SECRET: [&str; 3] = ["config_file", "data_directory", "hba_file"];
+
+/// Whether not everybody may see it.
+pub(crate) fn is_secret(name: &str) -> bool {
+    SECRET.contains(&name)
+}
 
 /// Settings whose values others know, with what they say.
 pub(crate) const KNOWN_ELSEWHERE: &[(&str, &str)] = &[
@@ -112,6 +143,9 @@ pub(crate) const KNOWN_ELSEWHERE: &[(&str, &str)] = &[
     ("authentication_timeout", "How long a client may take to log in (verso serve)."),
     ("block_size", "Shows the size of a page."),
     ("checkpoint_timeout", "Longest time between checkpoints (ALTER SYSTEM SET)."),
+    ("config_file", "The file of the server's configuration (verso serve)."),
+    ("data_directory", "The folder that the databases are in (verso serve)."),
+    ("hba_file", "The file of the access rules (verso serve)."),
     ("listen_addresses", "Addresses at which the server listens (verso serve)."),
     ("maintenance_work_mem", "Memory that sorting an index may take; beyond it temporary files are used."),
     ("max_connections", "Sessions that the server takes at a time (verso serve)."),
@@ -160,14 +194,11 @@ pub(super) const POSTGRESQL_ONLY: &[&str] = &[
     "bgwriter_flush_after",
     "bgwriter_lru_maxpages",
     "bgwriter_lru_multiplier",
-    "bonjour_name",
     "checkpoint_flush_after",
     "checkpoint_warning",
     "client_connection_check_interval",
     "commit_timestamp_buffers",
-    "config_file",
     "createrole_self_grant",
-    "data_directory",
     "data_directory_mode",
     "data_sync_retry",
     "debug_io_direct",
@@ -177,7 +208,6 @@ pub(super) const POSTGRESQL_ONLY: &[&str] = &[
     "dynamic_shared_memory_type",
     "event_source",
     "extension_control_path",
-    "external_pid_file",
     "file_copy_method",
     "file_extend_method",
     "gin_fuzzy_search_limit",
@@ -186,7 +216,6 @@ pub(super) const POSTGRESQL_ONLY: &[&str] = &[
     "huge_pages",
     "huge_pages_status",
     "icu_validation_level",
-    "ident_file",
     "idle_replication_slot_timeout",
     "io_combine_limit",
     "io_max_combine_limit",
@@ -213,7 +242,6 @@ pub(super) const POSTGRESQL_ONLY: &[&str] = &[
     "max_files_per_process",
     "max_locks_per_transaction",
     "max_notify_queue_pages",
-    "max_parallel_apply_workers_per_subscription",
     "max_pred_locks_per_page",
     "max_pred_locks_per_relation",
     "max_pred_locks_per_transaction",
@@ -222,7 +250,6 @@ pub(super) const POSTGRESQL_ONLY: &[&str] = &[
     "max_stack_depth",
     "max_standby_archive_delay",
     "max_standby_streaming_delay",
-    "max_sync_workers_per_subscription",
     "max_worker_processes",
     "md5_password_warnings",
     "min_dynamic_shared_memory",
@@ -253,13 +280,8 @@ pub(super) const POSTGRESQL_ONLY: &[&str] = &[
     "shared_memory_size_in_huge_pages",
     "shared_memory_type",
     "ssl_ciphers",
-    "ssl_crl_dir",
-    "ssl_crl_file",
-    "ssl_dh_params_file",
     "ssl_groups",
     "ssl_max_protocol_version",
-    "ssl_passphrase_command",
-    "ssl_passphrase_command_supports_reload",
     "ssl_prefer_server_ciphers",
     "ssl_tls13_ciphers",
     "subtransaction_buffers",
@@ -273,7 +295,6 @@ pub(super) const POSTGRESQL_ONLY: &[&str] = &[
     "tcp_user_timeout",
     "track_activity_query_size",
     "transaction_buffers",
-    "unix_socket_group",
     "update_process_title",
     "vacuum_buffer_usage_limit",
     "vacuum_cost_limit",

@@ -35,7 +35,7 @@ pub(crate) use aliases::{aliases, are_aliases, is_of_commits};
 pub use commit::CommitLevel;
 pub(crate) use commit::{OwedWait, Written, written};
 pub(crate) use current::{Asked, Change, ChangedSettings, KnownRole, SessionSettings};
-pub(crate) use fixed::{is_fixed, of_server, value as fixed_value};
+pub(crate) use fixed::{is_fixed, is_secret, of_server, value as fixed_value};
 pub(crate) use kinds::{Allowed, allowed};
 pub use listed::SETTINGS;
 pub(crate) use listed::{OF_DATABASE, all};

@@ -110,6 +110,8 @@ const OTHERWISE: &[(&str, &str, &str)] = &[
 const OF_SERVER: &[&str] = &[
     "access_rules",
     "authentication_timeout",
+    "config_file",
+    "data_directory",
     "hba_file",
     "listen",
     "log_format",
