@@ -24,7 +24,8 @@ use super::{Schema, alter_passes, options, text};
 use crate::client::{CommandTag, tag};
 use crate::failure::Failure;
 use verso_parser::syntax::{
-    self, AlterAction, AlterTable, ConstraintClause, Name, PartitionOf, QualifiedName, WhichTriggers,
+    self, AlterAction, AlterTable, ConstraintClause, FieldChange, Name, PartitionOf, QualifiedName,
+    WhichTriggers,
 };
 use verso_parser::{OptionsOf, check_options};
 use verso_planner::bind::{Binder, columns_in_scope, columns_of};
@@ -142,6 +143,14 @@ impl Schema<'_> {
         }
         let done = tag(if alter.materialized { "ALTER MATERIALIZED VIEW" } else { "ALTER TABLE" });
         if relation.is_none() {
+            // As in PostgreSQL fields of composite types get other names so, and nothing else of these changes.
+            if let [AlterAction::RenameColumn { column, to }] = alter.actions.as_slice()
+                && self.is_composite(&name)
+            {
+                let change = FieldChange::Rename(column.clone(), to.clone());
+                self.alter_fields(&name, &[change], false)?;
+                return Ok(done);
+            }
             let kind = if alter.materialized { ObjectKind::MaterializedView } else { ObjectKind::Table };
             self.refuse_composite(kind, &name)?;
         }

@@ -93,9 +93,11 @@ impl Schema<'_> {
                 Ok(tag("REFRESH MATERIALIZED VIEW"))
             }
             ViewStatement::RenameColumn { name, column, to, if_exists } => {
-                // As in PostgreSQL, it gives other names to columns of tables and materialized views, too.
+                // As in PostgreSQL, it gives other names to columns of tables, materialized views and composite types, too.
                 let relation = self.frame.catalog.relation(name.schema_text(), &name.name.text);
-                if relation.is_some_and(|relation| !matches!(relation, Relation::View(_))) {
+                if relation.is_some_and(|relation| !matches!(relation, Relation::View(_)))
+                    || self.is_composite(name)
+                {
                     let action = AlterAction::RenameColumn { column: column.clone(), to: to.clone() };
                     let alter = AlterTable {
                         name: name.clone(),
