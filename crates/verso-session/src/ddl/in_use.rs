@@ -121,6 +121,13 @@ impl InUse<'_> {
                 of: Owned::Relation(DropKind::Table | DropKind::MaterializedView, name),
                 ..
             }) => self.table(name).map_or(Ok(()), |table| self.only(&table, "ALTER TABLE")),
+            Statement::CreateTable(create) => {
+                let parent = create.partition_of.as_ref().and_then(|of| self.table(&of.parent));
+                match parent.filter(|parent| self.is_used(parent.oid)) {
+                    Some(parent) => Err(in_use("CREATE TABLE .. PARTITION OF", &parent.name)),
+                    None => Ok(()),
+                }
+            }
             Statement::Truncate(truncate) => {
                 truncate.tables.iter().try_for_each(|(name, _)| self.named(name, "TRUNCATE"))
             }
