@@ -70,7 +70,7 @@ fn definitions_come_without_rows_and_rows_without_definitions() {
     let a = RestoreOptions { tables: tables(&["s.a"]), ..only_rows.clone() };
     let b = RestoreOptions { tables: tables(&["b"]), ..only_rows.clone() };
     let error = restore(&rows, &path, &b).unwrap_err();
-    assert!(matches!(&error, BackupError::Sql(error) if error.sqlstate == "23503"), "{error}");
+    assert!(matches!(&error, BackupError::Statement { error, .. } if error.sqlstate == "23503"), "{error}");
     assert_eq!(answer(&mut open(&path).connect().unwrap(), count), "0|0|0", "nothing or everything");
     // By its name b would be first.
     restore(&rows, &path, &only_rows).unwrap();
@@ -82,7 +82,7 @@ fn definitions_come_without_rows_and_rows_without_definitions() {
     drop(connection);
     copy.close().unwrap();
     let twice = restore(&rows, &path, &a).unwrap_err();
-    assert!(matches!(&twice, BackupError::Sql(error) if error.sqlstate == "23505"), "{twice}");
+    assert!(matches!(&twice, BackupError::Statement { error, .. } if error.sqlstate == "23505"), "{twice}");
     let error = restore(&rows, &folder.path().join("none.verso"), &only_rows).unwrap_err();
     assert!(error.to_string().contains("does not exist"), "{error}");
 }

@@ -828,7 +828,7 @@ impl Catalog {
         }
         for sequence in snapshot.sequences_of(table.oid) {
             if sequence.owned_by.is_some_and(|owner| owner.column == column.id) {
-                self.remove_sequence(txn, &sequence)?;
+                self.remove_sequence(txn, sequence)?;
             }
         }
         self.remove_statistics_of(txn, table, &column)?;

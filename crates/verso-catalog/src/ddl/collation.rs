@@ -75,6 +75,7 @@ impl Catalog {
         self.hold_schema(txn, &schema)?;
         self.take_collation_name(txn, &snapshot, &schema.name, &new.name)?;
         let oid = self.new_oid()?;
+        self.hold(txn, oid)?;
         let row = CollationRow {
             oid,
             collname: Name(Arc::clone(&new.name)),

@@ -26,6 +26,9 @@ use crate::row_type::relation_of;
 use crate::snapshot::{CatalogSnapshot, Naming, Relation};
 use crate::system::row::ProcRow;
 
+/// The place of what needs something, and what it is in words.
+type Named = ((Oid, u16), String);
+
 /// Something that is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
@@ -321,7 +324,7 @@ impl Needing {
         let views = self.views.iter().map(|(one, lost)| (((one.oid, 0), view_name(snapshot, one)), *lost));
         let others = self.others.iter().map(|(oid, name, lost)| (((*oid, 0), name.clone()), *lost));
         let all = holders.chain(policies).chain(functions).chain(parts).chain(operators).chain(casts);
-        let mut all: Vec<(((Oid, u16), String), Lost)> = all.chain(views).chain(others).collect();
+        let mut all: Vec<(Named, Lost)> = all.chain(views).chain(others).collect();
         all.sort_by_key(|(((oid, _), _), _)| *oid);
         let mut needs: HashMap<(Oid, u16), Vec<usize>> = HashMap::new();
         for (n, (_, lost)) in all.iter().enumerate() {

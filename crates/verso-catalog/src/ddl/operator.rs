@@ -55,7 +55,9 @@ impl Catalog {
                 return Err(CatalogError::invalid("42723", text));
             }
         }
-        let row = operator_row(new, self.new_oid()?, schema.oid);
+        let oid = self.new_oid()?;
+        self.hold(txn, oid)?;
+        let row = operator_row(new, oid, schema.oid);
         self.change(txn, |txn| self.insert_rows(txn, std::slice::from_ref(&row)))
     }
 
@@ -148,8 +150,10 @@ impl Catalog {
         if has(&snapshot) || has(&*self.committed()?) {
             return Err(CatalogError::invalid("42710", exists()));
         }
+        let oid = self.new_oid()?;
+        self.hold(txn, oid)?;
         let row = CastRow {
-            oid: self.new_oid()?,
+            oid,
             castsource: new.source,
             casttarget: new.target,
             castfunc: new.function.as_ref().map(|function| function.text().into()),

@@ -49,6 +49,7 @@ impl Catalog {
                 Err(CatalogError::exists(ObjectKind::Table, &*new.name))
             };
         }
+        refuse_type_of_name(&snapshot, &schema, &new.name)?;
         check_columns(&new.columns)?;
         self.hold_schema(txn, &schema)?;
         if let Some(of) = &new.partition_of {
@@ -471,6 +472,18 @@ fn refuse_system(table: &TableDef) -> Result<(), CatalogError> {
         return Err(CatalogError::SystemObject { name: table.name.to_string() });
     }
     Ok(())
+}
+
+/// Refuses a name that a type has, as a relation's rows have a type of its name.
+pub(super) fn refuse_type_of_name(
+    snapshot: &CatalogSnapshot,
+    schema: &SchemaDef,
+    name: &str,
+) -> Result<(), CatalogError> {
+    match snapshot.type_named(Some(&schema.name), name) {
+        Some(ty) if !ty.ty.is_row() => Err(CatalogError::exists(ObjectKind::Type, name)),
+        _ => Ok(()),
+    }
 }
 
 fn check_columns(columns: &[NewColumn]) -> Result<(), CatalogError> {

@@ -46,7 +46,7 @@ impl Catalog {
                 return Err(CatalogError::WrongKind { kind: ObjectKind::View, name: new.name.to_string() });
             }
             Some(_) => return Err(CatalogError::exists(ObjectKind::View, &*new.name)),
-            None => {}
+            None => super::table::refuse_type_of_name(&snapshot, &schema, &new.name)?,
         }
         self.hold_schema(txn, &schema)?;
         if !self.take_name(txn, &schema.name, &new.name)? {

@@ -99,7 +99,7 @@ fn split_part(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let parts = split_to_array(cx, &[text.clone(), quoted(cx, separator)?, Value::text("i")])?;
     let Value::Array(parts) = parts else { return Ok(Value::Null) };
     let at = usize::try_from(*n).ok().and_then(|n| n.checked_sub(1));
-    Ok(at.and_then(|at| parts.iter().nth(at)).cloned().unwrap_or(Value::Null))
+    Ok(at.and_then(|at| parts.get(at)).cloned().unwrap_or(Value::Null))
 }
 
 fn strpos(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {

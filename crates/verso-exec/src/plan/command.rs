@@ -179,7 +179,7 @@ impl TypedExpr {
         let mut calls = Calls::default();
         calls.expr(self);
         self.for_each_subquery(&mut |plan| calls.plan(plan));
-        (calls.changes || calls.sees) && (calls.reads || calls.sees)
+        calls.sees || calls.changes && calls.reads
     }
 
     /// Whether functions of users that may change something are called in it, or in queries within it.

@@ -196,7 +196,7 @@ pub fn rename_column(text: &str, from: &str, to: &str) -> String {
             _ => continue,
         };
         let qualifies = matches!(tokens.get(n + 1).map(|next| next.token), Some(Token::Period));
-        if name == from && !qualifies && may_be_column(&source, &tokens, n) {
+        if name == from && !qualifies && may_be_column(&source, tokens, n) {
             let span = token.at;
             out.push_str(source.slice(Span { start: end, end: span.start }));
             out.push_str(&shown);
@@ -256,7 +256,7 @@ pub fn names_column(text: &str, name: &str) -> bool {
         Token::Quoted(text) => source.meaning(text) == name,
         _ => false,
     };
-    (0..tokens.len()).any(|n| is_it(&tokens[n]) && may_be_column(&source, &tokens, n))
+    (0..tokens.len()).any(|n| is_it(&tokens[n]) && may_be_column(&source, tokens, n))
 }
 
 /// Whether the name at a place among the tokens of an expression may be that of a column, or of what one is a part of.

@@ -641,6 +641,7 @@ impl Binder<'_> {
                 found.map_or(SqlType::Text, |at| self.place_type(&row.fields[at].1, within))
             }
             (_, SqlType::Jsonb) => SqlType::Jsonb,
+            (Step::Index(_), SqlType::System(system)) if let Some(part) = system.part() => part,
             (Step::Index(_) | Step::Slice(..), SqlType::Array(element)) => {
                 let brackets = steps.iter().take_while(|step| !matches!(step, Step::Field(_))).count();
                 match steps[..brackets].iter().any(|step| matches!(step, Step::Slice(..))) {

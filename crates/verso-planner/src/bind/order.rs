@@ -7,7 +7,7 @@ use verso_types::SqlType;
 
 use super::Binder;
 use super::collate::{distinguished, ordered};
-use super::comparable::compares_roughly;
+use super::comparable::{check_equality, compares_roughly};
 use super::context::{Clause, Context};
 use super::scope::Scope;
 use super::select::Item;
@@ -62,6 +62,9 @@ impl Output {
     /// Project, Distinct, Sort and LockRows over the input.
     pub(super) fn over(self, input: Plan) -> Result<Plan, SqlError> {
         let Output { exprs, names, distinct, distinct_on, mut sort, locks, shown } = self;
+        for key in &distinct_on {
+            check_equality(&exprs[*key].ty, 0)?;
+        }
         if !sort.is_empty() {
             // The rows of which DISTINCT ON takes the first come one behind the other, whatever ORDER BY leaves open.
             for column in distinct_on.iter().copied() {

@@ -427,7 +427,7 @@ impl Binder<'_> {
         let mut cx = Context::new(&scope, Clause::Where);
         let bound = self.expr(expr, &mut cx).map_err(|error| {
             misplaced(error, |name| {
-                SqlError::unsupported(&format!("the system column \"{name}\" in a policy"))
+                SqlError::unsupported(format!("the system column \"{name}\" in a policy"))
             })
         })?;
         let mut bound = self.boolean(bound, expr.at.start, "POLICY")?;

@@ -357,6 +357,7 @@ impl Binder<'_> {
         );
         let value = &aggregate.value.value;
         let given = self.expr(value, &mut aside)?.ty;
+        let seen = given.clone();
         let cast = |arg: Expr, ty: SqlType| {
             beside(ExprKind::Cast { arg: Box::new(arg), ty, at_type: value.at.start }, value)
         };
@@ -383,6 +384,10 @@ impl Binder<'_> {
         gathered.filter = aggregate.filter.clone().map(Box::new);
         gathered.over.clone_from(&aggregate.over);
         let bound = self.expr(&beside(ExprKind::Call(Box::new(gathered)), expr), cx)?;
+        if let Some(trace) = self.traced {
+            // The value as it is written, not what the aggregate takes for it.
+            trace.expr(aggregate.value.value.at, &seen);
+        }
         self.json_output(bound, aggregate.returning.as_ref())
     }
 

@@ -49,7 +49,7 @@ impl Binder<'_> {
             let of_new = error.message.starts_with(&format!("column {}.", names.1));
             misplaced(error, |name| match kind.is_before() && of_new {
                 true => SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, NEW_SYSTEM_COLUMN),
-                false => SqlError::unsupported(&format!("the system column \"{name}\" in WHEN of a trigger")),
+                false => SqlError::unsupported(format!("the system column \"{name}\" in WHEN of a trigger")),
             })
         })?;
         let mut bound = self.boolean(bound, expr.at.start, "WHEN")?;

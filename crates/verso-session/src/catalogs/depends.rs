@@ -256,6 +256,9 @@ impl Rows<'_> {
             && let Some(ty) = catalog.user_type(object)
         {
             self.user_type(ty);
+            if class == Some(Oid(TYPE)) {
+                self.type_of_extension(ty);
+            }
         }
         if may_be(&[POLICY]) {
             catalog.policy_by_oid(object).into_iter().for_each(|policy| self.policy(policy));
@@ -297,6 +300,14 @@ impl Rows<'_> {
     }
 
     /// Collations and default rights; extensions, and what they have brought along.
+    /// That a type belongs to the extension that has brought it along.
+    fn type_of_extension(&mut self, ty: &TypeDef) {
+        let Some(name) = extension_of_type(&ty.ty).filter(|_| ty.is_of_extension()) else { return };
+        for extension in super::extensions::known(self.catalog).iter().filter(|one| *one.name == *name) {
+            self.add((TYPE, ty.oid.0, 0), (EXTENSION, extension.oid.0, 0), 'e');
+        }
+    }
+
     fn others(&mut self) {
         let catalog = self.catalog;
         for extension in super::extensions::known(catalog) {

@@ -6,7 +6,6 @@ use verso_catalog::{
     CollationUse, Lost, Oid, Relation, SchemaDef, TypeDef, TypeUses, collation_uses, generated_along,
     in_words, lost_with_schema,
 };
-use verso_parser::syntax::{AlterAction, AlterTable, Name, QualifiedName, Span};
 use verso_types::SqlType;
 
 use super::Schema;
@@ -69,43 +68,6 @@ impl Schema<'_> {
             let catalog = &frame.services.instance.catalog;
             Ok(catalog.drop_tables(&mut frame.txn.borrow_mut(), &[table], true).map(drop)?)
         })
-    }
-
-    /// Drops a column that goes along, unless it has gone with another one: whosever its table is, and be it a temporary one of another
-    /// session.
-    pub(super) fn drop_column(&self, schema: &str, table: &str, column: &str) -> Result<(), Failure> {
-        let name = |text: &str| Name { text: text.to_string(), at: Span::default() };
-        let there = self.frame.inside(|frame| {
-            let table = frame.catalog.table(Some(schema), table);
-            Ok(table.filter(|table| table.column(column).is_some()))
-        })?;
-        let Some(there) = there else { return Ok(()) };
-        let action = AlterAction::DropColumn { column: name(column), if_exists: false, cascade: true };
-        let alter = AlterTable {
-            name: QualifiedName { schema: Some(name(schema)), name: name(table) },
-            if_exists: false,
-            actions: vec![action],
-            materialized: false,
-            only: false,
-        };
-        let drop_it = || {
-            self.frame.as_owner_of(&there, |frame| {
-                frame.inside(|frame| Schema { frame }.alter_table_quietly(&alter).map(drop))
-            })
-        };
-        let services = self.frame.services;
-        let before = services.temporary.reached();
-        let reached = before.clone().unwrap_or_else(|| services.temporary_schema());
-        if !there.is_temporary() || there.schema == reached {
-            return drop_it();
-        }
-        services.temporary.reach(Some(Arc::clone(&there.schema)));
-        services.temporary.note_touched();
-        services.names_path.forget();
-        let result = drop_it();
-        services.temporary.reach(before);
-        services.names_path.forget();
-        result
     }
 
     /// Drops the generated columns that go along with what goes; these, and what goes along with them, in words.

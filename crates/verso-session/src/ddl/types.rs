@@ -13,7 +13,8 @@ use super::domains::not_a_domain;
 use super::{Schema, text};
 use crate::client::{CommandTag, tag};
 use crate::failure::Failure;
-use verso_parser::syntax::{LabelPlace, QualifiedName, TypeStatement};
+use crate::frame::Frame;
+use verso_parser::syntax::{AlterAction, AlterTable, LabelPlace, Name, QualifiedName, Span, TypeStatement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -169,7 +170,12 @@ impl Schema<'_> {
                     self.own_to_drop(Object::Type(found.oid), &found.schema, "type", &found.name)?;
                     types.push(found);
                 }
-                Err(error) if if_exists && error.sqlstate == sqlstate::INVALID_SCHEMA_NAME => {
+                // The standard's schema has types of its own only.
+                Err(error)
+                    if if_exists
+                        && (error.sqlstate == sqlstate::INVALID_SCHEMA_NAME
+                            || name.schema_text() == Some("information_schema")) =>
+                {
                     self.skip(format!("{}, skipping", error.message));
                 }
                 Err(error)
@@ -241,6 +247,28 @@ impl Schema<'_> {
             let catalog = &frame.services.instance.catalog;
             Ok(catalog.drop_types(&mut frame.txn.borrow_mut(), &types, cascade)?)
         })
+    }
+
+    pub(super) fn drop_column(&self, schema: &str, table: &str, column: &str) -> Result<(), Failure> {
+        let name = |text: &str| Name { text: text.to_string(), at: Span::default() };
+        let name_of_table = QualifiedName { schema: Some(name(schema)), name: name(table) };
+        // It may have gone along with another one.
+        let gone = |frame: &Frame<'_>| {
+            let table = frame.catalog.table(Some(schema), table);
+            Ok(table.is_none_or(|table| table.column(column).is_none()))
+        };
+        if self.frame.inside(gone)? {
+            return Ok(());
+        }
+        let action = AlterAction::DropColumn { column: name(column), if_exists: false, cascade: true };
+        let alter = AlterTable {
+            name: name_of_table,
+            if_exists: false,
+            actions: vec![action],
+            materialized: false,
+            only: false,
+        };
+        self.frame.inside(|frame| Schema { frame }.alter_table_quietly(&alter).map(drop))
     }
 
     /// The type that a statement means.

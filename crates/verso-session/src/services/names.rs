@@ -51,8 +51,7 @@ impl Services {
         let of_user = |name: &Arc<str>| if **name == *"$user" { Arc::clone(&user) } else { Arc::clone(name) };
         let schemas = settings.search_path.iter().map(of_user).collect();
         let row_security = settings.row_security;
-        let temporary = self.temporary.reached().unwrap_or_else(|| self.temporary_schema());
-        WantedPath { schemas, temporary: Some(temporary), role, row_security }
+        WantedPath { schemas, temporary: Some(self.temporary_schema()), role, row_security }
     }
 
     /// The number of the search path, as the last statement saw it; none if the settings have changed since.

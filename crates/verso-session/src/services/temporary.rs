@@ -7,7 +7,6 @@
 //! T3. What ON COMMIT asks for is done before the transaction's deferred checks, as a part of it.
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 
 use verso_catalog::Oid;
 use verso_parser::syntax::OnCommit;
@@ -21,8 +20,6 @@ pub(crate) struct Temporary {
     touched: Cell<bool>,
     /// Those that a commit empties or drops.
     on_commit: RefCell<Vec<(Oid, OnCommit)>>,
-    /// The schema of another session, while CASCADE drops a column of a table in it.
-    reached: RefCell<Option<Arc<str>>>,
 }
 
 impl Temporary {
@@ -40,16 +37,6 @@ impl Temporary {
     /// Whether the transaction had to do with something temporary: also what it has gone back from counts.
     pub(crate) fn is_touched(&self) -> bool {
         self.touched.get()
-    }
-
-    /// The temporary schema of another session that is reached in place of the own one.
-    pub(crate) fn reached(&self) -> Option<Arc<str>> {
-        self.reached.borrow().clone()
-    }
-
-    /// Reaches that of another session, or the own one again.
-    pub(crate) fn reach(&self, schema: Option<Arc<str>>) {
-        *self.reached.borrow_mut() = schema;
     }
 
     /// Another transaction begins, or none.

@@ -67,6 +67,13 @@ impl Session {
     pub(crate) fn begin(&mut self, modes: &TransactionModes) -> Result<(), SqlError> {
         match self.transaction.active_mut() {
             None => self.open(modes, Block::Explicit)?,
+            Some(active) if active.state.block == Block::Implicit && active.state.pristine => {
+                // What was set before it, such as the level that transactions begin with, counts for it.
+                self.begin_again(Modes::usual(&self.services.settings).with(modes), Block::Explicit);
+                if let Some(snapshot) = &modes.snapshot {
+                    self.import_snapshot(snapshot)?;
+                }
+            }
             Some(active) if active.state.block != Block::Explicit => {
                 active.state.block = Block::Explicit;
                 if *modes != TransactionModes::default() {
@@ -153,13 +160,17 @@ impl Session {
             self.import_snapshot(snapshot)?;
             return Ok(tag("SET"));
         }
-        // Nothing was done in it: a new one with the new modes takes its place.
+        self.begin_again(changed, block);
+        Ok(tag("SET"))
+    }
+
+    /// A new transaction with these modes takes the place of one in which nothing was done.
+    fn begin_again(&mut self, modes: Modes, block: Block) {
         let settings = self.transaction.take().and_then(|active| active.state.settings);
-        self.begin_with(changed, block);
+        self.begin_with(modes, block);
         if let Some(active) = self.transaction.active_mut() {
             active.state.settings = settings; // what SET has changed ends with the new one
         }
-        Ok(tag("SET"))
     }
 
     /// SET TRANSACTION behind the first query, or within a savepoint.

@@ -64,7 +64,10 @@ impl OwnFigures {
         if counted.entries.len() >= KEPT_MAX {
             tracked.fold(counted.entries.drain(..));
         }
+        // Whoever makes room asks all sessions for what they have counted.
+        drop(counted);
         if tracked.ensure(key, now, text) {
+            let mut counted = self.counted.lock();
             let mut figures = Figures::default();
             figures.add(run);
             counted.last = counted.entries.len();

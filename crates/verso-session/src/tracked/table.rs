@@ -117,6 +117,17 @@ impl Tracked {
 
     /// Makes sure that a statement is there; false where there is no memory for it.
     pub(super) fn ensure(&self, key: Key, now: impl FnOnce() -> i64, text: impl FnOnce() -> String) -> bool {
+        let is_full = {
+            let table = self.table.lock();
+            if table.entries.contains_key(&key) {
+                return true;
+            }
+            table.entries.len() >= table.most
+        };
+        if is_full {
+            // Who leaves is told by all that was counted.
+            self.gather();
+        }
         let mut table = self.table.lock();
         if table.entries.contains_key(&key) {
             return true;

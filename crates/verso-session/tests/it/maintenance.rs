@@ -249,7 +249,8 @@ fn sweeps_that_start_by_themselves_are_remembered() {
     let world = World::new();
     let mut client = world.connect();
     client.run("CREATE TABLE t (id int); ALTER DATABASE SET sweep_interval = 5");
-    client.run("SET default_transaction_savepoints = off; BEGIN; INSERT INTO t VALUES (1); ROLLBACK");
+    client.run("SET default_transaction_savepoints = off");
+    client.run("BEGIN; INSERT INTO t VALUES (1); ROLLBACK");
     client.run("SWEEP");
     let own = "SELECT count(*) FROM verso_sweep_history WHERE session IS NULL AND workers = 1 AND oit_after > oit_before";
     assert_eq!(client.value(own), "0");

@@ -393,7 +393,8 @@ fn the_parts_of_a_text_are_charged_as_they_are_made_and_bounded() {
 fn statements_and_cursors_that_are_kept_are_charged() {
     let world = World::new();
     let mut client = world.connect();
-    client.run("SET session_memory_limit = '1MB'; BEGIN");
+    client.run("SET session_memory_limit = '1MB'");
+    client.run("BEGIN");
     let refused = |client: &mut Client, text: &dyn Fn(usize) -> String| {
         let first = (0..1000).find(|n| client.try_run(&text(*n)).is_err()).expect("a limit");
         assert!((10..200).contains(&first), "{first}");

@@ -294,7 +294,8 @@ fn policies_that_earlier_releases_kept_as_texts_follow_names_once_the_database_i
     }
     txn.end_statement().expect("its end");
     txn.commit(verso_storage::CommitMode::Wait).expect("it is committed");
-    drop(client);
+    // A version of the catalog keeps the database open.
+    drop((client, catalog, table));
     instance.engine.close().expect("it closes");
     drop(instance);
 

@@ -131,7 +131,9 @@ fn a_timeout_that_is_taken_back_ends_nothing() {
     let timeouts = ["statement_timeout", "idle_in_transaction_session_timeout", "transaction_timeout"];
     for (set, take_back) in [("", "RESET ALL"), ("BEGIN; ", "ROLLBACK"), ("", "DISCARD ALL")] {
         for timeout in timeouts {
-            client.run(&format!("{set}SET {timeout} = '300ms'; {take_back}; BEGIN"));
+            client.run(&format!("{set}SET {timeout} = '300ms'"));
+            client.run(take_back);
+            client.run("BEGIN");
             hand.passes(&world, Duration::from_millis(400));
             client.run("SELECT count(*) FROM pg_class");
             client.run("COMMIT");

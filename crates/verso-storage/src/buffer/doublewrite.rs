@@ -54,19 +54,14 @@ pub(super) fn write_header(out: &mut [u8], page_size: usize, sequence: u64, seal
     put_u32(out, 0, crc);
 }
 
-/// Mends pages of `file` below `end` that were torn while the batch in the area was written, or damaged since; returns how many.
+/// Mends pages of `file` that were torn while the batch in the area was written; returns how many.
 ///
 /// To be called before anything else reads pages. An area that is empty, torn itself or of another page size mends
 /// nothing. Reads the area and, for each page it names, the page.
 ///
 /// # Errors
 /// Reading, writing or syncing failed.
-pub fn restore(
-    file: &dyn VfsFile,
-    doublewrite: &dyn VfsFile,
-    page_size: usize,
-    end: PageId,
-) -> Result<u32, StorageError> {
+pub fn restore(file: &dyn VfsFile, doublewrite: &dyn VfsFile, page_size: usize) -> Result<u32, StorageError> {
     let io = |what: &'static str| move |error| StorageError::io(what, error);
     let mut head = vec![0; HEADER_SIZE];
     let read = doublewrite.read_at(&mut head, 0).map_err(io("reading the double-write area"))?;
@@ -80,7 +75,7 @@ pub fn restore(
         let copied = doublewrite.read_at(&mut copy, at).map_err(io("reading the double-write area"))?;
         let whole =
             copied == page_size && header::checksum(&copy) == checksum && header::verify(&copy, page).is_ok();
-        if !whole || page >= end {
+        if !whole {
             continue;
         }
         let at = u64::from(page.0) * page_size as u64;

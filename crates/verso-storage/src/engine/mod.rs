@@ -40,9 +40,7 @@ use crate::maintenance::packing::OwnPacking;
 use crate::maintenance::{background, retire};
 use crate::mini::Mini;
 use crate::page::{ObjectId, PageId, TxnId};
-use crate::recovery::{
-    Checkpointer, CheckpointerOptions, Control, RecoveryReport, SmallFile, Store, remove_new, temporary_dir,
-};
+use crate::recovery::{Checkpointer, CheckpointerOptions, Control, RecoveryReport, Store, temporary_dir};
 use crate::rules::{Rule, disabled};
 use crate::sequence::Sequence;
 use crate::shared::{REDO, Shared};
@@ -57,19 +55,12 @@ use restore::{Restoring, WatchRecovery, restore_unlogged, restore_versions};
 /// A database in fewer bytes takes no more than it needs when it is closed. A larger one keeps what it will want again.
 const SMALL_BYTES: u64 = 16 << 20;
 
-/// Whether nothing is to be undone.
+/// Whether nothing is to be undone, or emptied after a crash.
 fn is_settled(shared: &Shared) -> bool {
     let transactions = &shared.transactions;
     let has_prepared = || shared.prepared.try_lock().is_none_or(|prepared| !prepared.is_empty());
-    transactions.dead().is_empty() && transactions.active().is_empty() && !has_prepared()
-}
-
-/// What has no room on a full disk is done by a later life of the database, which is closed all the same.
-fn unless_full<T>(done: Result<T, StorageError>) -> Result<(), StorageError> {
-    match done {
-        Ok(_) | Err(StorageError::Full { .. }) => Ok(()),
-        Err(error) => Err(error),
-    }
+    let has_unlogged = || !shared.core().unlogged.list().is_empty();
+    transactions.dead().is_empty() && transactions.active().is_empty() && !has_prepared() && !has_unlogged()
 }
 
 /// One open database. Clones share it.
@@ -99,12 +90,7 @@ impl Engine {
     pub fn create(env: Env, path: &Path, options: EngineOptions) -> Result<Engine, StorageError> {
         let store = Store::create(&env, path, &store_options(&options, None), &REDO)?;
         let restoring = Restoring::of_new_database();
-        let started = Engine::start(env.clone(), path, store, options, restoring, None);
-        if started.is_err() {
-            // As `Store::create` does.
-            let _ = remove_new(&env, path);
-        }
-        started
+        Engine::start(env, path, store, options, restoring, None)
     }
 
     /// Opens a database and recovers it if it was not closed.
@@ -145,8 +131,8 @@ impl Engine {
         let Restoring {
             mut transactions, active, mut left_to_sweep, next_object, versions, unlogged, ..
         } = restoring;
-        let complete = recovery.as_ref().is_some_and(|report| report.complete);
-        let last_unlogged = restore_unlogged(&store, &space, &unlogged, complete)?;
+        let clean = recovery.as_ref().is_some_and(|report| report.clean);
+        let last_unlogged = restore_unlogged(&store, &space, &unlogged, clean)?;
         // What was under way has failed.
         if !disabled(Rule::DeadAtRestart) {
             transactions.dead.extend(active.iter().copied());
@@ -287,17 +273,12 @@ impl Engine {
         shared.store.archiver.finish();
         shared.workers.close();
         shared.versions.close_idle(&shared.transactions);
-        unless_full(retire::retire(shared, &shared.workers.alone(), &mut || Ok(())))?;
-        unless_full(self.settle_sequences())?;
+        retire::retire(shared, &shared.workers.alone(), &mut || Ok(()))?;
+        self.settle_sequences()?;
         let small = self.shorten_if_small()?;
         // Whoever has changed something since keeps it as it is.
         let is_still = |bytes: &u64| shared.space.ends_at(*bytes) && is_settled(shared);
-        let small = || {
-            // Unlogged objects are emptied after a crash, which takes log.
-            let keeps_log = !shared.core().unlogged.list().is_empty();
-            small.filter(is_still).map(|bytes| SmallFile { bytes, keeps_log })
-        };
-        shared.store.close(small, || shared.collect())
+        shared.store.close(|| small.filter(is_still), || shared.collect())
     }
 
     /// Cuts off the free end of a small database of which nothing is to be undone when it is opened again; its bytes.

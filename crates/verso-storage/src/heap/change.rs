@@ -206,6 +206,10 @@ impl Heap {
         let mut end = count;
         let mut room = RoomInLog::new();
         while first < count {
+            // A deletion may take of the reserve: it is how space is made.
+            if let Change::Update { .. } = change_all {
+                self.keep_room(txn, || change_all.value_bytes(first..end))?;
+            }
             let page_index = record(first).page_index;
             slots.clear();
             for record in (first..end).map(record) {
@@ -218,11 +222,6 @@ impl Heap {
                 let fits = |end: &usize| change_all.value_bytes(first..first + end) <= together;
                 let most = (2..=slots.len()).take_while(fits).last().unwrap_or(1);
                 slots.truncate(most);
-            }
-            // A deletion may take of the reserve: it is how space is made. The next step only needs room for its own values, as each
-            // asks before it begins (M7).
-            if let Change::Update { .. } = change_all {
-                self.keep_room(txn, || change_all.value_bytes(first..first + slots.len()))?;
             }
             let logged = txn.log_bytes();
             let done = self.change_together(txn, &view, page_index, &slots, change(first));

@@ -78,15 +78,6 @@ pub struct StoreOptions {
     pub open_damaged_log: bool,
 }
 
-/// A small database that is closed, and of which nothing is to be undone later.
-#[derive(Clone, Copy, Debug)]
-pub struct SmallFile {
-    /// So many bytes of the file are in use.
-    pub bytes: u64,
-    /// The log stays as long as it is: who opens the database after a crash has something to log first.
-    pub keeps_log: bool,
-}
-
 /// The files of an open database: pages, log, superblock.
 pub struct Store {
     /// What changes pages.
@@ -140,44 +131,11 @@ pub fn wal_dir(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Whether the file at `path` is there and holds nothing: its creation did not end, or never began.
-///
-/// # Errors
-/// What the file system reports.
-pub fn is_unborn(env: &Env, path: &Path) -> Result<bool, StorageError> {
-    let opening = |e| StorageError::io(format!("opening {}", path.display()), e);
-    match env.vfs.open(path, OpenMode::READ_ONLY) {
-        Ok(file) => Superblock::is_unborn(&*file),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(opening(error)),
-    }
-}
-
-/// Removes what was made of a database whose creation has failed. Whenever that is cut off, what is left is a file whose creation did
-/// not end.
-///
-/// # Errors
-/// `Locked`, what the file system reports.
-pub fn remove_new(env: &Env, path: &Path) -> Result<(), StorageError> {
-    let removing = |e| StorageError::io(format!("removing {}", path.display()), e);
-    let file = env.vfs.open(path, OpenMode::EXISTING).map_err(removing)?;
-    lock(&*file)?;
-    file.set_len(0).map_err(removing)?;
-    for folder in [wal_dir(path), temporary_dir(path)] {
-        if env.vfs.exists(&folder).map_err(removing)? {
-            env.vfs.remove_dir_all(&folder).map_err(removing)?;
-        }
-    }
-    env.vfs.remove_file(path).map_err(removing)?;
-    sync_parent(env, path)
-}
-
 impl Store {
     /// Creates a database at `path` with an empty space map.
     ///
     /// # Errors
-    /// `Io` with `AlreadyExists` when there is a file with something in it; `PageSize`, `Locked`, `Full`, what the file system reports.
-    /// No file is left then.
+    /// `Io` with `AlreadyExists` when there is a file; `PageSize`, `Locked`, `Full`, what the file system reports.
     pub fn create(
         env: &Env,
         path: &Path,
@@ -197,24 +155,6 @@ impl Store {
         if !Superblock::is_unborn(&*file)? {
             return Err(creating(std::io::Error::from(std::io::ErrorKind::AlreadyExists)));
         }
-        let made = Store::create_in(env, path, options, redo, file);
-        if made.is_err() {
-            // The first error is the one that is told. What cannot be removed says that its creation did not end.
-            let _ = remove_new(env, path);
-        }
-        made
-    }
-
-    /// Makes a database of a file that holds nothing.
-    fn create_in(
-        env: &Env,
-        path: &Path,
-        options: &StoreOptions,
-        redo: &'static dyn PageRedo,
-        file: Arc<dyn VfsFile>,
-    ) -> Result<Store, StorageError> {
-        let (vfs, dir) = (&*env.vfs, wal_dir(path));
-        let creating = |e| StorageError::io(format!("creating {}", path.display()), e);
         file.set_len(0).map_err(creating)?;
         vfs.create_dir_all(&dir).map_err(creating)?;
         sync_parent(env, path)?;
@@ -247,7 +187,6 @@ impl Store {
             checkpoint: FIRST_LSN,
             redo: FIRST_LSN,
             clean: false,
-            complete: false,
             has_checkpoint: false,
             state: StatePlace::default(),
             pages: file_pages(&*file, options.pool.page_size)?,
@@ -292,12 +231,9 @@ impl Store {
         let area = open_doublewrite(env, &dir)?;
         // Before anything is changed: the folder may be that of another database.
         let mut found = replay::find_log(env, &dir, &superblock, &*file, state, options.open_damaged_log)?;
-        // Also of a database that was shut down in order: a page that the disk has damaged since is mended now, or it is refused each time.
-        let pages_restored = match (superblock.clean, found.log_missing) {
-            (_, true) => 0,
-            // Behind its last page there is the state (S9 of the space map).
-            (true, false) => doublewrite::restore(&*file, &*area, page_size, PageId(superblock.pages))?,
-            (false, false) => doublewrite::restore(&*file, &*area, page_size, PageId(u32::MAX))?,
+        let pages_restored = match superblock.clean {
+            true => 0,
+            false => doublewrite::restore(&*file, &*area, page_size)?,
         };
         // C4: pages that only the operating system has must not count as written.
         file.sync_data().map_err(opening)?;
@@ -305,7 +241,7 @@ impl Store {
             found.give_up(&mut superblock.gaps, &*file, page_size)?;
         }
 
-        if (superblock.clean || superblock.complete) && !found.log_missing {
+        if superblock.clean && !found.log_missing {
             found.image.settle();
         }
         let epoch = superblock.epoch + 1;
@@ -316,8 +252,6 @@ impl Store {
         let mut report = found.replay(&core, superblock.checkpoint, state, options.open_damaged_log)?;
         report.pages_restored = pages_restored;
         report.tell();
-        // What cannot be opened stays as it is: a file that was shut down in order still says so.
-        SpaceMap::find_damage(&core.pool)?;
 
         superblock.epoch = epoch;
         superblock.epoch_start = found.image.end();
@@ -328,7 +262,7 @@ impl Store {
             (superblock.checkpoint, superblock.redo) = (begin, begin);
         }
         let state_place = std::mem::take(&mut superblock.state);
-        (superblock.clean, superblock.complete) = (false, false);
+        superblock.clean = false;
         let superblock = superblock.write(&*file)?;
         if state_place.length > 0 {
             file.set_len(state_place.offset).map_err(opening)?;
@@ -519,13 +453,13 @@ impl Store {
 
     /// The last checkpoint: afterwards the file is whole without its log, and both copies of the superblock say so. No mini-transaction
     /// may follow. One that is `small`, which is asked while nobody logs, and of which nothing is to be undone later, gives back what it
-    /// kept for changes: of the file, of double-write area and log. Where the disk has no room for the state in the file, the log has it.
+    /// kept for changes: of the file, which has so many bytes then, of log and double-write area.
     ///
     /// # Errors
     /// As [`Store::checkpoint`]; the database is recovered at the next open then.
     pub fn close(
         &self,
-        small: impl FnOnce() -> Option<SmallFile>,
+        small: impl FnOnce() -> Option<u64>,
         collect: impl FnOnce() -> Vec<u8>,
     ) -> Result<(), StorageError> {
         let _one = self.checkpointing.lock();
@@ -534,7 +468,7 @@ impl Store {
         let _alone = core.gate.close();
         let state = collect();
         let small = small();
-        if small.is_some_and(|small| !small.keeps_log) {
+        if small.is_some() {
             match core.wal.begin_short(state_bytes(&state)) {
                 // What is there does as well.
                 Ok(()) | Err(StorageError::Full { .. }) => {}
@@ -545,9 +479,9 @@ impl Store {
         core.wal.flush(end)?;
         core.pool.flush_all()?;
         assert_eq!(core.pool.oldest_dirty(), None, "nobody changes pages while the database closes");
-        let place = match self.write_state(&state, small.map(|small| small.bytes)) {
+        let place = match self.write_state(&state, small) {
             Ok(place) => Some(place),
-            // The log has the state, too: it stays, and the next open reads it there.
+            // The log has the state, too: it stays, and the next open reads it as after a crash.
             Err(error @ StorageError::Full { .. }) => {
                 tracing::warn!(%error, "the database is closed, and needs its log when it is opened again");
                 None
@@ -558,7 +492,6 @@ impl Store {
         for _ in 0..2 {
             self.write_superblock(|superblock| {
                 (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) = (begin, begin, true);
-                superblock.complete = place.is_none();
                 if let Some(place) = place {
                     (superblock.clean, superblock.state) = (true, place);
                     superblock.pages = self.pages_before(place);
@@ -567,9 +500,9 @@ impl Store {
         }
         let recycled = core.wal.recycle(begin);
         match (small, place) {
-            (Some(small), Some(place)) => {
+            (Some(bytes), Some(place)) => {
                 // What stays does no harm.
-                if let Err(error) = recycled.and(self.give_back(small, place)) {
+                if let Err(error) = recycled.and(self.give_back(bytes, place)) {
                     tracing::warn!(%error, "a closed database takes more of the disk than it need");
                 }
                 Ok(())
@@ -581,16 +514,12 @@ impl Store {
         }
     }
 
-    /// Gives back what a small database needs only while it is open.
-    fn give_back(&self, small: SmallFile, place: StatePlace) -> Result<(), StorageError> {
+    /// Gives back what a small database of so many bytes needs only while it is open.
+    fn give_back(&self, bytes: u64, place: StatePlace) -> Result<(), StorageError> {
         self.core.pool.give_area_back();
         let end = place.offset + u64::from(place.length);
         self.file.set_len(end).map_err(|e| StorageError::io("cutting the database file", e))?;
-        if small.keeps_log {
-            self.core.wal.stop();
-            return Ok(());
-        }
-        self.core.wal.stop_within(small.bytes / LOG_SHARE)
+        self.core.wal.stop_within(bytes / LOG_SHARE)
     }
 
     /// Pages of the file without the state behind them.

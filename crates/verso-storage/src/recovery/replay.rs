@@ -52,8 +52,6 @@ pub trait StateRedo {
 pub struct RecoveryReport {
     /// The database had been shut down in order.
     pub clean: bool,
-    /// Every page is as it was when the database was shut down in order, those that are not logged too.
-    pub complete: bool,
     /// The log folder was missing; the file was whole without it.
     pub log_missing: bool,
     /// Where redo started.
@@ -163,7 +161,6 @@ pub(super) struct FoundLog {
     /// How far the archive has the log.
     pub note: Option<ArchiveNote>,
     clean: bool,
-    complete: bool,
     redo: Lsn,
     lives: Lives,
 }
@@ -201,7 +198,6 @@ pub(super) fn find_log(
         Ok(())
     });
     let (clean, redo) = (superblock.clean, superblock.redo);
-    let complete = clean || superblock.complete;
     let found = match image {
         Ok(mut image) => {
             if let Some(note) = note {
@@ -218,7 +214,6 @@ pub(super) fn find_log(
                     lost,
                     note,
                     clean,
-                    complete: complete && lost.is_none(),
                     redo,
                     lives,
                 });
@@ -243,7 +238,7 @@ pub(super) fn find_log(
     let image = LogImage::abandon(&*env.vfs, dir, origin, superblock.redo)?;
     let checkpoint = Some(read_state(superblock, file)?);
     let lives = Lives::default();
-    Ok(FoundLog { image, checkpoint, log_missing: true, lost: None, note, clean, complete, redo, lives })
+    Ok(FoundLog { image, checkpoint, log_missing: true, lost: None, note, clean, redo, lives })
 }
 
 /// What stood behind the end of the log, if more than a torn tail.
@@ -339,7 +334,6 @@ impl FoundLog {
     ) -> Result<RecoveryReport, StorageError> {
         let mut report = RecoveryReport {
             clean: self.clean,
-            complete: self.complete,
             log_missing: self.log_missing,
             redo: self.redo,
             end: self.image.end(),

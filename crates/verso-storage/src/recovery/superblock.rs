@@ -31,11 +31,6 @@ const GAPS: usize = 96;
 const CRC: usize = SECTOR - 4;
 const FLAG_CLEAN: u32 = 1;
 const FLAG_CHECKPOINT: u32 = 2;
-const FLAG_COMPLETE: u32 = 4;
-/// A file whose creation did not end is at most so long: the first units of the greatest pages.
-const UNBORN_BYTES_MAX: u64 = 64 * 8 * PAGE_BYTES_MAX;
-/// The greatest page.
-const PAGE_BYTES_MAX: u64 = PAGE_SIZES[PAGE_SIZES.len() - 1] as u64;
 
 /// A checkpoint's state in the file itself, behind the last page; only of a database that was shut down cleanly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,9 +54,6 @@ pub(super) struct Superblock {
     pub redo: Lsn,
     /// Shut down in order, nothing to be replayed.
     pub clean: bool,
-    /// Shut down in order, every page is in its place, those that are not logged too; but the disk had no room for the state behind
-    /// the last page, so that the log is needed, which ends with it. Earlier programs see a database that was not shut down.
-    pub complete: bool,
     /// There is a checkpoint at `checkpoint`; not so in a database just created.
     pub has_checkpoint: bool,
     pub state: StatePlace,
@@ -85,8 +77,7 @@ impl Superblock {
         put_u64(&mut bytes, 64, self.redo.0);
         let clean = if self.clean { FLAG_CLEAN } else { 0 };
         let checkpoint = if self.has_checkpoint { FLAG_CHECKPOINT } else { 0 };
-        let complete = if self.complete { FLAG_COMPLETE } else { 0 };
-        put_u32(&mut bytes, 72, clean | checkpoint | complete);
+        put_u32(&mut bytes, 72, clean | checkpoint);
         put_u32(&mut bytes, 76, self.state.length);
         put_u64(&mut bytes, 80, self.state.offset);
         put_u32(&mut bytes, 88, self.state.crc);
@@ -124,7 +115,6 @@ impl Superblock {
             checkpoint: Lsn(u64_at(bytes, 56)),
             redo: Lsn(u64_at(bytes, 64)),
             clean: flags & FLAG_CLEAN != 0,
-            complete: flags & FLAG_COMPLETE != 0,
             has_checkpoint: flags & FLAG_CHECKPOINT != 0,
             state: StatePlace {
                 length: u32_at(bytes, 76),
@@ -167,22 +157,9 @@ impl Superblock {
         })
     }
 
-    /// Whether the file is one whose creation never came to an end: there is nothing in it, but for the map of its pages. A database
-    /// whose superblock was lost has more.
+    /// Whether the file is one whose creation never came to an end.
     pub fn is_unborn(file: &dyn VfsFile) -> Result<bool, StorageError> {
-        let reading = |e| StorageError::io("reading the database file", e);
-        let length = file.len().map_err(reading)?;
-        if length > UNBORN_BYTES_MAX || read_both(file)?.iter().any(|byte| *byte != 0) {
-            return Ok(false);
-        }
-        let mut piece = vec![0; 1 << 20];
-        for at in (2 * PAGE_BYTES_MAX..length).step_by(piece.len()) {
-            let read = file.read_at(&mut piece, at).map_err(reading)?;
-            if piece[..read].iter().any(|byte| *byte != 0) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        Ok(read_both(file)?.iter().all(|byte| *byte == 0))
     }
 
     /// Writes the next copy and makes the file durable; what is returned counts from then on.

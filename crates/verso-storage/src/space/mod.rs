@@ -218,27 +218,6 @@ impl SpaceMap {
         })
     }
 
-    /// Reads every page of the map: `Corrupt` names one that cannot be read, before anybody relies on the map.
-    ///
-    /// # Errors
-    /// As [`SpaceMap::load`].
-    pub(crate) fn find_damage(pool: &BufferPool) -> Result<(), StorageError> {
-        let (regions, has_pages) = {
-            let id = format::map_page(0, pool.page_size());
-            let page = pool.read(id)?;
-            let first = format::units(&page).and_then(|_| format::entry(&page, 0));
-            let first = first.map_err(|flaw| StorageError::corrupt(id, ObjectId::SYSTEM, flaw))?;
-            (format::regions(&page), first.is_some_and(|entry| entry.kind == ExtentKind::Pages))
-        };
-        for region in 1..regions {
-            drop(pool.read(format::map_page(region, pool.page_size()))?);
-        }
-        if has_pages {
-            drop(pool.read(format::PAGE_MAP)?);
-        }
-        Ok(())
-    }
-
     /// Where one of two map pages is as a lost part of the log has left it, and the other is not: what only one of them says goes.
     ///
     /// # Errors

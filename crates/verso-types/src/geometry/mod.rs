@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `point` | [`point`] | x, y |
 //! | `lseg` | [`lseg`] | two points |
-//! | `line` | [`line`] | A, B, C of `Ax + By + C = 0` |
+//! | `line` | [`line`](mod@line) | A, B, C of `Ax + By + C = 0` |
 //! | `box` | [`rect`] | the upper right corner, the lower left one |
 //! | `path` | [`path`] | 1 where it is closed, else 0; its points, one at least |
 //! | `polygon` | [`polygon`] | its points, one at least |

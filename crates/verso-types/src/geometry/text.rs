@@ -159,7 +159,7 @@ impl<'t> Reader<'t> {
             self.take(',');
         }
         if depth == 1 {
-            if !self.take(')') && !(open && self.take(']')) {
+            if !(self.take(')') || open && self.take(']')) {
                 return Err(self.failed());
             }
             self.blanks();

@@ -65,7 +65,7 @@ fn open_pool(env: &Env, frames: u64, model: &Arc<Model>) -> Result<Arc<BufferPoo
     };
     let (file, area) = (open("file")?, open("area")?);
     env.vfs.sync_dir(Machine::dir()).map_err(|error| StorageError::io("syncing names", error))?;
-    doublewrite::restore(&*file, &*area, PAGE_SIZE, PageId(u32::MAX))?;
+    doublewrite::restore(&*file, &*area, PAGE_SIZE)?;
     let options = PoolOptions { lru_min_dirty: 30, lru_max_dirty: 60, ..options(frames) };
     BufferPool::new(options, env, file, area, Arc::clone(model) as _)
 }
@@ -307,8 +307,8 @@ fn a_power_cut_anywhere_leaves_whole_pages_and_all_that_was_acknowledged() {
         machine.run(|env| {
             let open = |name: &str| env.vfs.open(&Machine::dir().join(name), OpenMode::EXISTING);
             if let (Ok(file), Ok(area)) = (open("file"), open("area")) {
-                mended += doublewrite::restore(&*file, &*area, PAGE_SIZE, PageId(u32::MAX)).unwrap();
-                assert_eq!(doublewrite::restore(&*file, &*area, PAGE_SIZE, PageId(u32::MAX)).unwrap(), 0);
+                mended += doublewrite::restore(&*file, &*area, PAGE_SIZE).unwrap();
+                assert_eq!(doublewrite::restore(&*file, &*area, PAGE_SIZE).unwrap(), 0);
             }
             let pool = open_pool(env, 16, &model).unwrap();
             check_after_crash(&pool, &model);
