@@ -61,7 +61,8 @@ impl Catalog {
             let known = before.roles_named_by(*oid);
             roles.extend(now.roles_named_by(*oid).into_iter().filter(|one| !known.contains(one)));
         }
-        named.retain(|oid| !own.contains(oid) && now.knows(*oid));
+        // What was there before: what is made with it nobody else has seen.
+        named.retain(|oid| before.knows(*oid) && now.knows(*oid));
         for oid in &named {
             match now.relation_by_oid(*oid) {
                 Some(Relation::Table(table)) => {
@@ -148,7 +149,8 @@ impl Catalog {
         for oid in of {
             let (then, now) = (seen.namers(oid), newest.namers(oid));
             let is_own = |one: &Oid| self.is_own(txn, *one);
-            if !then.symmetric_difference(&now).all(is_own) {
+            let same_policies = seen.policies(oid) == newest.policies(oid);
+            if !then.symmetric_difference(&now).all(is_own) || !(same_policies || is_own(&oid)) {
                 return Err(conflict());
             }
         }

@@ -45,6 +45,13 @@ impl Services {
         path
     }
 
+    /// The catalog is looked at anew, unless a statement works with it.
+    pub(crate) fn forget_catalog(&self) {
+        if let Ok(mut catalog) = self.catalog.try_borrow_mut() {
+            *catalog = None;
+        }
+    }
+
     /// The search path that some settings ask for.
     pub(crate) fn path_of(&self, settings: &Settings, role: Option<Oid>) -> WantedPath {
         let user = self.current_name();

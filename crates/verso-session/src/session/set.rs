@@ -148,7 +148,10 @@ impl Session {
     ) -> Result<CommandTag, SqlError> {
         let (title, value) = match is_secret(name) {
             // What the role has been granted by now.
-            true => self.with_catalog(|session, _, _| session.services.shown_as(name))?,
+            true => {
+                self.services.forget_catalog();
+                self.with_catalog(|session, _, _| session.services.shown_as(name))?
+            }
             false => self.services.shown_as(name)?,
         };
         send_texts(sink, &[&title], &[vec![value]])
