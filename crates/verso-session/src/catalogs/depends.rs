@@ -299,7 +299,6 @@ impl Rows<'_> {
         }
     }
 
-    /// Collations and default rights; extensions, and what they have brought along.
     /// That a type belongs to the extension that has brought it along.
     fn type_of_extension(&mut self, ty: &TypeDef) {
         let Some(name) = extension_of_type(&ty.ty).filter(|_| ty.is_of_extension()) else { return };
@@ -308,6 +307,7 @@ impl Rows<'_> {
         }
     }
 
+    /// Collations and default rights; extensions, and what they have brought along.
     fn others(&mut self) {
         let catalog = self.catalog;
         for extension in super::extensions::known(catalog) {
