@@ -45,10 +45,10 @@ impl Services {
         path
     }
 
-    /// The catalog is looked at anew, unless a statement works with it.
-    pub(crate) fn forget_catalog(&self) {
-        if let Ok(mut catalog) = self.catalog.try_borrow_mut() {
-            *catalog = None;
+    /// A view of the catalog that the session has just taken is what its services know, unless a statement works with theirs.
+    pub(crate) fn know_catalog(&self, catalog: &Arc<CatalogSnapshot>) {
+        if let Ok(mut known) = self.catalog.try_borrow_mut() {
+            *known = Some(Arc::clone(catalog));
         }
     }
 

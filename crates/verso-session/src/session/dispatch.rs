@@ -40,6 +40,9 @@ impl Session {
             return Ok(Done::Tag(tag));
         }
         self.begin_series_for(job.statement)?;
+        if asks_for_rights(job.statement) {
+            self.know_rights()?;
+        }
         let tag = match job.statement {
             Statement::Begin { modes, start } => {
                 self.begin(modes).map(|()| tag(if *start { "START TRANSACTION" } else { "BEGIN" }))
@@ -160,4 +163,20 @@ impl Session {
 /// Whether a statement says itself what a transaction that has failed does about it.
 fn looks_itself(statement: &Statement) -> bool {
     ends_transaction(statement) || matches!(statement, Statement::Begin { .. } | Statement::SetTransaction(_))
+}
+
+/// Whether a statement that works without the catalog asks what its role may do.
+fn asks_for_rights(statement: &Statement) -> bool {
+    match statement {
+        Statement::Show(name) => crate::settings::is_secret(&name.text),
+        Statement::ShowAll
+        | Statement::Checkpoint
+        | Statement::Backup { .. }
+        | Statement::LogicalBackup(_)
+        | Statement::AlterDatabase { .. }
+        | Statement::AddLogFile { .. }
+        | Statement::DropLogFile { .. }
+        | Statement::Database(_) => true,
+        _ => false,
+    }
 }

@@ -174,6 +174,20 @@ impl Session {
         }
     }
 
+    /// For a statement that works without the catalog: what its role may do is what has been granted to it by now.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub(crate) fn know_rights(&self) -> Result<(), SqlError> {
+        if self.services.current_role() == verso_catalog::OWNER_ROLE {
+            return Ok(());
+        }
+        self.with_catalog(|session, catalog, _| {
+            session.services.know_catalog(catalog);
+            Ok(())
+        })
+    }
+
     /// Runs `work` with the catalog as the open transaction sees it, or a new one would; and whether others may see
     /// what comes of it.
     pub(crate) fn with_catalog<T>(

@@ -5,7 +5,7 @@ use verso_types::{Batch, SqlType, Value};
 use super::Session;
 use crate::client::{CommandTag, Notice, StatementSink, StatementStatistics, tag};
 use crate::plans::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
-use crate::settings::{Change, Settings, check_may_set, flag, is_secret};
+use crate::settings::{Change, Settings, check_may_set, flag};
 use crate::transaction::Block;
 use verso_parser::syntax::{ActAs, IsolationLevel, Name, Span, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -146,14 +146,7 @@ impl Session {
         name: &str,
         sink: &mut dyn StatementSink,
     ) -> Result<CommandTag, SqlError> {
-        let (title, value) = match is_secret(name) {
-            // What the role has been granted by now.
-            true => {
-                self.services.forget_catalog();
-                self.with_catalog(|session, _, _| session.services.shown_as(name))?
-            }
-            false => self.services.shown_as(name)?,
-        };
+        let (title, value) = self.services.shown_as(name)?;
         send_texts(sink, &[&title], &[vec![value]])
     }
 
