@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
+use verso_types::Physical;
+
 use crate::page::{Flaw, ObjectId, PageId, RecordId, TxnId};
 
 /// Why a log file cannot be dropped.
@@ -161,6 +163,19 @@ pub enum StorageError {
     /// There is no object of that number (any more).
     #[error("{0} does not exist")]
     NoSuchObject(ObjectId),
+    /// Rows were handed in whose columns are laid out otherwise than the table's: a mistake of the caller, found before
+    /// anything has changed.
+    #[error("values of column {column} of {object} have the form {found:?}, its own is {own:?}")]
+    OtherForm {
+        /// The table.
+        object: ObjectId,
+        /// The number of the column in it.
+        column: u16,
+        /// The form of its values.
+        own: Physical,
+        /// What came.
+        found: Physical,
+    },
     /// No room: the disk is full or the database has its greatest size.
     #[error("no room for {what}")]
     Full {

@@ -9,7 +9,8 @@
 //! P2. `ExprKind::Column(i)` is column `i` of the batch that the operator's input yields.
 //! P3. Casts are explicit, except between types of one representation (`varchar(9)` to `text`,
 //!     `numeric(9,2)` to `numeric`), which may be left out because they change no value.
-//! P4. Values that reach a table have been cast to the column's type (`CastKind::Assignment`) by the binder.
+//! P4. Values that reach a table have been cast to the column's type (`CastKind::Assignment`) by the binder; that cast is not left
+//!     out where the types stand otherwise in columns (`numeric(9,2)` is a scaled integer, `numeric` bytes).
 //! P5. `ExprKind::Outer(n)` is value `n` that the nearest `Subquery` or `Apply` around it hands in; what comes from
 //!     further out is handed on level by level.
 

@@ -214,7 +214,9 @@ impl Binder<'_> {
             SqlType::Char(None) => without_blanks(expr),
             _ => expr,
         };
-        self.coerce(expr, at, to, CastKind::Assignment)
+        let value = self.coerce(expr, at, to, CastKind::Assignment)?;
+        // Numbers with and without a scale stand otherwise in columns, though no value changes (P3, P4 of the plan).
+        Ok(if value.ty.physical() == to.physical() { value } else { exactly(value, to) })
     }
 
     /// Whether an assignment casts from a type to another.

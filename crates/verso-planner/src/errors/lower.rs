@@ -99,7 +99,8 @@ impl From<StorageError> for SqlError {
                 return SqlError::new(OUT_OF_MEMORY, message).with_hint(hint);
             }
             StorageError::NoTemporarySpace { limit_bytes: _ } => "53400",
-            StorageError::NoSuchObject(_) => INTERNAL_ERROR,
+            StorageError::NoSuchObject(_)
+            | StorageError::OtherForm { object: _, column: _, own: _, found: _ } => INTERNAL_ERROR,
             StorageError::Full { what: _ } => {
                 let hint = "Free space on the disk. DROP, TRUNCATE, DELETE and VACUUM work without any and make room in the database.";
                 return SqlError::new(DISK_FULL, message).with_hint(hint);

@@ -100,6 +100,7 @@ impl Heap {
             let picked = picked(&order, selection);
             return self.update(txn, rows, Some(&picked), columns, &values.gather(&order));
         }
+        self.check_update(columns, values)?;
         self.change(txn, rows, selection, None, |first_row| Change::Update { columns, values, first_row })
     }
 
@@ -125,6 +126,7 @@ impl Heap {
             stale.extend(at.iter().map(|at| order[*at as usize]));
             return done;
         }
+        self.check_update(columns, values)?;
         let change = |first_row| Change::Update { columns, values, first_row };
         self.change(txn, rows, selection, Some(stale), change)
     }
@@ -163,6 +165,12 @@ impl Heap {
             return done;
         }
         self.change(txn, rows, selection, Some(stale), |_| Change::Delete)
+    }
+
+    /// That the values of an update have the forms of its columns.
+    fn check_update(&self, columns: &[u16], values: &Batch) -> Result<(), StorageError> {
+        let own = columns.iter().filter_map(|id| self.columns().iter().find(|column| column.id == *id));
+        self.check_forms(own, values)
     }
 
     fn change<'a>(

@@ -43,6 +43,7 @@ impl Heap {
         rows: &Batch,
         mut records: Option<&mut Vec<RecordId>>,
     ) -> Result<(), StorageError> {
+        self.check_forms(self.columns().iter(), rows)?;
         txn.begin_insert()?;
         self.keep_room(txn, || 0)?;
         txn.changed(&self.changed, RowCounts { inserted: rows.rows as u64, ..RowCounts::default() });

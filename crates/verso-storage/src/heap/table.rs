@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 use verso_env::sync::Mutex;
+use verso_types::Batch;
 
 use super::apply;
 use super::changed::ChangedRows;
@@ -179,6 +180,25 @@ impl Heap {
     /// Its columns, in the order of insertion batches.
     pub fn columns(&self) -> &[ColumnSpec] {
         &self.columns
+    }
+
+    /// That rows handed in are laid out as these columns are: a page would take the bytes of other forms for its own.
+    ///
+    /// # Errors
+    /// `OtherForm`.
+    pub(super) fn check_forms<'c>(
+        &self,
+        columns: impl Iterator<Item = &'c ColumnSpec>,
+        rows: &Batch,
+    ) -> Result<(), StorageError> {
+        for (spec, column) in columns.zip(&rows.columns) {
+            let found = column.physical();
+            if found != spec.physical {
+                let (object, column, own) = (self.object, spec.id, spec.physical);
+                return Err(StorageError::OtherForm { object, column, own, found });
+            }
+        }
+        Ok(())
     }
 
     /// The columns as data pages made now describe them.

@@ -4,9 +4,12 @@ use std::ops::ControlFlow;
 
 use verso_env::Env;
 use verso_sim::World;
+use verso_storage::heap::{ScanBatch, ScanSpec};
 use verso_storage::{
-    CommitMode, Engine, EngineOptions, Isolation, ObjectId, SweepOptions, Txn, TxnOptions, TxnState,
+    CommitMode, Engine, EngineOptions, Isolation, ObjectId, StorageError, SweepOptions, Txn, TxnOptions,
+    TxnState,
 };
+use verso_types::{Batch, Column, Physical};
 
 use crate::support::{Row, batch, bump, create, fill, now, options, read, remove, rows, sound};
 
@@ -33,6 +36,44 @@ fn rows_come_back_and_survive_restarts() {
     let mut found = now(&engine, &heap);
     found.sort_by_key(|row| row.0);
     assert_eq!(found, rows(0..2100));
+    sound(&engine);
+}
+
+#[test]
+fn values_of_another_form_than_the_column_s_are_refused_before_anything_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..10);
+    let other = |rows: usize, form: Physical| {
+        let mut column = Column::new(form);
+        column.push_nulls(rows);
+        column
+    };
+    for count in [1, 5] {
+        let mut txn = engine.begin(TxnOptions::default());
+        let good = batch(&rows(20..20 + count));
+        let mut bad = good.clone();
+        bad.columns[1] = other(good.rows, Physical::I64);
+        let refused = heap.insert(&mut txn, &bad, None).unwrap_err();
+        assert!(
+            matches!(refused, StorageError::OtherForm { column: 2, found: Physical::I64, .. }),
+            "{refused}"
+        );
+        let mut scan = heap.scan(&txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
+        let mut out = ScanBatch::default();
+        assert!(scan.next(&mut out).unwrap());
+        let picked: Vec<u32> = (0..count as u32).collect();
+        let values = Batch::from_columns(vec![other(picked.len(), Physical::I128)]);
+        let refused = heap.update(&mut txn, &out, Some(&picked), &[3], &values).unwrap_err();
+        assert!(
+            matches!(refused, StorageError::OtherForm { column: 3, found: Physical::I128, .. }),
+            "{refused}"
+        );
+        // The transaction goes on.
+        heap.insert(&mut txn, &good, None).unwrap();
+        txn.rollback().unwrap();
+    }
+    assert_eq!(now(&engine, &heap), rows(0..10));
     sound(&engine);
 }
 
