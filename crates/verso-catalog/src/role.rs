@@ -167,7 +167,7 @@ impl Catalog {
         self.check_new_name(txn, name)?;
         self.take_role_name(txn, name)?;
         let oid = self.new_oid()?;
-        self.hold(txn, oid)?;
+        self.makes(txn, oid)?;
         let mut row = plain(oid, name);
         change.apply(&mut row);
         self.change(txn, |txn| self.insert_rows(txn, &[row]))?;

@@ -77,8 +77,11 @@ impl AllTouched {
 struct Change {
     announced: u64,
     touched: AllTouched,
-    /// Definitions that nobody else can change before it ends or gives its locks back: made by it, or locked. With how often
-    /// it had given them back before.
+    /// What it has made: nobody else sees that before it ends. What it has undone since is not in its own view either, and no number
+    /// is given twice.
+    made: BTreeSet<Oid>,
+    /// Definitions that nobody else can change before it ends or gives its locks back. With how often it had given them back
+    /// before.
     held: BTreeMap<Oid, u64>,
     /// The same of tables that others can add indexes to, and nothing else.
     held_beside: BTreeMap<Oid, u64>,
@@ -144,11 +147,6 @@ impl Versions {
         all
     }
 
-    /// Whether a transaction has touched an object itself.
-    pub fn has_touched(&self, txn: &Txn, object: Oid) -> bool {
-        self.own(txn).is_some_and(|change| change.touched.last.contains_key(&Touched::Object(object)))
-    }
-
     /// Whether a transaction has touched an object that not every view sees.
     pub fn is_touched(&self, object: Oid) -> bool {
         let touched = Touched::Object(object);
@@ -162,10 +160,14 @@ impl Versions {
         self.ends
     }
 
-    /// In what two versions may differ (V4); none if that is not known.
-    pub fn difference(&self, one: u64, other: u64) -> Option<BTreeSet<Touched>> {
-        let set = |version| self.sets.iter().find(|set| set.version == version);
-        let (one, other) = (set(one)?, set(other)?);
+    fn set(&self, version: u64) -> Option<&Set> {
+        self.sets.iter().find(|set| set.version == version)
+    }
+
+    /// In what two versions may differ by what others have done than the transactions of their views (V4); none if that is not
+    /// known.
+    pub fn difference_by_others(&self, one: u64, other: u64) -> Option<BTreeSet<Touched>> {
+        let (one, other) = (self.set(one)?, self.set(other)?);
         let mut all = BTreeSet::new();
         let mut known = true;
         for behind in one.behind.iter().chain(&other.behind) {
@@ -176,6 +178,14 @@ impl Versions {
         for txn in only.chain(theirs.iter().filter(|txn| !ours.contains(txn))) {
             known &= self.recent.get(txn)?.touched.since(0, &mut all);
         }
+        known.then_some(all)
+    }
+
+    /// In what two versions may differ (V4); none if that is not known.
+    pub fn difference(&self, one: u64, other: u64) -> Option<BTreeSet<Touched>> {
+        let mut all = self.difference_by_others(one, other)?;
+        let (one, other) = (self.set(one)?, self.set(other)?);
+        let mut known = true;
         match (one.seen.own, other.seen.own) {
             (Some((txn, ours, undone)), Some((same, theirs, also))) if txn == same && undone == also => {
                 if ours != theirs {
@@ -189,6 +199,11 @@ impl Versions {
             }
         }
         known.then_some(all)
+    }
+
+    /// The transaction makes something of this number.
+    pub fn make(&mut self, id: TxnId, oid: Oid) {
+        self.recent.entry(id).or_default().made.insert(oid);
     }
 
     /// Nobody else can change that definition before the transaction ends.
@@ -206,9 +221,11 @@ impl Versions {
         self.own(txn).is_some_and(|change| change.held_beside.get(&oid) == Some(&txn.released()))
     }
 
-    /// Whether [`Versions::hold`] was said of it.
+    /// Whether [`Versions::make`] or [`Versions::hold`] was said of it.
     pub fn is_held(&self, txn: &Txn, oid: Oid) -> bool {
-        self.own(txn).is_some_and(|change| change.held.get(&oid) == Some(&txn.released()))
+        self.own(txn).is_some_and(|change| {
+            change.made.contains(&oid) || change.held.get(&oid) == Some(&txn.released())
+        })
     }
 
     /// The transaction has removed something.
@@ -350,6 +367,9 @@ mod tests {
         // Something was undone: nobody knows how far.
         assert_eq!(numbers(&versions, 3, 5), Some(vec![201, 202, 203]));
         assert_eq!(numbers(&versions, 1, 9), None);
+        // What the own transaction did is not what others did.
+        let by_others = |one, other| versions.difference_by_others(one, other).map(|all| all.len());
+        assert_eq!((by_others(1, 3), by_others(3, 4), by_others(1, 9)), (Some(0), Some(1), None));
         versions.sets[0].behind.push(Arc::new(change(300, 1).touched));
         assert_eq!(numbers(&versions, 1, 2), Some(vec![101, 301]));
         versions.sets[1].behind.push(Arc::new(AllTouched { unknown: true, ..AllTouched::default() }));

@@ -228,13 +228,21 @@ impl Catalog {
         if self.is_newest(txn, snapshot.version)? { Ok(()) } else { Err(conflict()) }
     }
 
-    /// Notes what the transaction makes, or has under its lock.
+    /// Notes what the transaction makes.
+    pub(crate) fn makes(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
+        let id = txn.assign_id()?;
+        self.with_versions(|versions| versions.make(id, oid));
+        Ok(())
+    }
+
+    /// Notes what the transaction has under its lock.
     pub(crate) fn hold(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
         let id = txn.assign_id()?;
         self.with_versions(|versions| versions.hold(id, txn, oid));
         Ok(())
     }
 
+    /// Whether the transaction has made it, or has it under its lock.
     pub(super) fn is_held(&self, txn: &Txn, oid: Oid) -> bool {
         self.with_versions(|versions| versions.is_held(txn, oid))
     }

@@ -75,7 +75,7 @@ impl Catalog {
         self.hold_schema(txn, &schema)?;
         self.take_collation_name(txn, &snapshot, &schema.name, &new.name)?;
         let oid = self.new_oid()?;
-        self.hold(txn, oid)?;
+        self.makes(txn, oid)?;
         let row = CollationRow {
             oid,
             collname: Name(Arc::clone(&new.name)),
@@ -86,7 +86,6 @@ impl Catalog {
             colllocale: new.locale.clone(),
             collversion: (new.provider == 'i').then(|| data.version().into()),
         };
-        self.hold(txn, oid)?;
         self.change(txn, |txn| self.insert_rows(txn, std::slice::from_ref(&row)))?;
         Ok(oid)
     }

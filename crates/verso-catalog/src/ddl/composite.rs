@@ -56,7 +56,7 @@ impl Catalog {
         let numbered = (1..).zip(&new.fields).map(|(id, (name, ty))| (id, Arc::clone(name), ty.clone()));
         let fields: Vec<_> = numbered.collect();
         let (types, fields) = composite_rows(&of, &fields, &array_name(&new.name), schema.oid);
-        self.hold(txn, oid)?;
+        self.makes(txn, oid)?;
         self.change(txn, |txn| {
             self.insert_rows(txn, &types)?;
             self.insert_rows(txn, &fields)

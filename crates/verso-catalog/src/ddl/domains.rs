@@ -64,7 +64,7 @@ impl Catalog {
             self.add_check(&mut domain, name.as_ref(), expression, true)?;
         }
         let types = domain_types(&domain, &array_name(&new.name), schema.oid);
-        self.hold(txn, oid)?;
+        self.makes(txn, oid)?;
         self.change(txn, |txn| {
             self.insert_rows(txn, &types)?;
             self.insert_rows(txn, &[domain_row(&domain)])?;

@@ -7,8 +7,14 @@
 //! ```
 //!
 //! Tables are held as who reads them holds them, everything else by its number.
+//!
+//! Where what the transaction sees and what is committed differ, it has to be told whether that is the transaction's own doing. That
+//! it has written rows of an object does not say so: who names an object writes rows that belong to it, too. It is, unless others
+//! have touched the object whose changes only one of the two has; and what the transaction has made, has under its lock or has removed
+//! is its own in any case ([`Compared`]).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn, WaitPolicy};
 
@@ -78,10 +84,9 @@ impl Catalog {
         if named.is_empty() && roles.is_empty() {
             return Ok(());
         }
-        let newest = self.committed()?;
-        let is_there = |oid: Oid| newest.knows(oid) || newest.role_by_oid(oid).is_some();
-        let is_own = |oid: Oid| self.is_own(txn, oid);
-        match named.into_iter().chain(roles).all(|oid| is_there(oid) || is_own(oid)) {
+        let compared = Compared::new(self, txn, &now)?;
+        let is_there = |oid: Oid| compared.newest.knows(oid) || compared.newest.role_by_oid(oid).is_some();
+        match named.into_iter().chain(roles).all(|oid| is_there(oid) || compared.is_own(oid)) {
             true => Ok(()),
             false => Err(conflict()),
         }
@@ -99,12 +104,7 @@ impl Catalog {
         }
         self.hold_number(txn, role)?;
         let is_there = self.committed()?.role_by_oid(role).is_some();
-        if is_there || self.is_own(txn, role) { Ok(()) } else { Err(conflict()) }
-    }
-
-    /// Whether the transaction has made something, or changed it under its lock: nobody else can have taken it away.
-    fn is_own(&self, txn: &Txn, oid: Oid) -> bool {
-        self.is_held(txn, oid) || self.with_versions(|versions| versions.has_touched(txn, oid))
+        if is_there || self.is_held(txn, role) { Ok(()) } else { Err(conflict()) }
     }
 
     /// A role goes, and nobody gives it anything meanwhile; `seen` is where the caller looked for what it has.
@@ -145,15 +145,59 @@ impl Catalog {
         if self.is_newest(txn, seen.version)? {
             return Ok(());
         }
-        let newest = self.committed()?;
+        let compared = Compared::new(self, txn, seen)?;
         for oid in of {
-            let (then, now) = (seen.namers(oid), newest.namers(oid));
-            let is_own = |one: &Oid| self.is_own(txn, *one);
-            let same_policies = seen.policies(oid) == newest.policies(oid);
+            let (then, now) = (seen.namers(oid), compared.newest.namers(oid));
+            let is_own = |one: &Oid| compared.is_own(*one);
+            let same_policies = seen.policies(oid) == compared.newest.policies(oid);
             if !then.symmetric_difference(&now).all(is_own) || !(same_policies || is_own(&oid)) {
                 return Err(conflict());
             }
         }
         Ok(())
+    }
+}
+
+/// What a transaction sees beside what is committed.
+struct Compared<'c> {
+    catalog: &'c Catalog,
+    txn: &'c Txn,
+    seen: &'c CatalogSnapshot,
+    newest: Arc<CatalogSnapshot>,
+    /// What others have touched whose changes only one of the two has; none where that is not known.
+    by_others: Option<BTreeSet<Touched>>,
+}
+
+impl<'c> Compared<'c> {
+    fn new(
+        catalog: &'c Catalog,
+        txn: &'c Txn,
+        seen: &'c CatalogSnapshot,
+    ) -> Result<Compared<'c>, CatalogError> {
+        let newest = catalog.committed()?;
+        let by_others =
+            catalog.with_versions(|versions| versions.difference_by_others(seen.version, newest.version));
+        Ok(Compared { catalog, txn, seen, newest, by_others })
+    }
+
+    /// Whether it is the transaction's own doing if a definition is not the same in both.
+    fn is_own(&self, oid: Oid) -> bool {
+        let views = [self.seen, &*self.newest];
+        // Policies are locked and written with their tables.
+        let policy = views.iter().find_map(|view| view.policy_by_oid(oid));
+        let oid = policy.map_or(oid, |policy| policy.table);
+        if self.catalog.is_held(self.txn, oid) {
+            return true;
+        }
+        let Some(by_others) = &self.by_others else { return false };
+        let by_number = !by_others.contains(&Touched::Object(oid));
+        if views.iter().any(|view| view.has_rows(oid)) {
+            return by_number;
+        }
+        // Rows of operators, casts, collations and roles belong to nothing, so others may have touched any of them.
+        let is_seen = || self.seen.knows(oid) || self.seen.role_by_oid(oid).is_some();
+        let is_gone = || self.catalog.is_removed(self.txn, oid) && !is_seen();
+        let untouched = || !by_others.iter().any(|one| matches!(one, Touched::Table(_)));
+        by_number && (is_gone() || untouched())
     }
 }

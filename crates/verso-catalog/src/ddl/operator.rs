@@ -56,7 +56,7 @@ impl Catalog {
             }
         }
         let oid = self.new_oid()?;
-        self.hold(txn, oid)?;
+        self.makes(txn, oid)?;
         let row = operator_row(new, oid, schema.oid);
         self.change(txn, |txn| self.insert_rows(txn, std::slice::from_ref(&row)))
     }
@@ -130,6 +130,7 @@ impl Catalog {
 
     /// Takes an operator and the comment on it away; the change has begun.
     pub(super) fn remove_operator(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
+        self.removes(txn, oid)?;
         self.remove_objects(txn, Of::All, |row: &OperatorRow| row.oid == oid).map(drop)
     }
 
@@ -151,7 +152,7 @@ impl Catalog {
             return Err(CatalogError::invalid("42710", exists()));
         }
         let oid = self.new_oid()?;
-        self.hold(txn, oid)?;
+        self.makes(txn, oid)?;
         let row = CastRow {
             oid,
             castsource: new.source,
@@ -172,6 +173,7 @@ impl Catalog {
 
     /// Takes a cast and the comment on it away; the change has begun.
     pub(super) fn remove_cast(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
+        self.removes(txn, oid)?;
         self.remove_objects(txn, Of::All, |row: &CastRow| row.oid == oid).map(drop)
     }
 }

@@ -100,7 +100,7 @@ impl Catalog {
 
     fn insert_schema(&self, txn: &mut Txn, name: &Arc<str>, owner: Oid) -> Result<Oid, CatalogError> {
         let oid = self.new_oid()?;
-        self.hold(txn, oid)?;
+        self.makes(txn, oid)?;
         let row = NamespaceRow { oid, nspname: Name(Arc::clone(name)), nspowner: owner };
         self.change(txn, |txn| self.insert_rows(txn, &[row]))?;
         Ok(oid)

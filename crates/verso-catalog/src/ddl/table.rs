@@ -224,7 +224,7 @@ impl Catalog {
         new: &NewTable,
     ) -> Result<Oid, CatalogError> {
         let oid = self.new_oid()?;
-        self.hold(txn, oid)?;
+        self.makes(txn, oid)?;
         let mut columns = Vec::new();
         let mut serial = Vec::new();
         for (id, column) in (1..).zip(&new.columns) {

@@ -58,7 +58,7 @@ impl Catalog {
             labels,
         };
         let (types, labels) = enum_rows(&ty, &array_name(&new.name), schema.oid);
-        self.hold(txn, oid)?;
+        self.makes(txn, oid)?;
         self.change(txn, |txn| {
             self.insert_rows(txn, &types)?;
             self.insert_rows(txn, &labels)
@@ -93,8 +93,8 @@ impl Catalog {
         let own = OwnRange { range, multirange, subtype: new.subtype.clone() };
         let arrays = [array_name(&new.name), array_name(&new.multirange.1)];
         let (types, of) = range_rows(&own, [&arrays[0], &arrays[1]], [schema.oid, multi_schema.oid]);
-        self.hold(txn, Oid(own.range.oid))?;
-        self.hold(txn, Oid(own.multirange.oid))?;
+        self.makes(txn, Oid(own.range.oid))?;
+        self.makes(txn, Oid(own.multirange.oid))?;
         self.change(txn, |txn| {
             self.insert_rows(txn, &types)?;
             self.insert_rows(txn, std::slice::from_ref(&of))

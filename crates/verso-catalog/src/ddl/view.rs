@@ -53,7 +53,7 @@ impl Catalog {
             return Err(CatalogError::exists(ObjectKind::View, &*new.name));
         }
         let oid = self.new_oid()?;
-        self.hold(txn, oid)?;
+        self.makes(txn, oid)?;
         self.change(txn, |txn| {
             let class = class_row(oid, &new.name, schema.oid, ObjectId(0), KIND_VIEW, new.columns.len());
             let class = ClassRow {

@@ -400,6 +400,14 @@ impl CatalogSnapshot {
             || self.cast_by_oid(oid).is_some()
     }
 
+    /// Whether it is a relation, function or type whose rows in the system tables belong to its number.
+    pub(crate) fn has_rows(&self, oid: Oid) -> bool {
+        let contents = &*self.contents;
+        contents.relations_by_oid.get(&oid).is_some()
+            || contents.functions_by_oid.get(&oid).is_some()
+            || contents.types_by_oid.get(&oid).is_some_and(|ty| !ty.is_of_extension())
+    }
+
     /// Whether a definition names one of these numbers, but for those that have one of them themselves.
     pub(crate) fn is_named(&self, numbers: &[Oid]) -> bool {
         let named = |oid: &Oid| self.contents.references.of(*oid).any(|own| !numbers.contains(&own));

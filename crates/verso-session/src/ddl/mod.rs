@@ -140,23 +140,26 @@ pub(crate) fn define(
     frame.txn.borrow_mut().set_job_limits(limits, Some(temporary));
     frame.txn.borrow_mut().set_gauge(Some(Box::new(gauge)));
     let concerned = reservable::Concerned::of(frame.catalog, statement);
-    let changes = services.instance.catalog.changes(&frame.txn.borrow());
-    let result = Schema { frame }.define_somewhere(binder, statement);
-    let placed =
-        |failure: Failure| Failure { error: named_schemas::placed(statement, failure.error), ..failure };
-    let result = result.map_err(placed);
-    let result = result.and_then(|tag| in_use::refuse_dropped(frame, &kept).map(|()| tag));
-    temporary::note_touched(frame);
-    let result = result.and_then(|tag| concerned.check(frame).map(|()| tag));
-    let result = result.and_then(|tag| hold_named(frame, changes).map(|()| tag));
+    let result = holding_named(frame, || {
+        let result = Schema { frame }.define_somewhere(binder, statement);
+        let placed =
+            |failure: Failure| Failure { error: named_schemas::placed(statement, failure.error), ..failure };
+        let result = result.map_err(placed);
+        let result = result.and_then(|tag| in_use::refuse_dropped(frame, &kept).map(|()| tag));
+        temporary::note_touched(frame);
+        result.and_then(|tag| concerned.check(frame).map(|()| tag))
+    });
     frame.txn.borrow_mut().set_gauge(None);
     result
 }
 
-/// What definitions name that have been made since the transaction had announced so many changes stays (L6 of the catalog).
-fn hold_named(frame: &Frame<'_>, changes: u64) -> Result<(), Failure> {
+/// Runs what makes or changes definitions: what they name then, and have not named before, stays (L6 of the catalog).
+fn holding_named<T>(frame: &Frame<'_>, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let catalog = &frame.services.instance.catalog;
-    Ok(catalog.hold_named(&mut frame.txn.borrow_mut(), frame.catalog, changes)?)
+    let changes = catalog.changes(&frame.txn.borrow());
+    let done = work()?;
+    catalog.hold_named(&mut frame.txn.borrow_mut(), frame.catalog, changes)?;
+    Ok(done)
 }
 
 /// Whether workers of the session's number help with a statement unless it says otherwise.

@@ -7,7 +7,7 @@ use verso_exec::plan::{Insert, Statement as Bound, TypedExpr};
 use verso_types::{Collation, SqlType, Value};
 
 use super::composite::{refuse_pseudo, refuse_system_name};
-use super::{Schema, options};
+use super::{Schema, holding_named, options};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
@@ -74,12 +74,13 @@ impl Schema<'_> {
             let domain = domains.get(n).cloned().flatten();
             new.columns.push(NewColumn::new(name, domain.unwrap_or(ty)));
         }
-        let catalog = &self.frame.services.instance.catalog;
-        let made = catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, false)?;
-        self.note_temporary(made, create.temporary);
-        if let Some(oid) = made {
-            self.made(Object::Relation(oid), Some(&place))?;
-        }
+        // Before it is filled, which may take long.
+        holding_named(self.frame, || {
+            let catalog = &self.frame.services.instance.catalog;
+            let made = catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, false)?;
+            self.note_temporary(made, create.temporary);
+            made.map_or(Ok(()), |oid| self.made(Object::Relation(oid), Some(&place)))
+        })?;
         if !create.with_data {
             return Ok(match create.executes {
                 true => CommandTag::counted("SELECT", 0),
