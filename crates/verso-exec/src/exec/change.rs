@@ -567,7 +567,7 @@ impl UpdateStatement {
             }
             let stored = match both.rows {
                 0 => Ok(()),
-                _ => checks.check_stored(cx, batch, both, |row| both.row(row, &shown_types)),
+                _ => checks.check_stored(cx, both, |row| both.row(row, &shown_types)),
             };
             if let Err(error) = stored {
                 // Such rows are changed one by one.

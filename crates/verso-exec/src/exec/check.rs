@@ -162,50 +162,43 @@ impl RowChecks {
         rows: &Batch,
         shown: impl FnOnce(usize) -> Vec<Value>,
     ) -> Result<()> {
-        self.check_some(cx, values, rows, shown, false)
+        let nulls = self.not_null.iter().filter_map(|(at, target)| {
+            let row = values.columns.get(*at)?.nulls.iter().next()?;
+            Some((row, *target))
+        });
+        let null = nulls.min();
+        match (null, first_broken(&mut self.broken, &mut self.selection, cx, rows)) {
+            (None, None) => match &mut self.partition {
+                Some(partition) => partition.check(cx, rows, shown, &self.set),
+                None => Ok(()),
+            },
+            (null, first) => self.refuse(cx, null, first, shown),
+        }
     }
 
-    /// The same of what is asked of rows that are there.
+    /// The same of what is asked of rows that are there: it has no NULLs any more where there may be none.
     #[inline]
     pub fn check_stored(
         &mut self,
         cx: &ExecContext<'_>,
-        values: &Batch,
         rows: &Batch,
         shown: impl FnOnce(usize) -> Vec<Value>,
     ) -> Result<()> {
-        if self.stored.is_empty() { Ok(()) } else { self.check_some(cx, values, rows, shown, true) }
+        match first_broken(&mut self.stored, &mut self.selection, cx, rows) {
+            None => Ok(()),
+            first => self.refuse(cx, None, first, shown),
+        }
     }
 
-    fn check_some(
-        &mut self,
+    /// The error of the row that comes first: with a NULL in a column that takes none, or one that breaks a condition.
+    fn refuse(
+        &self,
         cx: &ExecContext<'_>,
-        values: &Batch,
-        rows: &Batch,
+        null: Option<(usize, usize)>,
+        first: Option<FirstBroken>,
         shown: impl FnOnce(usize) -> Vec<Value>,
-        are_stored: bool,
     ) -> Result<()> {
-        let Self { table, not_null, broken, stored, selection, partition, generated: _, set } = self;
-        let broken = if are_stored { stored } else { broken };
-        let partition = partition.as_mut().filter(|_| !are_stored);
-        let null = not_null
-            .iter()
-            .filter_map(|(at, target)| Some((values.columns.get(*at)?.nulls.iter().next()?, *target)))
-            .min();
-        // Row, whether it breaks what comes before NULLs; an error of a condition counts as that condition.
-        let mut first: Option<(usize, bool, Result<Broken>)> = None;
-        for (name, predicate) in broken.iter_mut() {
-            let is_first = turn(name.of) < turn(CheckOf::Table { validated: true });
-            let error = predicate.select(&cx.eval(), rows, selection);
-            let found = match (selection.first(), error) {
-                (Some(row), _) => (*row as usize, is_first, Ok(name.clone())),
-                (None, Some(error)) => (failing_row(predicate, cx, rows), is_first, Err(error)),
-                (None, None) => continue,
-            };
-            if first.as_ref().is_none_or(|(row, _, _)| found.0 < *row) {
-                first = Some(found);
-            }
-        }
+        let Self { table, set, .. } = self;
         let refused = |row: usize| {
             if let Some(external) = cx.external {
                 external.refused(row);
@@ -270,12 +263,35 @@ impl RowChecks {
                 let detail = refused_row(cx, &shown(row), table, set);
                 Err(ExecError::violation("23514", message, detail, table, &name))
             }
-            (_, None) => match partition {
-                Some(partition) => partition.check(cx, rows, shown, set),
-                None => Ok(()),
-            },
+            (_, None) => Ok(()),
         }
     }
+}
+
+/// A row, whether it breaks what comes before NULLs, and what it breaks; an error of a condition counts as that condition.
+type FirstBroken = (usize, bool, Result<Broken>);
+
+/// The first row that breaks one of these conditions.
+fn first_broken(
+    conditions: &mut [(Broken, Predicate)],
+    selection: &mut Vec<u32>,
+    cx: &ExecContext<'_>,
+    rows: &Batch,
+) -> Option<FirstBroken> {
+    let mut first: Option<FirstBroken> = None;
+    for (name, predicate) in conditions {
+        let is_first = turn(name.of) < turn(CheckOf::Table { validated: true });
+        let error = predicate.select(&cx.eval(), rows, selection);
+        let found = match (selection.first(), error) {
+            (Some(row), _) => (*row as usize, is_first, Ok(name.clone())),
+            (None, Some(error)) => (failing_row(predicate, cx, rows), is_first, Err(error)),
+            (None, None) => continue,
+        };
+        if first.as_ref().is_none_or(|(row, _, _)| found.0 < *row) {
+            first = Some(found);
+        }
+    }
+    first
 }
 
 /// When a row is asked for a condition: domains as the value is computed, then policies, then NOT NULL and constraints, then views.

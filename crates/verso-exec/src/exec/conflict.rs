@@ -260,7 +260,7 @@ impl ConflictClause {
             checked.map_err(stays_in_its_partition)?;
             cursor.update(Some(&[0]), &update.target_ids, &update.batch, None)?;
             drop(cursor);
-            update.checks.check_stored(cx, &update.batch, &after, |row| after.row(row, types))?;
+            update.checks.check_stored(cx, &after, |row| after.row(row, types))?;
             let value = |batch: &Batch, column: usize| batch.columns[column].value(0, &types[column]);
             update.keys.number(cx, triggers.as_deref_mut(), TriggerEvent::Update, 1);
             update.keys.note_new(1, |column, _| value(&after, column))?;

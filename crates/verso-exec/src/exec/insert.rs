@@ -563,7 +563,7 @@ impl Target<'_> {
             one.push_row(&new, types)?;
             if triggers.replaces(TriggerEvent::Insert) {
                 self.checks.check(cx, &one, &one, |row| one.row(row, types))?;
-                self.checks.check_stored(cx, &one, &one, |row| one.row(row, types))?;
+                self.checks.check_stored(cx, &one, |row| one.row(row, types))?;
                 let beside = beside.map(|beside| beside.gather(&[row as u32]));
                 self.changed(cx, &one, beside.as_ref(), sink)?;
                 continue;
@@ -599,7 +599,7 @@ impl Target<'_> {
         if let Some(triggers) = self.triggers {
             triggers.note(cx, TriggerEvent::Insert, rows.rows, None, Some(&rows.columns))?;
         }
-        self.checks.check_stored(cx, rows, rows, |row| rows.row(row, types))?;
+        self.checks.check_stored(cx, rows, |row| rows.row(row, types))?;
         self.changed(cx, rows, beside, sink)
     }
 

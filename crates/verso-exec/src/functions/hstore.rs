@@ -274,6 +274,8 @@ const STORE: ResultType = ResultType::Fixed(HSTORE);
 const TEXT: ResultType = ResultType::Fixed(SqlType::Text);
 const LIST: ResultType = ResultType::FixedArray(SqlType::Text);
 const TRUTH: ResultType = ResultType::Fixed(SqlType::Bool);
+const JSON: ResultType = ResultType::Fixed(SqlType::Json);
+const JSONB: ResultType = ResultType::Fixed(SqlType::Jsonb);
 const PAIRS: ResultType = ResultType::Columns(&[("key", SqlType::Text), ("value", SqlType::Text)]);
 
 /// A strict function, perhaps behind an operator.
@@ -351,34 +353,10 @@ static FUNCTIONS: &[BuiltinFunction] = &[
     function("skeys", None, &[H], TEXT, Body::Set(key_rows)),
     function("svals", None, &[H], TEXT, Body::Set(value_rows)),
     function("each", None, &[H], PAIRS, Body::Set(pair_rows)),
-    function(
-        "hstore_to_json",
-        None,
-        &[H],
-        ResultType::Fixed(SqlType::Json),
-        Body::Scalar(|_, args| json(args, false)),
-    ),
-    function(
-        "hstore_to_json_loose",
-        None,
-        &[H],
-        ResultType::Fixed(SqlType::Json),
-        Body::Scalar(|_, args| json(args, true)),
-    ),
-    function(
-        "hstore_to_jsonb",
-        None,
-        &[H],
-        ResultType::Fixed(SqlType::Jsonb),
-        Body::Scalar(|_, args| jsonb(args, false)),
-    ),
-    function(
-        "hstore_to_jsonb_loose",
-        None,
-        &[H],
-        ResultType::Fixed(SqlType::Jsonb),
-        Body::Scalar(|_, args| jsonb(args, true)),
-    ),
+    function("hstore_to_json", None, &[H], JSON, Body::Scalar(|_, args| json(args, false))),
+    function("hstore_to_json_loose", None, &[H], JSON, Body::Scalar(|_, args| json(args, true))),
+    function("hstore_to_jsonb", None, &[H], JSONB, Body::Scalar(|_, args| jsonb(args, false))),
+    function("hstore_to_jsonb_loose", None, &[H], JSONB, Body::Scalar(|_, args| jsonb(args, true))),
 ];
 
 /// The tables of this module.

@@ -821,19 +821,31 @@ impl Binder<'_> {
         Ok(TypedExpr::new(kind, SqlType::Bool))
     }
 
-    /// A row among rows that have no type in common: compared with each by itself.
+    /// A row among rows that have no type in common: compared with each by itself. A volatile one is computed for each, too, as in
+    /// PostgreSQL.
     fn among_rows(
         &self,
         all: Vec<(TypedExpr, u32)>,
         negated: bool,
         point: u32,
     ) -> Result<TypedExpr, SqlError> {
+        let mut items = all.into_iter();
+        let Some(row) = items.next() else { return Err(SqlError::internal("IN without an argument")) };
+        self.equal_to_any(&row, items, negated, point)
+    }
+
+    /// Whether a value is equal to one of others, or, `negated`, to none: a comparison each.
+    fn equal_to_any(
+        &self,
+        value: &(TypedExpr, u32),
+        items: impl Iterator<Item = (TypedExpr, u32)>,
+        negated: bool,
+        point: u32,
+    ) -> Result<TypedExpr, SqlError> {
         let op = if negated { "<>" } else { "=" };
-        let mut all = all.into_iter();
-        let Some(row) = all.next() else { return Err(SqlError::internal("IN without an argument")) };
-        let tests: Result<Vec<_>, _> =
-            all.map(|item| self.operator(op, vec![row.clone(), item], point)).collect();
-        Ok(TypedExpr::new(if negated { K::And(tests?) } else { K::Or(tests?) }, SqlType::Bool))
+        let tests = items.map(|item| self.operator(op, vec![value.clone(), item], point));
+        let tests = tests.collect::<Result<Vec<_>, SqlError>>()?;
+        Ok(TypedExpr::new(if negated { K::And(tests) } else { K::Or(tests) }, SqlType::Bool))
     }
 
     /// `a IN (b, …)` where `=` is rough: one comparison each. Several items first become of one type, if they have one in
@@ -844,7 +856,6 @@ impl Binder<'_> {
         negated: bool,
         point: u32,
     ) -> Result<TypedExpr, SqlError> {
-        let op = if negated { "<>" } else { "=" };
         let all = match all.len() {
             ..=2 => all,
             _ => {
@@ -857,11 +868,7 @@ impl Binder<'_> {
         };
         let mut items = all.into_iter();
         let Some(arg) = items.next() else { return Err(SqlError::internal("IN without an argument")) };
-        once_if_volatile(arg, |arg| {
-            let tests = items.map(|item| self.operator(op, vec![arg.clone(), item], point));
-            let tests = tests.collect::<Result<Vec<_>, SqlError>>()?;
-            Ok(TypedExpr::new(if negated { K::And(tests) } else { K::Or(tests) }, SqlType::Bool))
-        })
+        once_if_volatile(arg, |arg| self.equal_to_any(&arg, items, negated, point))
     }
 
     fn case(

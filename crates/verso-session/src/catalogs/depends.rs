@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_catalog::{
-    AggregateDef, Callee, CastDef, CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionLanguage,
-    FunctionReturn, IndexDef, KeyClass, Need, Oid, OperatorDef, PG_TRGM, PolicyDef, Relation, StoredQuery,
-    TableDef, TypeDef, ViewDef, default_oid, extension_of_type, kept,
+    AggregateDef, Callee, CastDef, CatalogSnapshot, ColumnDef, ConstraintKind, ExtensionDef, FunctionDef,
+    FunctionLanguage, FunctionReturn, IndexDef, KeyClass, Need, Oid, OperatorDef, PG_TRGM, PolicyDef,
+    Relation, StoredQuery, TableDef, TypeDef, ViewDef, default_oid, extension_of_type, kept,
 };
 use verso_exec::plan::ExprKind;
 use verso_types::{Collation, SqlType, Value};
@@ -256,8 +256,8 @@ impl Rows<'_> {
             && let Some(ty) = catalog.user_type(object)
         {
             self.user_type(ty);
-            if class == Some(Oid(TYPE)) {
-                self.type_of_extension(ty);
+            if class == Some(Oid(TYPE)) && ty.is_of_extension() {
+                self.type_of_extension(ty, &super::extensions::known(catalog));
             }
         }
         if may_be(&[POLICY]) {
@@ -299,10 +299,10 @@ impl Rows<'_> {
         }
     }
 
-    /// That a type belongs to the extension that has brought it along.
-    fn type_of_extension(&mut self, ty: &TypeDef) {
+    /// That a type belongs to the extension, one of these, that has brought it along.
+    fn type_of_extension(&mut self, ty: &TypeDef, known: &[ExtensionDef]) {
         let Some(name) = extension_of_type(&ty.ty).filter(|_| ty.is_of_extension()) else { return };
-        for extension in super::extensions::known(self.catalog).iter().filter(|one| *one.name == *name) {
+        for extension in known.iter().filter(|one| *one.name == *name) {
             self.add((TYPE, ty.oid.0, 0), (EXTENSION, extension.oid.0, 0), 'e');
         }
     }
@@ -310,20 +310,17 @@ impl Rows<'_> {
     /// Collations and default rights; extensions, and what they have brought along.
     fn others(&mut self) {
         let catalog = self.catalog;
-        for extension in super::extensions::known(catalog) {
+        let known = super::extensions::known(catalog);
+        for extension in &known {
             let own = (EXTENSION, extension.oid.0, 0);
             self.inside(own, &extension.schema);
-            for ty in catalog.types().filter(|ty| extension_of_type(&ty.ty) == Some(&*extension.name)) {
-                if ty.is_of_extension() {
-                    self.add((TYPE, ty.oid.0, 0), own, 'e');
-                }
-            }
             if *extension.name == *PG_TRGM {
                 for (class, oid) in [(OPCLASS, TRIGRAM_CLASS), (OPFAMILY, TRIGRAM_FAMILY)] {
                     self.add((class, oid.0, 0), own, 'e');
                 }
             }
         }
+        catalog.types().for_each(|ty| self.type_of_extension(ty, &known));
         for collation in catalog.collations() {
             self.inside((COLLATION, collation.oid().0, 0), &collation.collation.schema);
         }

@@ -106,7 +106,7 @@ impl UpdateStatement {
                 let mut changed = Batch::of_types(&types);
                 changed.push_row(&new, &types)?;
                 triggers.note(cx, event, 1, Some(&old.columns), Some(&changed.columns))?;
-                checks.check_stored(cx, &one, &both, |_| new.clone())?;
+                checks.check_stored(cx, &both, |_| new.clone())?;
                 if let Some(returning) = returning {
                     returning.send(cx, &both, sink)?;
                 }

@@ -98,7 +98,7 @@ impl UpdateStatement {
                 let mut both = rows.gather(&[row as u32]);
                 both.columns.extend(one.columns.iter().cloned());
                 checks.check(cx, &one, &both, |_| new.clone())?;
-                checks.check_stored(cx, &one, &both, |_| new.clone())?;
+                checks.check_stored(cx, &both, |_| new.clone())?;
                 count += 1;
                 if let Some(returning) = returning {
                     returning.send(cx, &both, sink)?;
