@@ -15,7 +15,7 @@ use verso_types::{Batch, Value};
 use super::probe::Probes;
 use super::subquery::StatementState;
 use super::trigger::Transitions;
-use super::used::changed_relations;
+use super::used::{ChosenParts, changed_relations};
 use super::{HeldStatement, Tables};
 use crate::context::{
     AdvisoryCall, Definitions, EvalContext, Given, GivesWay, HeldSettings, Runtime, Served, Services,
@@ -45,17 +45,33 @@ pub trait ExternalRows {
 #[derive(Clone, Copy)]
 pub(crate) struct InUse<'a> {
     pub tables: &'a [Oid],
+    /// Those of partitions that its parameters choose; these, where it has one set of them.
+    pub chosen: (&'a [ChosenParts], Option<&'a [Value]>),
     /// The one that it changes, whatever calls a function: it is looked into when one defines something.
     pub changed: Option<&'a Arc<TableDef>>,
     pub around: Option<&'a InUse<'a>>,
 }
 
-impl InUse<'_> {
+impl<'a> InUse<'a> {
+    /// Of what uses these tables in any case.
+    pub fn always(tables: &'a [Oid], around: Option<&'a InUse<'a>>) -> InUse<'a> {
+        InUse { tables, chosen: (&[], None), changed: None, around }
+    }
+
     /// All of them.
-    fn all(&self) -> Vec<Oid> {
+    fn all(&self, cx: &ExecContext<'_>) -> Vec<Oid> {
         let (mut used, mut next) = (Vec::new(), Some(self));
-        while let Some(InUse { tables, changed, around }) = next {
+        while let Some(InUse { tables, chosen, changed, around }) = next {
             used.extend_from_slice(tables);
+            let (chosen, params) = *chosen;
+            for parts in chosen {
+                match params {
+                    Some(params) => {
+                        parts.by_parameters(&EvalContext { params, outer: &[], ..cx.eval() }, &mut used);
+                    }
+                    None => parts.all(&mut used),
+                }
+            }
             changed.iter().for_each(|table| changed_relations(table, &mut used));
             next = *around;
         }
@@ -228,7 +244,7 @@ impl<'a> ExecContext<'a> {
     pub(crate) fn define(&self, text: &str, given: Given<'_>) -> Result<Served> {
         match self.definitions {
             Some(definitions) => {
-                let used = self.in_use.map(InUse::all).unwrap_or_default();
+                let used = self.in_use.map(|in_use| in_use.all(self)).unwrap_or_default();
                 let transitions = TransitionsSeen { rows: self.transitions, ..given.transitions };
                 let given = Given { transitions, ..given };
                 definitions.define(text, given, self.catalog, &used)

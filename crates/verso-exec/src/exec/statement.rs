@@ -16,7 +16,7 @@ use super::permitted;
 use super::subquery::StatementState;
 use super::tables::Change;
 use super::trigger::Triggers;
-use super::used::tables_used;
+use super::used::{ChosenParts, StatementUses};
 use super::with::WithStatement;
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
@@ -45,7 +45,7 @@ pub struct Compiled {
     /// The functions that it may come to call.
     calls: Vec<Arc<FunctionDef>>,
     /// The tables and indexes that it uses, where functions may run that define something; triggers name their own table.
-    uses: Option<Arc<[Oid]>>,
+    uses: Option<Arc<StatementUses>>,
     /// The table that it changes.
     changed: Option<Arc<TableDef>>,
     /// It does not see what functions and triggers do that it calls.
@@ -126,7 +126,7 @@ impl Compiled {
             _ => StatementState::default(),
         };
         let (uses, changed) = (self.uses.clone(), self.changed.clone());
-        let in_use = in_use(&uses, &changed, cx);
+        let in_use = in_use(&uses, &changed, Some(cx.params), cx);
         let cx = cx.statement(&state);
         let cx = &match &in_use {
             Some(in_use) => cx.using(in_use),
@@ -274,7 +274,7 @@ impl Compiled {
         if !self.begins_command
             && let Kind::Insert(insert) = &mut self.kind
         {
-            let in_use = in_use(&self.uses, &self.changed, cx);
+            let in_use = in_use(&self.uses, &self.changed, None, cx);
             let cx = cx.statement(&state);
             let cx = match &in_use {
                 Some(in_use) => cx.using(in_use),
@@ -294,7 +294,7 @@ impl Compiled {
         self.check_rights(cx)?;
         self.begin_command(cx)?;
         self.lock_ahead(cx)?;
-        let in_use = in_use(&self.uses, &None, cx);
+        let in_use = in_use(&self.uses, &None, Some(cx.params), cx);
         match &mut self.kind {
             Kind::Query { operator, .. } => {
                 self.state = StatementState::of_query();
@@ -323,7 +323,7 @@ impl Compiled {
     /// # Errors
     /// Those of the query.
     pub fn next(&mut self, cx: &ExecContext<'_>) -> Result<Option<&mut Batch>> {
-        let in_use = in_use(&self.uses, &None, cx);
+        let in_use = in_use(&self.uses, &None, Some(cx.params), cx);
         match &mut self.kind {
             Kind::Query { operator, batch } => {
                 cx.check_cancelled()?;
@@ -399,26 +399,30 @@ fn run_query(
 
 /// The tables and indexes that a statement reads and changes, with all parts of those that it changes; none where nothing of users
 /// runs in it that might define something.
-fn uses(statement: &Statement) -> Option<Arc<[Oid]>> {
+fn uses(statement: &Statement) -> Option<Arc<StatementUses>> {
     let fires = |table: &Arc<TableDef>| {
         !table.triggers.is_empty() || !table.referenced_by.is_empty() || table.partitioned.is_some()
     };
     let runs = matches!(statement, Statement::With(_))
         || statement.changed_table().is_some_and(fires)
         || statement.calls_users();
-    runs.then(|| tables_used(statement))
+    runs.then(|| Arc::new(StatementUses::of(statement)))
 }
 
-/// What a statement uses as long as it runs, beside what those around it do.
+/// What a statement uses as long as it runs, with one set of parameters or any, beside what those around it do.
 fn in_use<'a>(
-    uses: &'a Option<Arc<[Oid]>>,
+    uses: &'a Option<Arc<StatementUses>>,
     changed: &'a Option<Arc<TableDef>>,
+    params: Option<&'a [Value]>,
     cx: &'a ExecContext<'_>,
 ) -> Option<InUse<'a>> {
-    let tables = uses.as_deref().unwrap_or_default();
+    let (tables, chosen): (&[Oid], &[ChosenParts]) = match uses.as_deref() {
+        Some(uses) => (&uses.always, &uses.chosen),
+        None => (&[], &[]),
+    };
     let changed = changed.as_ref();
-    let in_use = InUse { tables, changed, around: cx.in_use() };
-    (!tables.is_empty() || changed.is_some()).then_some(in_use)
+    let in_use = InUse { tables, chosen: (chosen, params), changed, around: cx.in_use() };
+    (!tables.is_empty() || !chosen.is_empty() || changed.is_some()).then_some(in_use)
 }
 
 /// Compiles and runs a statement once.

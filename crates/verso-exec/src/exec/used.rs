@@ -7,7 +7,9 @@ use std::sync::Arc;
 use verso_catalog::{Oid, TableDef};
 use verso_env::sync::Mutex;
 
-use crate::plan::{Plan, Statement, TypedExpr};
+use super::prune::Pruner;
+use crate::context::EvalContext;
+use crate::plan::{Plan, Pruning, Statement, TypedExpr};
 
 /// The tables and indexes that the open queries of a session use: until a query is closed, not only until its last row.
 #[derive(Clone, Debug, Default)]
@@ -58,25 +60,90 @@ impl Drop for Use {
 }
 
 /// The tables and indexes that a statement reads, and those that it changes with all parts of them. A partitioned table that is read
-/// is left alone, its partitions are not.
+/// is left alone, its partitions are not, but for those that its parameters leave out.
+#[derive(Debug, Default)]
+pub(crate) struct StatementUses {
+    /// Whatever its parameters are.
+    pub always: Vec<Oid>,
+    /// Scans of partitioned tables of which the parameters choose the partitions.
+    pub chosen: Vec<ChosenParts>,
+}
+
+/// What each input of a scan of a partitioned table uses, of which the parameters of its statement choose some.
+#[derive(Debug)]
+pub(crate) struct ChosenParts {
+    pruning: Arc<Pruning>,
+    inputs: Vec<Vec<Oid>>,
+}
+
+impl ChosenParts {
+    /// What is used where the parameters are those of `cx`.
+    pub fn by_parameters(&self, cx: &EvalContext<'_>, used: &mut Vec<Oid>) {
+        let mut kept = vec![true; self.inputs.len()];
+        Pruner::new(&self.pruning).select(cx, &mut kept);
+        let read = self.inputs.iter().zip(kept).filter(|(_, kept)| *kept);
+        used.extend(read.flat_map(|(tables, _)| tables));
+    }
+
+    /// What may be used.
+    pub fn all(&self, used: &mut Vec<Oid>) {
+        used.extend(self.inputs.iter().flatten());
+    }
+}
+
+impl StatementUses {
+    /// Those of a statement.
+    pub fn of(statement: &Statement) -> StatementUses {
+        let mut uses = StatementUses::default();
+        changed_by(statement).into_iter().for_each(|table| changed_relations(table, &mut uses.always));
+        let parts = statement.parts();
+        parts.plans.into_iter().for_each(|plan| uses.add(plan));
+        for expr in parts.exprs {
+            expr.for_each_subquery(&mut |plan| uses.add(plan));
+        }
+        uses.always.sort_unstable();
+        uses.always.dedup();
+        uses
+    }
+
+    fn add(&mut self, plan: &Plan) {
+        plan.for_each_within(&mut |part| {
+            if let Plan::Append { inputs, pruning: Some(pruning) } = part
+                && pruning.is_by_parameters()
+            {
+                let tables = |input: &Plan| {
+                    let mut used = Vec::new();
+                    read_by(input, &mut used);
+                    used
+                };
+                let inputs = inputs.iter().map(tables).collect();
+                self.chosen.push(ChosenParts { pruning: Arc::clone(pruning), inputs });
+                return false;
+            }
+            read_by_itself(part, &mut self.always);
+            true
+        });
+    }
+}
+
+/// The tables and indexes that a statement uses, whatever its parameters are.
 #[must_use]
 pub fn tables_used(statement: &Statement) -> Arc<[Oid]> {
-    let mut used: Vec<Oid> = Vec::new();
-    let changed: Vec<&Arc<TableDef>> = match statement {
+    let StatementUses { always: mut used, chosen } = StatementUses::of(statement);
+    chosen.iter().for_each(|parts| parts.all(&mut used));
+    used.sort_unstable();
+    used.dedup();
+    used.into()
+}
+
+/// The tables whose rows a statement changes.
+fn changed_by(statement: &Statement) -> Vec<&Arc<TableDef>> {
+    match statement {
         Statement::With(with) => {
             with.parts.iter().filter_map(|part| part.statement.changed_table()).collect()
         }
         other => other.changed_table().into_iter().collect(),
-    };
-    changed.into_iter().for_each(|table| changed_relations(table, &mut used));
-    let parts = statement.parts();
-    parts.plans.into_iter().for_each(|plan| read_by(plan, &mut used));
-    for expr in parts.exprs {
-        expr.for_each_subquery(&mut |plan| read_by(plan, &mut used));
     }
-    used.sort_unstable();
-    used.dedup();
-    used.into()
 }
 
 /// The tables and indexes that the queries within an expression read, where it calls functions that may define something.
@@ -101,15 +168,20 @@ pub(super) fn changed_relations(table: &Arc<TableDef>, used: &mut Vec<Oid>) {
 
 /// The tables and indexes that a query reads.
 fn read_by(plan: &Plan, used: &mut Vec<Oid>) {
-    plan.any(&mut |part| {
-        match part {
-            Plan::TableScan { table, .. } | Plan::CurrentRow { table, .. } => {
-                let parts = table.with_partitions();
-                used.extend(parts.iter().filter(|one| one.partitioned.is_none()).map(|one| one.oid));
-            }
-            Plan::IndexScan { table, access, .. } => used.extend([table.oid, access.index.oid]),
-            _ => {}
-        }
-        false
+    plan.for_each_within(&mut |part| {
+        read_by_itself(part, used);
+        true
     });
+}
+
+/// The same of an operator, without its inputs and the queries within its expressions.
+fn read_by_itself(part: &Plan, used: &mut Vec<Oid>) {
+    match part {
+        Plan::TableScan { table, .. } | Plan::CurrentRow { table, .. } => {
+            let parts = table.with_partitions();
+            used.extend(parts.iter().filter(|one| one.partitioned.is_none()).map(|one| one.oid));
+        }
+        Plan::IndexScan { table, access, .. } => used.extend([table.oid, access.index.oid]),
+        _ => {}
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use verso_catalog::TableDef;
 
-use super::TypedExpr;
+use super::{ExprKind, TypedExpr};
 
 /// Which inputs of a [`Plan::Append`](super::Plan::Append) are read.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +40,15 @@ pub enum PruningTerm {
     Lower(TypedExpr),
     /// It has at most this value, or, if that is not included, less.
     Upper(TypedExpr, bool),
+}
+
+impl Pruning {
+    /// Whether nothing but parameters decides: then the same inputs are read whenever the plan is opened in a statement.
+    pub(crate) fn is_by_parameters(&self) -> bool {
+        let given = |value: &TypedExpr| matches!(value.kind, ExprKind::Parameter(_) | ExprKind::Literal(_));
+        let mut terms = self.steps.iter().flat_map(|step| &step.terms);
+        !self.steps.is_empty() && terms.all(|(_, term)| term.values().iter().all(given))
+    }
 }
 
 impl PruningTerm {

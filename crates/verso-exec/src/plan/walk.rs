@@ -229,6 +229,20 @@ impl Plan {
         false
     }
 
+    /// Calls `enter` for what [`Plan::any`] tests; where it says no, not for what is within that.
+    pub(crate) fn for_each_within(&self, enter: &mut dyn FnMut(&Plan) -> bool) {
+        let (mut open, mut seen) = (vec![self], HashSet::new());
+        while let Some(plan) = open.pop() {
+            if !enter(plan) || plan.is_known(&mut seen) {
+                continue;
+            }
+            for expr in plan.exprs() {
+                expr.for_each_subquery(&mut |inner| open.push(inner));
+            }
+            open.extend(plan.inputs());
+        }
+    }
+
     /// Whether it reads a plan that others read too, and that has been seen.
     fn is_known(&self, seen: &mut HashSet<*const Plan>) -> bool {
         matches!(self, Plan::Shared { plan, .. } if !seen.insert(Arc::as_ptr(plan)))

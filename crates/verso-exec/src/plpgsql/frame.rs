@@ -116,7 +116,7 @@ impl Frame {
         let Some(tables) = expr.uses() else {
             return expr.eval_constant(&EvalContext { params: &self.slots, ..cx.eval() });
         };
-        let in_use = InUse { tables, changed: None, around: cx.in_use() };
+        let in_use = InUse::always(tables, cx.in_use());
         let cx = cx.evaluating(&in_use);
         expr.eval_constant(&EvalContext { params: &self.slots, ..cx.eval() })
     }

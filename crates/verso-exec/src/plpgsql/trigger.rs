@@ -20,7 +20,7 @@ pub(crate) fn call_trigger(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Resu
 
 fn run(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Result<Option<Vec<Value>>> {
     let used = [call.table.oid];
-    let in_use = InUse { tables: &used, changed: None, around: cx.in_use() };
+    let in_use = InUse::always(&used, cx.in_use());
     let nested = cx.within_trigger()?.using(&in_use);
     let mut program = cx.programs().take_trigger(cx, call)?;
     let mut frame = Frame::new(&program, Vec::new(), Vec::new());
