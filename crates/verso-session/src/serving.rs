@@ -97,7 +97,10 @@ pub(crate) fn serve(
             Ok(Served::default())
         }
         Statement::Discard(part) => {
-            discard(frame, *part)?;
+            // Plans that run stay: one that does not fit any more is made anew before it runs again.
+            if *part == Discarded::Sequences {
+                services.sequences.forget();
+            }
             Ok(Served::default())
         }
         Statement::Explain { .. }
@@ -140,24 +143,6 @@ fn run(frame: &Frame<'_>, parsed: &Parsed, text: &str, given: Given<'_>) -> Resu
         _ => true,
     };
     Ok(Served { rows: if counts { tag.rows } else { 0 }, yields })
-}
-
-/// DISCARD of a part of what the session has, within its transaction.
-fn discard(frame: &Frame<'_>, part: Discarded) -> Result<(), Failure> {
-    let services = frame.services;
-    match part {
-        // Plans that run stay: one that does not fit any more is made anew before it runs again.
-        Discarded::Plans => Ok(()),
-        Discarded::Sequences => {
-            services.sequences.forget();
-            Ok(())
-        }
-        // As in a transaction block: what it drops is not dropped as part of one.
-        Discarded::Temporary if services.temporary.is_used() => {
-            Err(SqlError::unsupported("DISCARD TEMP in a function of a session with temporary tables").into())
-        }
-        Discarded::Temporary => Ok(()),
-    }
 }
 
 /// SET and RESET.

@@ -371,7 +371,7 @@ impl Statement {
                 | Statement::Prepare(_)
                 | Statement::Execute { purpose: ExecutePurpose::Run | ExecutePurpose::Explain(_), .. }
                 | Statement::Deallocate(_)
-                | Statement::Discard(_)
+                | Statement::Discard(Discarded::Plans | Discarded::Sequences)
         ) || self.stands_outside().is_some() && !self.defines()
     }
 
@@ -412,6 +412,7 @@ impl Statement {
                 | Statement::Role(_)
                 | Statement::Rights(_)
                 | Statement::Execute { purpose: ExecutePurpose::Table(_), .. }
+                | Statement::Discard(Discarded::Temporary)
         )
     }
 }

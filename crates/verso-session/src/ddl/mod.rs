@@ -103,7 +103,7 @@ use crate::constraints::set_constraints;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use table_as::Source;
-use verso_parser::syntax::{CreateTableAs, Name, QualifiedName, Statement};
+use verso_parser::syntax::{CreateTableAs, Discarded, Name, QualifiedName, Statement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -250,6 +250,7 @@ impl Schema<'_> {
             Statement::Prewarm(name) => self.prewarm(binder, name),
             Statement::LockTable(lock) => self.lock_table(binder, lock),
             Statement::SetConstraints(set) => set_constraints(self.frame, set),
+            Statement::Discard(Discarded::Temporary) => self.discard_temporary(),
             _ => Err(SqlError::internal("no statement of the schema").into()),
         }
     }

@@ -8,6 +8,7 @@ use verso_catalog::{
 use verso_exec::plan::{Delete, Statement as Bound};
 
 use super::Schema;
+use crate::client::{CommandTag, tag};
 use crate::failure::Failure;
 use crate::frame::Frame;
 use verso_parser::syntax::{
@@ -47,6 +48,23 @@ impl Schema<'_> {
         }
         services.instance.catalog.create_temporary_schema(&mut self.frame.txn.borrow_mut(), &name)?;
         Ok(true)
+    }
+
+    /// DISCARD TEMP within a transaction, which may take it back: drops everything temporary that the session has, whosever it is,
+    /// and tells nothing of it.
+    pub(super) fn discard_temporary(&self) -> Result<CommandTag, Failure> {
+        let services = self.frame.services;
+        if let Some(schema) = self.frame.catalog.schema(&services.temporary_schema()) {
+            services.temporary.note_touched();
+            self.frame.as_role(OWNER_ROLE, |frame| {
+                Schema { frame }.drop_held_by_others(schema)?;
+                frame.inside(|frame| {
+                    let catalog = &frame.services.instance.catalog;
+                    Ok(catalog.drop_schema(&mut frame.txn.borrow_mut(), &schema.name, true)?)
+                })
+            })?;
+        }
+        Ok(tag("DISCARD TEMP"))
     }
 
     /// The schema in which a temporary relation of this name is made.

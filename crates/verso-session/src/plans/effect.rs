@@ -7,9 +7,9 @@ use crate::settings::LogStatement;
 use verso_catalog::{CatalogSnapshot, is_temporary};
 use verso_parser::syntax::RoutineKind;
 use verso_parser::syntax::{
-    CastStatement, CollationStatement, Copy, CopyWhat, DatabaseStatement, DropKind, ExtensionStatement,
-    FromItem, FromSource, OperatorStatement, QualifiedName, QueryBody, RightsStatement, RoleStatement,
-    SchemaStatement, Statement, StatisticsStatement, TypeStatement, ViewStatement,
+    CastStatement, CollationStatement, Copy, CopyWhat, DatabaseStatement, Discarded, DropKind,
+    ExtensionStatement, FromItem, FromSource, OperatorStatement, QualifiedName, QueryBody, RightsStatement,
+    RoleStatement, SchemaStatement, Statement, StatisticsStatement, TypeStatement, ViewStatement,
 };
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -263,10 +263,16 @@ fn changed_tables<'s>(statement: &'s Statement, names: &mut Vec<&'s QualifiedNam
     })
 }
 
-/// Whether a statement leaves every row and every definition as it is: a READ ONLY transaction runs it, as in PostgreSQL, though
-/// it writes statistics or builds anew.
+/// Whether a statement leaves every row and every definition as it is, but for the session's own temporary ones: a READ ONLY
+/// transaction runs it, as in PostgreSQL, though it writes statistics or builds anew.
 pub(crate) fn maintains(statement: &Statement) -> bool {
-    matches!(statement, Statement::Analyze(_) | Statement::Reindex(_) | Statement::Cluster(_))
+    matches!(
+        statement,
+        Statement::Analyze(_)
+            | Statement::Reindex(_)
+            | Statement::Cluster(_)
+            | Statement::Discard(Discarded::Temporary)
+    )
 }
 
 /// Whether a statement is a query or a change of rows: what has a plan.
@@ -344,6 +350,9 @@ pub(crate) fn command(statement: &Statement) -> &'static str {
         Statement::Execute { .. } => "EXECUTE",
         Statement::Deallocate(None) => "DEALLOCATE ALL",
         Statement::Deallocate(_) => "DEALLOCATE",
+        Statement::Discard(Discarded::Plans) => "DISCARD PLANS",
+        Statement::Discard(Discarded::Sequences) => "DISCARD SEQUENCES",
+        Statement::Discard(Discarded::Temporary) => "DISCARD TEMP",
         other => changes(other).or_else(|| other.stands_outside()).unwrap_or("this statement"),
     }
 }

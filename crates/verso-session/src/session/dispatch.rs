@@ -6,7 +6,7 @@ use crate::client::tag;
 use crate::plans::{Done, Job};
 use crate::plans::{Prepared, ends_transaction};
 use verso_exec::plan::CommitWrite;
-use verso_parser::syntax::{self, Statement};
+use verso_parser::syntax::{self, Discarded, Statement};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
@@ -93,6 +93,9 @@ impl Session {
             }
             Statement::Deallocate(name) => self.deallocate(name.as_ref()),
             Statement::DiscardAll => self.discard_all(),
+            Statement::Discard(Discarded::Temporary) if self.transaction.is_open() => {
+                return self.transactional(job, sink);
+            }
             Statement::Discard(part) => self.discard(*part),
             Statement::ActAs { who, local, reset } => self.act_as(who, *local, *reset),
             Statement::Declare(cursor) => self.declare(job, cursor, sink),

@@ -122,7 +122,7 @@ impl Session {
         Ok(tag("DISCARD ALL"))
     }
 
-    /// DISCARD of a part of what the session has.
+    /// DISCARD of a part of what the session has; of temporary tables where it is in no transaction.
     pub(crate) fn discard(&mut self, part: Discarded) -> Result<CommandTag, SqlError> {
         Ok(tag(match part {
             Discarded::Plans => {
@@ -134,9 +134,6 @@ impl Session {
                 "DISCARD SEQUENCES"
             }
             Discarded::Temporary => {
-                if self.transaction.is_open() && self.services.temporary.is_used() {
-                    return Err(SqlError::unsupported("DISCARD TEMP inside a transaction block"));
-                }
                 if self.services.temporary.take_used() {
                     self.drop_temporary()?;
                 }
