@@ -102,6 +102,10 @@ impl Session {
 
     /// PREPARE TRANSACTION: the session has none any more, whatever comes of it.
     pub(crate) fn prepare_transaction(&mut self, gid: &str) -> Result<CommandTag, SqlError> {
+        // Several statements of one text are a transaction from the first one on, though that has nothing to prepare.
+        if self.transaction.series && self.transaction.several {
+            self.ensure_active_for(false)?;
+        }
         let Some(active) = self.transaction.take() else {
             self.warn_without_block();
             return Ok(tag("ROLLBACK"));

@@ -252,6 +252,9 @@ fn several_statements_of_a_text_are_one_transaction() {
     let lines = one.run("INSERT INTO t VALUES (9); PREPARE TRANSACTION 'series'");
     assert_eq!(lines, ["INSERT 0 1", warning, "PREPARE TRANSACTION"]);
     one.run("ROLLBACK PREPARED 'series'");
+    let lines = one.run("PREPARE TRANSACTION 'first'; SELECT 1");
+    assert_eq!(lines, [warning, "PREPARE TRANSACTION", "1", "SELECT 1"]);
+    one.run("ROLLBACK PREPARED 'first'");
     // BEGIN takes what came before into its block.
     one.run("INSERT INTO t VALUES (3); BEGIN; INSERT INTO t VALUES (4)");
     assert_eq!(one.session.status(), TransactionStatus::InTransaction);
