@@ -108,7 +108,7 @@ pub use trigger::{
     DeferredEvent, Transitions, TriggerEvent, fire_deferred, fire_statement, triggers_change_rows,
     triggers_read_rows,
 };
-pub(crate) use used::expr_uses;
+pub(crate) use used::{StatementUses, expr_uses};
 pub use used::{Use, UsedTables, tables_used};
 pub(crate) use window::in_range;
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use verso_catalog::{Oid, TableDef};
 use verso_env::sync::Mutex;
+use verso_types::Value;
 
+use super::ExecContext;
 use super::prune::Pruner;
 use crate::context::EvalContext;
 use crate::plan::{Plan, Pruning, Statement, TypedExpr};
@@ -64,7 +66,7 @@ impl Drop for Use {
 #[derive(Debug, Default)]
 pub(crate) struct StatementUses {
     /// Whatever its parameters are.
-    pub always: Vec<Oid>,
+    pub always: Arc<[Oid]>,
     /// Scans of partitioned tables of which the parameters choose the partitions.
     pub chosen: Vec<ChosenParts>,
 }
@@ -94,42 +96,58 @@ impl ChosenParts {
 impl StatementUses {
     /// Those of a statement.
     pub fn of(statement: &Statement) -> StatementUses {
-        let mut uses = StatementUses::default();
-        changed_by(statement).into_iter().for_each(|table| changed_relations(table, &mut uses.always));
+        let (mut always, mut chosen) = (Vec::new(), Vec::new());
+        changed_by(statement).into_iter().for_each(|table| changed_relations(table, &mut always));
         let parts = statement.parts();
-        parts.plans.into_iter().for_each(|plan| uses.add(plan));
+        parts.plans.into_iter().for_each(|plan| chosen_of(plan, &mut always, &mut chosen));
         for expr in parts.exprs {
-            expr.for_each_subquery(&mut |plan| uses.add(plan));
+            expr.for_each_subquery(&mut |plan| chosen_of(plan, &mut always, &mut chosen));
         }
-        uses.always.sort_unstable();
-        uses.always.dedup();
-        uses
+        always.sort_unstable();
+        always.dedup();
+        StatementUses { always: always.into(), chosen }
     }
 
-    fn add(&mut self, plan: &Plan) {
-        plan.for_each_within(&mut |part| {
-            if let Plan::Append { inputs, pruning: Some(pruning) } = part
-                && pruning.is_by_parameters()
-            {
-                let tables = |input: &Plan| {
-                    let mut used = Vec::new();
-                    read_by(input, &mut used);
-                    used
-                };
-                let inputs = inputs.iter().map(tables).collect();
-                self.chosen.push(ChosenParts { pruning: Arc::clone(pruning), inputs });
-                return false;
-            }
-            read_by_itself(part, &mut self.always);
-            true
-        });
+    /// What is used where these are the parameters.
+    pub fn by_parameters(&self, params: &[Value], cx: &ExecContext<'_>) -> Arc<[Oid]> {
+        if self.chosen.is_empty() {
+            return Arc::clone(&self.always);
+        }
+        let mut used = self.always.to_vec();
+        let cx = EvalContext { params, outer: &[], ..cx.eval() };
+        self.chosen.iter().for_each(|parts| parts.by_parameters(&cx, &mut used));
+        used.into()
     }
+}
+
+/// What a query reads in any case, and of which parts its parameters choose.
+fn chosen_of(plan: &Plan, always: &mut Vec<Oid>, chosen: &mut Vec<ChosenParts>) {
+    plan.for_each_within(&mut |part| {
+        if let Plan::Append { inputs, pruning: Some(pruning) } = part
+            && pruning.is_by_parameters()
+        {
+            let tables = |input: &Plan| {
+                let mut used = Vec::new();
+                read_by(input, &mut used);
+                used
+            };
+            let inputs = inputs.iter().map(tables).collect();
+            chosen.push(ChosenParts { pruning: Arc::clone(pruning), inputs });
+            return false;
+        }
+        read_by_itself(part, always);
+        true
+    });
 }
 
 /// The tables and indexes that a statement uses, whatever its parameters are.
 #[must_use]
 pub fn tables_used(statement: &Statement) -> Arc<[Oid]> {
-    let StatementUses { always: mut used, chosen } = StatementUses::of(statement);
+    let StatementUses { always, chosen } = StatementUses::of(statement);
+    if chosen.is_empty() {
+        return always;
+    }
+    let mut used = always.to_vec();
     chosen.iter().for_each(|parts| parts.all(&mut used));
     used.sort_unstable();
     used.dedup();

@@ -561,7 +561,7 @@ pub(super) fn open(
         serial: portals.number(),
         failed,
         changed,
-        _used: portals.used.begin(&query.used),
+        _used: portals.used.begin(&query.used.by_parameters(params.unwrap_or(&frame.slots), cx)),
     };
     portals.open.borrow_mut().insert(Arc::clone(&name), open);
     frame.assign(cx, cursor.slot, Value::Text(name))

@@ -113,7 +113,8 @@ fn run_rows(
     frame: &mut Frame,
 ) -> Result<Flow> {
     let mut rows = LoopRows::of(query, params, cursor.is_some(), cx, frame)?;
-    let _used = (!query.used.is_empty()).then(|| cx.services.portals.used.begin(&query.used));
+    let used = query.used.by_parameters(params.unwrap_or(&frame.slots), cx);
+    let _used = (!used.is_empty()).then(|| cx.services.portals.used.begin(&used));
     let flow = run_over(&mut rows, RowLoop { label, cursor, targets }, query, body, cx, frame);
     rows.end(cx);
     flow

@@ -13,7 +13,7 @@ use super::growing::{Append, Reads};
 use super::later::Later;
 use super::short::BodyExpr;
 use crate::error::Result;
-use crate::exec::{Compiled, ExecContext, TriggerCall, tables_used};
+use crate::exec::{Compiled, ExecContext, StatementUses, TriggerCall};
 use crate::expr::{Executor, RowExpr};
 use crate::plan::{
     CommitWrite, Movement, Origin, OutputColumn, PlBlock, PlCondition, PlCursor, PlDeclaration, PlDefault,
@@ -293,7 +293,7 @@ pub(super) struct Embedded {
     /// It is a query and changes nothing; none of the session's, such as EXPLAIN.
     pub reads_only: bool,
     /// Of a query that only reads: the tables that it uses.
-    pub used: Arc<[Oid]>,
+    pub used: StatementUses,
     /// The word for what it changes or locks.
     pub change: Option<&'static str>,
     /// It is no change for a READ ONLY transaction: of temporary tables only.
@@ -370,8 +370,8 @@ impl Embedded {
             one_row: matches!(statement, Statement::Query(plan) if has_one_row(plan)),
             reads_only: matches!(statement, Statement::Query(_)),
             used: match statement {
-                Statement::Query(_) => tables_used(statement),
-                _ => Arc::new([]),
+                Statement::Query(_) => StatementUses::of(statement),
+                _ => StatementUses::default(),
             },
             change: statement.change(),
             temporary: statement.changes_temporary(),
