@@ -1,5 +1,7 @@
 //! What can go wrong with names and their meaning, grouped by what the caller does next.
 
+use std::sync::Arc;
+
 use crate::relations::INFORMATION_SCHEMA;
 use verso_storage::StorageError;
 
@@ -195,6 +197,14 @@ pub enum CatalogError {
     },
 
     // ── report ───────────────────────────────────────────────────────────────────────────────────────────────
+    /// The definition of one object could not be read (XX001).
+    #[error("{object} is damaged: {flaw}")]
+    Damaged {
+        /// Its kind and its name.
+        object: String,
+        /// What is wrong.
+        flaw: Arc<str>,
+    },
     /// A system table contradicts itself (XX001).
     #[error("the catalog is corrupt: {what}")]
     Corrupt {

@@ -33,6 +33,7 @@ mod aggregate;
 pub mod authority;
 mod catalog;
 pub mod collation;
+mod damage;
 mod ddl;
 pub mod definition;
 pub mod error;
@@ -71,6 +72,7 @@ pub use aggregate::{AggregateDef, Callee, Modify, MovingDef};
 pub use authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
 pub use catalog::{Catalog, Was};
 pub use collation::CollationDef;
+pub use damage::Damage;
 pub use ddl::{
     ChangedField, CollationChange, CollationUse, CommentOn, DomainChange, Lost, MembershipChange,
     NewCollation, OnlineCopy, PreparedIndex, Rewrite, StatisticsChange, TypeUses, check_own_keys,

@@ -99,6 +99,8 @@ pub(crate) struct Contents {
     statistics: SharedMap<Oid, Arc<Kept>>,
     /// Which relations constraints and triggers are on.
     pub(crate) owners: Owners,
+    /// Objects whose definitions could not be read, and what is wrong with them.
+    pub(crate) damage: SharedMap<Oid, Arc<str>>,
     /// Roughly what all that takes.
     bytes: usize,
     /// Who may do what.
@@ -269,6 +271,19 @@ impl CatalogSnapshot {
         let mut builder = SnapshotBuilder { version, contents: (*self.contents).clone() };
         gone.iter().for_each(|oid| builder.remove(*oid));
         builder
+    }
+
+    /// The same version without what these numbers name, along the same path.
+    pub(crate) fn less(&self, gone: &BTreeSet<Oid>) -> Arc<CatalogSnapshot> {
+        let mut builder = self.without(self.version, gone);
+        builder.contents.damage = SharedMap::default();
+        let casts: Vec<CastDef> =
+            self.casts().iter().filter(|one| !gone.contains(&one.oid)).cloned().collect();
+        builder.forget_casts();
+        casts.into_iter().for_each(|cast| builder.add_cast(cast));
+        let built = builder.build();
+        let (path, sizes) = (Arc::clone(&self.path), self.sizes.clone());
+        Arc::new(CatalogSnapshot { path, sizes, ..Arc::unwrap_or_clone(built) })
     }
 
     /// How many relations there are.

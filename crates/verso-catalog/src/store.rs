@@ -19,7 +19,7 @@ use crate::system::row::SystemRow;
 use crate::system::types::is_type;
 use crate::versions::Touched;
 
-/// No row is written that could not be read again: it would take the whole database with it.
+/// No row is written that could not be read again: its object would be damaged.
 fn check_types<R: SystemRow>(rows: &[R]) -> Result<(), CatalogError> {
     match rows.iter().flat_map(R::types).find(|oid| !is_type(*oid)) {
         None => Ok(()),

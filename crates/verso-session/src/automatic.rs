@@ -239,7 +239,7 @@ impl Session {
                     continue;
                 };
                 let settings = settings.of(table);
-                if table.is_temporary() || !settings.on {
+                if table.is_temporary() || !settings.on || catalog.is_damaged(table.oid) {
                     changed.tell_at(u64::MAX);
                     continue;
                 }

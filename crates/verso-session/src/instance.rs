@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use verso_catalog::{Catalog, CatalogSnapshot, Dangling, NamesKey, Role};
+use verso_catalog::{Catalog, CatalogSnapshot, Damage, Dangling, NamesKey, Role};
 use verso_exec::memory::{Account, Reservation, Scope};
 use verso_exec::plan::PlFunction;
 use verso_exec::spill::TempFiles;
@@ -349,6 +349,14 @@ impl Instance {
     /// Those of reading the catalog; `XX001` where its rows make no catalog.
     pub fn dangling(&self) -> Result<Vec<Dangling>, SqlError> {
         self.of_catalog(CatalogSnapshot::dangling)
+    }
+
+    /// The objects whose definitions could not be read; part of `verso check`.
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    pub fn damage(&self) -> Result<Vec<Damage>, SqlError> {
+        self.of_catalog(CatalogSnapshot::damage)
     }
 
     /// How many indexes are out of use because they were built with other data of collations than the program has.

@@ -139,12 +139,14 @@ impl Database {
         self.instance.outdated_indexes()
     }
 
-    /// What definitions of the catalog name by number and is not there, told one by one: nothing in a sound database.
+    /// Objects whose definitions could not be read, and what definitions name by number and is not there, told one by one: nothing
+    /// in a sound database.
     ///
     /// # Errors
     /// Those of reading the catalog; `XX001` where its rows make no catalog.
     pub fn catalog_problems(&self) -> Result<Vec<String>, Error> {
-        Ok(self.instance.dangling()?.iter().map(ToString::to_string).collect())
+        let damage = self.instance.damage()?.into_iter().map(|one| one.to_string());
+        Ok(damage.chain(self.instance.dangling()?.iter().map(ToString::to_string)).collect())
     }
 
     /// What stands between SQL and the pages; for tools.

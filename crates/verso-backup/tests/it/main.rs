@@ -3,6 +3,7 @@
 
 mod crash;
 mod damage;
+mod damaged_catalog;
 mod ending;
 mod meaning;
 mod moving;

@@ -83,7 +83,9 @@ impl Catalog {
     pub(super) fn hold_schema(&self, txn: &mut Txn, schema: &SchemaDef) -> Result<(), CatalogError> {
         txn.lock_name(number(NameOf::Schema, [&schema.name, ""]), TableLockMode::AccessShare)?;
         let stays = |now: &Arc<SchemaDef>| now.oid == schema.oid;
-        if self.committed()?.schema(&schema.name).is_some_and(stays) || self.is_held(txn, schema.oid) {
+        let newest = self.committed()?;
+        newest.check_whole(schema.oid)?;
+        if newest.schema(&schema.name).is_some_and(stays) || self.is_held(txn, schema.oid) {
             return Ok(());
         }
         Err(conflict())
@@ -101,6 +103,18 @@ impl Catalog {
 
     /// Locks a table whose definition is about to change, or is relied upon (L3).
     pub(super) fn lock_definition(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        snapshot: &CatalogSnapshot,
+        mode: TableLockMode,
+    ) -> Result<(), CatalogError> {
+        snapshot.check_whole(table.oid)?;
+        self.lock_as_it_is(txn, table, snapshot, mode)
+    }
+
+    /// The same of a table that may be damaged: nothing but its name and its number is relied upon.
+    fn lock_as_it_is(
         &self,
         txn: &mut Txn,
         table: &TableDef,
@@ -157,6 +171,7 @@ impl Catalog {
                     self.lock_definition(txn, table, snapshot, TableLockMode::AccessShare)?;
                 }
                 relation => {
+                    snapshot.check_whole(oid)?;
                     let name = number(NameOf::Relation, [relation.schema(), relation.name()]);
                     txn.lock_name(name, TableLockMode::AccessShare)?;
                     self.check_newest(txn, snapshot)?;
@@ -179,6 +194,7 @@ impl Catalog {
         for oid in of.into_iter().filter(goes) {
             txn.lock_name(number(NameOf::Made, [&oid.0.to_string(), ""]), TableLockMode::AccessShare)?;
             let newest = self.committed()?;
+            newest.check_whole(oid)?;
             let is_there =
                 newest.type_or_row_by_oid(oid).is_some() || newest.collation_by_oid(oid.0).is_some();
             if !is_there && !self.is_held(txn, oid) {
@@ -221,6 +237,16 @@ impl Catalog {
         snapshot: &CatalogSnapshot,
     ) -> Result<(), CatalogError> {
         self.lock_definition(txn, table, snapshot, TableLockMode::AccessExclusive)
+    }
+
+    /// The same for a table that goes, or loses what refers to one that goes: it may be damaged.
+    pub(super) fn lock_to_drop(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        snapshot: &CatalogSnapshot,
+    ) -> Result<(), CatalogError> {
+        self.lock_as_it_is(txn, table, snapshot, TableLockMode::AccessExclusive)
     }
 
     /// Fails unless the snapshot has all changes that others have committed.

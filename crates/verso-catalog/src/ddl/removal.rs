@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use verso_storage::Txn;
+use verso_storage::{ObjectId, Txn};
 
 use crate::catalog::Catalog;
 use crate::definition::{IndexDef, Oid, SequenceDef, TableDef};
@@ -32,8 +32,17 @@ impl Catalog {
         let engine = &self.engine;
         let gone: BTreeSet<Oid> = tables.iter().map(|table| table.oid).collect();
         let indexes: Vec<&Arc<IndexDef>> = tables.iter().flat_map(|table| table.all_indexes()).collect();
-        let relations: BTreeSet<Oid> =
+        let mut relations: BTreeSet<Oid> =
             gone.iter().copied().chain(indexes.iter().map(|index| index.oid)).collect();
+        // Indexes that could not be read are in no definition.
+        let mut unread: BTreeSet<Oid> = BTreeSet::new();
+        if snapshot.is_some_and(CatalogSnapshot::has_damage) {
+            let all = self.delete_rows(txn, &gone, |row: &IndexRow| {
+                gone.contains(&row.indrelid) && !relations.contains(&row.indexrelid)
+            })?;
+            unread.extend(all.iter().map(|row| row.indexrelid));
+            relations.extend(&unread);
+        }
         let classes = self.delete_rows(txn, &relations, |row: &ClassRow| relations.contains(&row.oid))?;
         if classes.iter().filter(|row| gone.contains(&row.oid)).count() < tables.len() {
             // Named twice in one statement.
@@ -73,6 +82,12 @@ impl Catalog {
         let objects = indexes.iter().filter(|index| index.valid).map(|index| index.object);
         for object in objects.chain(tables.iter().map(|table| table.heap)) {
             engine.drop_object(txn, object)?;
+        }
+        for class in classes.iter().filter(|class| unread.contains(&class.oid)) {
+            let object = ObjectId(class.relfilenode.0);
+            if engine.has_object(object) {
+                engine.drop_object(txn, object)?;
+            }
         }
         Ok(())
     }

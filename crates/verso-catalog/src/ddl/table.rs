@@ -114,7 +114,7 @@ impl Catalog {
         self.lock_parents(txn, &snapshot, tables)?;
         for table in tables {
             refuse_system(table)?;
-            self.lock_out(txn, table, &snapshot)?;
+            self.lock_to_drop(txn, table, &snapshot)?;
         }
         self.lock_defaults(txn, &snapshot, tables)?;
         let mut lost: Vec<Lost> = tables.iter().map(|table| Lost::Relation(table.oid)).collect();
@@ -167,7 +167,7 @@ impl Catalog {
         for table in
             with_partitions(&others).iter().filter(|table| gone.iter().all(|one| one.oid != table.oid))
         {
-            self.lock_out(txn, table, snapshot)?;
+            self.lock_to_drop(txn, table, snapshot)?;
         }
         Ok(())
     }

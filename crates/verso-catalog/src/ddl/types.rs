@@ -256,8 +256,16 @@ impl Catalog {
             self.removes(txn, multi)?;
         }
         self.remove_collated(txn, ty.oid)?;
-        if ty.ty.is_row() {
+        let is_damaged = seen.is_damaged(ty.oid);
+        if ty.ty.is_row() || is_damaged {
             self.delete_rows(txn, ty.oid, |row: &AttributeRow| row.attrelid == ty.oid)?;
+        }
+        // It may have been a range type.
+        if is_damaged {
+            for range in self.delete_rows(txn, ty.oid, |row: &RangeRow| row.rngtypid == ty.oid)? {
+                let multi = range.rngmultitypid;
+                self.remove_objects(txn, multi, |row: &TypeRow| row.oid == multi || row.typelem == multi)?;
+            }
         }
         Ok(())
     }

@@ -332,6 +332,19 @@ impl SnapshotBuilder {
         }
     }
 
+    /// Notes objects whose definitions could not be read.
+    pub(crate) fn set_damage(&mut self, flaws: BTreeMap<Oid, Arc<str>>) {
+        for (oid, flaw) in flaws {
+            self.contents.bytes += ENTRY_BYTES + flaw.len();
+            self.contents.damage.insert(oid, flaw);
+        }
+    }
+
+    /// Whether a schema has that name.
+    pub(crate) fn has_schema(&self, name: &str) -> bool {
+        self.contents.schemas.get(name).is_some()
+    }
+
     /// The finished snapshot.
     pub fn build(self) -> Arc<CatalogSnapshot> {
         Arc::new(CatalogSnapshot {

@@ -23,6 +23,7 @@ use super::{
 };
 use crate::aggregate::Callee;
 use crate::collation::CollationDef;
+use crate::damage::Flaws;
 use crate::definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, Excluding, ExtensionDef, ForeignKey,
     FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized,
@@ -121,6 +122,10 @@ impl CatalogRows {
         base: Base<'_>,
     ) -> Result<Option<Arc<CatalogSnapshot>>, CatalogError> {
         let Base { snapshot: before, changed } = base;
+        // Whether an object is damaged follows from all rows (D3 of `damage.rs`).
+        if before.has_damage() {
+            return Ok(None);
+        }
         let mut builder = before.without(version, changed);
         let schemas = self.namespaces.iter().map(schema_of_row).collect();
         if builder.change_schemas(changed, schemas) == SameNames::No {
@@ -130,6 +135,9 @@ impl CatalogRows {
         let known = if collations.is_some() { builder.take_collations() } else { Vec::new() };
         self.add(&mut builder, collations.unwrap_or_default(), Some(base), Some(before))?;
         let snapshot = builder.build();
+        if snapshot.has_damage() {
+            return Ok(None);
+        }
         // Types and collations are in the definitions of what uses them.
         let same_collation =
             |old: &Arc<CollationDef>| snapshot.collation_by_oid(old.oid().0).as_ref() == Some(old);
@@ -161,6 +169,8 @@ impl CatalogRows {
         base: Option<Base<'_>>,
         previous: Option<&CatalogSnapshot>,
     ) -> Result<(), CatalogError> {
+        let flaws = Flaws::default();
+        self.add_missing_schemas(builder, &collations, &flaws);
         let schemas: HashMap<Oid, Arc<str>> =
             builder.schema_names().map(|(oid, name)| (oid, Arc::clone(name))).collect();
         let schema_of = |oid: Oid| {
@@ -192,8 +202,10 @@ impl CatalogRows {
             builder.forget_casts();
         }
         for row in self.casts.take().unwrap_or_default() {
-            let context = CastContext::of(row.castcontext.0);
-            let context = context.ok_or_else(|| corrupt(format!("cast {} has no context", row.oid)))?;
+            let context = CastContext::of(row.castcontext.0).unwrap_or_else(|| {
+                flaws.note(row.oid, "it says not when it happens");
+                CastContext::Explicit
+            });
             builder.add_cast(CastDef {
                 oid: row.oid,
                 source: row.castsource,
@@ -210,9 +222,10 @@ impl CatalogRows {
             statistics.entry(row.starelid).or_default().push(row);
         }
         statistics.into_iter().for_each(|(table, rows)| builder.add_statistics(table, rows));
-        super::authority::add(builder, &mut self)?;
+        super::authority::add(builder, &mut self, &flaws);
         let before = base.map(|base| base.snapshot);
-        let collated = Collated::of(collations, &self.collated, self.collation_data, &schema_of, before)?;
+        let rows = (collations, self.collated.as_slice());
+        let collated = Collated::of(rows, self.collation_data, &schema_of, before, &flaws)?;
         let old = |oid| previous.and_then(|snapshot| snapshot.collation_by_oid(oid));
         for one in collated.definitions() {
             builder.add_collation(shared(old(one.oid().0), one.clone()));
@@ -227,25 +240,37 @@ impl CatalogRows {
             classes: &self.classes,
             named,
         };
-        let types = UserTypes::of(rows, &collated, &schema_of, base)?;
+        let types = UserTypes::of(rows, &collated, &schema_of, base, &flaws)?;
         for one in types.definitions() {
             let old = previous.and_then(|snapshot| snapshot.user_type(one.oid)).cloned();
             builder.add_type(shared(old, one.clone()));
         }
         let mut dropped = self.dropped_columns(&types);
-        let mut columns = self.columns(&types, &collated, &schema_of, base)?;
-        let (mut constraints, mut references) = self.constraints_of_tables()?;
+        let mut columns = self.columns(&types, &collated, &schema_of, (base, &flaws))?;
+        let (mut constraints, mut references) = self.constraints_of_tables(&flaws);
         let (parts, inherits) =
             std::mem::take(&mut self.inherits).into_iter().partition(Divided::is_of_index);
-        let mut indexes = self.indexes_of_tables(&schema_of, &constraints, (&collated, &columns), parts)?;
-        let mut triggers = self.triggers_of_tables()?;
-        let mut extended = self.extended_of_tables(&schema_of)?;
+        let known = (&collated, &columns);
+        let mut indexes = self.indexes_of_tables(&schema_of, &constraints, known, parts, &flaws)?;
+        let mut triggers = self.triggers_of_tables(&flaws);
+        let mut extended = self.extended_of_tables(&schema_of, &flaws)?;
         let mut bounds: HashMap<Oid, SequenceRow> =
             std::mem::take(&mut self.sequences).into_iter().map(|row| (row.seqrelid, row)).collect();
         let mut rules: HashMap<Oid, RewriteRow> =
             std::mem::take(&mut self.rules).into_iter().map(|row| (row.ev_class, row)).collect();
         let rows = self.rows_of_relations(&types, base);
-        let mut divided = Divided::of(std::mem::take(&mut self.partitioned), inherits)?;
+        let mut divided = Divided::of(std::mem::take(&mut self.partitioned), inherits, &flaws);
+        let mut query_of = |class: &ClassRow| {
+            let Some(rule) = rules.remove(&class.oid) else {
+                flaws.note(class.oid, "it has no row in pg_rewrite");
+                return StoredQuery::default();
+            };
+            let query = StoredQuery::read(rule.ev_action, &rule.ev_names).unwrap_or_else(|error| {
+                flaws.note_error(class.oid, error);
+                StoredQuery::default()
+            });
+            StoredQuery { rule: rule.oid, ..query }
+        };
         let owners = self.owners_of_sequences();
         for class in &self.classes {
             let (schema, name) = (schema_of(class.relnamespace)?, Arc::clone(&class.relname.0));
@@ -255,11 +280,7 @@ impl CatalogRows {
                     let materialized = match class.relkind.0 {
                         KIND_TABLE | KIND_PARTITIONED => None,
                         _ => {
-                            let rule = rules.remove(&class.oid).ok_or_else(|| {
-                                corrupt(format!("materialized view \"{name}\" has no row in pg_rewrite"))
-                            })?;
-                            let query = StoredQuery::read(rule.ev_action, &rule.ev_names)?;
-                            let query = StoredQuery { rule: rule.oid, ..query };
+                            let query = query_of(class);
                             Some(Materialized { query, populated: class.relispopulated })
                         }
                     };
@@ -288,50 +309,82 @@ impl CatalogRows {
                     divided.add(table);
                 }
                 KIND_SEQUENCE => {
-                    let row = bounds
-                        .remove(&class.oid)
-                        .ok_or_else(|| corrupt(format!("sequence \"{name}\" has no row in pg_sequence")))?;
+                    let read = match bounds.remove(&class.oid) {
+                        Some(row) => bounds_of(&row),
+                        None => Err(corrupt("it has no row in pg_sequence".to_owned())),
+                    };
+                    let bounds = read.unwrap_or_else(|error| {
+                        flaws.note_error(class.oid, error);
+                        SequenceBounds::default()
+                    });
                     let sequence = SequenceDef {
                         oid: class.oid,
                         schema,
                         name,
                         object,
-                        bounds: bounds_of(&row)?,
+                        bounds,
                         unlogged: class.relpersistence.0 == UNLOGGED,
                         owned_by: owners.get(&class.oid).copied(),
                     };
                     let old = previous.and_then(|snapshot| snapshot.sequence_by_oid(class.oid));
                     builder.add_sequence(shared(old, sequence));
                 }
-                KIND_VIEW => {
-                    let rule = rules
-                        .remove(&class.oid)
-                        .ok_or_else(|| corrupt(format!("view \"{name}\" has no row in pg_rewrite")))?;
-                    let query = StoredQuery::read(rule.ev_action, &rule.ev_names)?;
+                // Added with its table.
+                KIND_INDEX => {}
+                kind => {
+                    // What is of no known kind has a name, and goes like a view: what it has in storage is not known.
+                    let query = match kind {
+                        KIND_VIEW => query_of(class),
+                        kind => {
+                            flaws.note(class.oid, format!("it is of unknown kind \"{kind}\""));
+                            StoredQuery::default()
+                        }
+                    };
                     let view = ViewDef {
                         oid: class.oid,
                         schema,
                         name,
                         columns: columns.remove(&class.oid).unwrap_or_default(),
-                        query: StoredQuery { rule: rule.oid, ..query },
+                        query,
                         options: options_of(class.reloptions.as_deref()),
                         triggers: triggers.remove(&class.oid).unwrap_or_default(),
                     };
                     let old = previous.and_then(|snapshot| snapshot.view_by_oid(class.oid));
                     builder.add_view(shared(old, view));
                 }
-                // Added with its table.
-                KIND_INDEX => {}
-                kind => return Err(corrupt(format!("relation \"{name}\" is of unknown kind \"{kind}\""))),
             }
         }
-        divided.finish(&collated, &mut |table| {
+        divided.finish(&collated, &flaws, &mut |table| {
             let old = previous.and_then(|snapshot| snapshot.table_by_oid(table.oid));
             let table = shared(old, table);
             builder.add_table(Arc::clone(&table));
             table
-        })?;
-        self.add_functions(builder, &types, &rows, &schema_of, previous)
+        });
+        self.add_functions(builder, (&types, &rows), &schema_of, previous, &flaws)?;
+        builder.set_damage(flaws.into_inner());
+        Ok(())
+    }
+
+    /// Adds schemas that rows name and that have no row themselves: what is in them can be used, moved and dropped.
+    fn add_missing_schemas(&self, builder: &mut SnapshotBuilder, collations: &[CollationRow], flaws: &Flaws) {
+        let mut named: BTreeSet<Oid> = self.classes.iter().map(|row| row.relnamespace).collect();
+        named.extend(self.types.iter().map(|row| row.typnamespace));
+        named.extend(self.functions.iter().map(|row| row.pronamespace));
+        named.extend(collations.iter().map(|row| row.collnamespace));
+        named.extend(self.extended.iter().map(|row| row.stxnamespace));
+        named.extend(self.extensions.iter().flatten().map(|row| row.extnamespace));
+        named.extend(self.operators.iter().flatten().map(|row| row.oprnamespace));
+        for (oid, _) in builder.schema_names() {
+            named.remove(&oid);
+        }
+        for oid in named {
+            let mut name = format!("damaged_{oid}");
+            while builder.has_schema(&name) {
+                name.push('_');
+            }
+            builder.add_schema(Arc::new(SchemaDef::new(oid, name.as_str())));
+            flaws.note(oid, "it has no row in pg_namespace");
+        }
     }
 
     /// The numbers of types that functions take or give.
@@ -373,7 +426,7 @@ impl CatalogRows {
         types: &UserTypes,
         collated: &Collated,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
-        base: Option<Base<'_>>,
+        (base, flaws): (Option<Base<'_>>, &Flaws),
     ) -> Result<HashMap<Oid, Vec<ColumnDef>>, CatalogError> {
         let mut defaults: HashMap<(Oid, i16), Arc<str>> = HashMap::new();
         let mut of_sequences = self.defaults_of_sequences(schema_of, base)?;
@@ -386,14 +439,14 @@ impl CatalogRows {
             if row.attisdropped {
                 continue;
             }
-            let id = u16::try_from(row.attnum)
-                .map_err(|_| corrupt(format!("column \"{}\" has number {}", row.attname.0, row.attnum)))?;
-            let ty = types.of_oid(row.atttypid, row.atttypmod).map_err(|error| {
-                let class = self.classes.iter().find(|class| class.oid == row.attrelid);
-                let relation =
-                    class.map_or_else(|| row.attrelid.to_string(), |class| class.relname.0.to_string());
-                corrupt(format!("column \"{}\" of relation \"{relation}\": {}", row.attname.0, flaw(error)))
-            })?;
+            let Ok(id) = u16::try_from(row.attnum) else {
+                flaws.note(row.attrelid, format!("column \"{}\" has number {}", row.attname.0, row.attnum));
+                continue;
+            };
+            let ty = types.of_oid(row.atttypid, row.atttypmod).unwrap_or_else(|error| {
+                flaws.note(row.attrelid, format!("column \"{}\": {}", row.attname.0, flaw(error)));
+                SqlType::Unknown
+            });
             let ty = collated.declared(ty, row.attrelid, i32::from(row.attnum));
             let column = ColumnDef {
                 ty: ty.erased(),
@@ -451,13 +504,18 @@ impl CatalogRows {
     }
 
     /// The constraints of each table by name, and the foreign keys that reference each.
-    fn constraints_of_tables(
-        &mut self,
-    ) -> Result<(ByTable<ConstraintDef>, ByTable<ConstraintDef>), CatalogError> {
+    fn constraints_of_tables(&mut self, flaws: &Flaws) -> (ByTable<ConstraintDef>, ByTable<ConstraintDef>) {
         let mut own: ByTable<ConstraintDef> = HashMap::new();
         let mut references: ByTable<ConstraintDef> = HashMap::new();
         for row in std::mem::take(&mut self.constraints) {
-            let constraint = Arc::new(constraint_of(row)?);
+            let table = row.conrelid;
+            let constraint = match constraint_of(row) {
+                Ok(constraint) => Arc::new(constraint),
+                Err(error) => {
+                    flaws.note_error(table, error);
+                    continue;
+                }
+            };
             if let ConstraintKind::Foreign(key) = &constraint.kind {
                 references.entry(key.referenced).or_default().push(Arc::clone(&constraint));
             }
@@ -465,33 +523,45 @@ impl CatalogRows {
         }
         own.values_mut().for_each(|all| all.sort_by(|a, b| a.name.cmp(&b.name)));
         references.values_mut().for_each(|all| all.sort_by_key(|constraint| constraint.oid));
-        Ok((own, references))
+        (own, references)
     }
 
     /// The triggers of each table, by name.
-    fn triggers_of_tables(&mut self) -> Result<ByTable<TriggerDef>, CatalogError> {
+    fn triggers_of_tables(&mut self, flaws: &Flaws) -> ByTable<TriggerDef> {
         let mut triggers: ByTable<TriggerDef> = HashMap::new();
         for row in std::mem::take(&mut self.triggers) {
-            triggers.entry(row.tgrelid).or_default().push(Arc::new(trigger_of(row)?));
+            let table = row.tgrelid;
+            match trigger_of(row) {
+                Ok(trigger) => triggers.entry(table).or_default().push(Arc::new(trigger)),
+                Err(error) => flaws.note_error(table, error),
+            }
         }
         triggers.values_mut().for_each(|all| all.sort_by(|a, b| a.name.cmp(&b.name)));
-        Ok(triggers)
+        triggers
     }
 
     /// The statistics of each table, by number.
     fn extended_of_tables(
         &mut self,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+        flaws: &Flaws,
     ) -> Result<ByTable<StatisticsDef>, CatalogError> {
         let mut all: ByTable<StatisticsDef> = HashMap::new();
         for row in std::mem::take(&mut self.extended) {
+            let columns = match column_ids(Some(&row.stxkeys)) {
+                Ok(columns) => columns,
+                Err(error) => {
+                    flaws.note_error(row.stxrelid, error);
+                    continue;
+                }
+            };
             let statistics = StatisticsDef {
                 oid: row.oid,
                 schema: schema_of(row.stxnamespace)?,
                 name: row.stxname.0,
                 owner: row.stxowner,
                 table: row.stxrelid,
-                columns: column_ids(Some(&row.stxkeys))?,
+                columns,
                 expressions: row.stxexprs.unwrap_or_default(),
                 kinds: row.stxkind.chars().filter_map(StatisticsKind::from_letter).collect(),
                 target: u16::try_from(row.stxstattarget).ok(),
@@ -502,13 +572,14 @@ impl CatalogRows {
         Ok(all)
     }
 
-    /// The indexes of each table.
+    /// The indexes of each table. One that cannot be read is none: its table is damaged.
     fn indexes_of_tables(
         &mut self,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
         constraints: &ByTable<ConstraintDef>,
         (collated, columns): (&Collated, &HashMap<Oid, Vec<ColumnDef>>),
         parts_of: Vec<InheritsRow>,
+        flaws: &Flaws,
     ) -> Result<ByTable<IndexDef>, CatalogError> {
         let classes: HashMap<Oid, &ClassRow> =
             self.classes.iter().filter(|row| row.relkind.0 == KIND_INDEX).map(|row| (row.oid, row)).collect();
@@ -517,9 +588,14 @@ impl CatalogRows {
         let parts_of: HashMap<Oid, Oid> =
             parts_of.into_iter().map(|row: InheritsRow| (row.inhrelid, row.inhparent)).collect();
         for row in std::mem::take(&mut self.indexes) {
-            let class = classes
-                .get(&row.indexrelid)
-                .ok_or_else(|| corrupt(format!("index {} has no row in pg_class", row.indexrelid)))?;
+            let Some(class) = classes.get(&row.indexrelid) else {
+                flaws.note(row.indrelid, format!("index {} has no row in pg_class", row.indexrelid));
+                continue;
+            };
+            if flaws.has(row.indexrelid) {
+                let text = format!("index \"{}\" has a collation that cannot be read", class.relname.0);
+                flaws.note(row.indrelid, text);
+            }
             let is_its =
                 |constraint: &&Arc<ConstraintDef>| constraint.kind.own_index() == Some(row.indexrelid);
             let constraint = constraints.get(&row.indrelid).and_then(|all| all.iter().find(is_its));
@@ -534,6 +610,17 @@ impl CatalogRows {
                     excludes: Exclusion::from_code((option >> 8 & 0xf) as u8),
                 })
             });
+            let parts: Result<Vec<IndexPart>, CatalogError> = parts.collect();
+            let include = column_ids(row.indkey.get(row.indoption.len()..));
+            let guard = (row.indguard != 0).then(|| column_id(row.indguard)).transpose();
+            let (parts, include, guard) = match (parts, include, guard) {
+                (Ok(parts), Ok(include), Ok(guard)) => (parts, include, guard),
+                (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
+                    let text = format!("index \"{}\": {}", class.relname.0, flaw(error));
+                    flaws.note(row.indrelid, text);
+                    continue;
+                }
+            };
             let is_other = |(column, found): &(u16, KeyType)| {
                 let mut own = columns.get(&row.indrelid).into_iter().flatten();
                 let key = |own: &ColumnDef| KeyType::of(&own.ty).and_then(KeyType::earlier);
@@ -551,9 +638,9 @@ impl CatalogRows {
                 object: ObjectId(class.relfilenode.0),
                 valid: row.indisvalid && is_current,
                 outdated: !is_current || is_left,
-                parts: parts.collect::<Result<_, CatalogError>>()?,
-                include: column_ids(row.indkey.get(row.indoption.len()..))?,
-                guard: (row.indguard != 0).then(|| column_id(row.indguard)).transpose()?,
+                parts,
+                include,
+                guard,
                 unique: row.indisunique,
                 primary: row.indisprimary,
                 nulls_distinct: !row.indnullsnotdistinct,
@@ -592,13 +679,17 @@ impl CatalogRows {
     fn add_functions(
         self,
         builder: &mut SnapshotBuilder,
-        types: &UserTypes,
-        rows: &HashMap<Oid, SqlType>,
+        (types, rows): (&UserTypes, &HashMap<Oid, SqlType>),
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
         previous: Option<&CatalogSnapshot>,
+        flaws: &Flaws,
     ) -> Result<(), CatalogError> {
         for row in self.functions {
-            let function = function_of(&row, types, rows, schema_of(row.pronamespace)?)?;
+            let schema = schema_of(row.pronamespace)?;
+            let function = function_of(&row, types, rows, Arc::clone(&schema)).unwrap_or_else(|error| {
+                flaws.note_error(row.oid, error);
+                unread_function(&row, types, schema)
+            });
             let old = previous.and_then(|snapshot| snapshot.function_by_oid(row.oid)).cloned();
             builder.add_function(shared(old, function));
         }
@@ -630,7 +721,7 @@ impl<'a> Base<'a> {
 }
 
 /// What is wrong with a row, without the words in front of it.
-fn flaw(error: CatalogError) -> String {
+pub(super) fn flaw(error: CatalogError) -> String {
     match error {
         CatalogError::Corrupt { what } => what,
         other => other.to_string(),
@@ -1002,6 +1093,21 @@ fn function_of(
         (false, result) => FunctionReturn::Scalar(result),
     };
     definition(row, schema, args, returns, rows_of)
+}
+
+/// A function whose row could not be read: what it is called by, so that it can be dropped.
+fn unread_function(row: &ProcRow, types: &UserTypes, schema: Arc<str>) -> FunctionDef {
+    let arg = |oid: &Oid| FunctionArg::new("", types.of_oid(*oid, -1).unwrap_or(SqlType::Record));
+    let returns = match row.prorettype {
+        Oid(0) => FunctionReturn::Procedure,
+        TYPE_TRIGGER => FunctionReturn::Trigger,
+        _ => FunctionReturn::Void,
+    };
+    FunctionDef {
+        args: row.proargtypes.iter().map(arg).collect(),
+        returns,
+        ..FunctionDef::new(row.oid, &schema, &row.proname.0)
+    }
 }
 
 /// What stands behind the names of arguments, of one kind.

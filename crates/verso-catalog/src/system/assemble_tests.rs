@@ -140,18 +140,87 @@ fn what_did_not_change_is_shared_with_the_version_before() {
     assert!(!Arc::ptr_eq(&b, &third.table(None, "t").unwrap()));
 }
 
+/// What is done to rows, the object that is damaged then, and words of what is wrong.
+type Case = (fn(&mut CatalogRows), u32, &'static str);
+
 #[test]
-fn contradictions_are_corruption() {
-    let broken: [fn(&mut CatalogRows); 5] = [
-        |rows| rows.classes.last_mut().unwrap().relkind = Letter('?'),
-        |rows| rows.classes.last_mut().unwrap().relkind = Letter(KIND_SEQUENCE),
-        |rows| rows.classes.last_mut().unwrap().relnamespace = Oid(1),
-        |rows| rows.attributes.last_mut().unwrap().atttypid = Oid(1),
-        |rows| rows.attributes.last_mut().unwrap().attnum = -1,
+fn a_row_that_is_not_understood_damages_what_it_describes_and_nothing_else() {
+    let cases: [Case; 9] = [
+        (|rows| rows.classes.last_mut().unwrap().relkind = Letter('?'), 16_384, "unknown kind"),
+        (|rows| rows.classes.last_mut().unwrap().relkind = Letter(KIND_SEQUENCE), 16_384, "pg_sequence"),
+        (|rows| rows.classes.last_mut().unwrap().relkind = Letter(KIND_VIEW), 16_384, "pg_rewrite"),
+        (|rows| rows.classes.last_mut().unwrap().relnamespace = Oid(1), 1, "pg_namespace"),
+        (|rows| rows.attributes.last_mut().unwrap().atttypid = Oid(1), 16_384, "type 1 is not known"),
+        (|rows| rows.attributes.last_mut().unwrap().atttypid = Oid(99_999), 16_384, "type 99999"),
+        (|rows| rows.attributes.last_mut().unwrap().attnum = -1, 16_384, "has number -1"),
+        (
+            |rows| {
+                let mut row = proc_row(&function(16_390, FunctionReturn::Void), PUBLIC_OID);
+                row.provolatile = Letter('?');
+                rows.functions.push(row);
+            },
+            16_390,
+            "unknown volatility",
+        ),
+        (
+            |rows| {
+                let index = IndexRow {
+                    indexrelid: Oid(16_391),
+                    indrelid: Oid(16_384),
+                    indnatts: 1,
+                    indnkeyatts: 1,
+                    indisunique: false,
+                    indnullsnotdistinct: false,
+                    indisprimary: false,
+                    indimmediate: true,
+                    indisvalid: true,
+                    indkey: vec![1],
+                    indoption: vec![0],
+                    indguard: 0,
+                };
+                rows.indexes.push(index);
+            },
+            16_384,
+            "index 16391 has no row in pg_class",
+        ),
     ];
-    for damage in broken {
+    for (damage, oid, flaw) in cases {
         let (_, mut rows) = rows_of_a_table();
         damage(&mut rows);
-        assert!(matches!(rows.assemble(1, None), Err(CatalogError::Corrupt { .. })));
+        let snapshot = rows.assemble(1, None).unwrap();
+        let found = snapshot.damage();
+        assert_eq!(found.iter().map(|one| one.oid.0).collect::<Vec<_>>(), [oid], "{flaw}");
+        assert!(found[0].flaw.contains(flaw), "{}", found[0]);
+        assert!(matches!(snapshot.check_whole(Oid(oid)), Err(CatalogError::Damaged { .. })));
+        assert!(snapshot.check_whole(Oid(1259)).is_ok() && snapshot.table(None, "pg_class").is_some());
+        // It has a name, so that it can be dropped.
+        assert!(snapshot.relation_by_oid(Oid(16_384)).is_some());
+        assert!(oid != 16_390 || snapshot.functions(None, "f").len() == 1);
+        let (rest, told) = snapshot.without_damage();
+        assert!(!rest.has_damage() && told.len() == 1 && rest.table(None, "pg_class").is_some());
     }
+}
+
+#[test]
+fn what_is_made_of_something_damaged_is_damaged_and_no_version_is_made_from_one_with_damage() {
+    let (_, mut rows) = rows_of_a_table();
+    let ty = TypeRow {
+        oid: Oid(16_500),
+        typname: Name("odd".into()),
+        typnamespace: PUBLIC_OID,
+        typowner: OWNER_OID,
+        typlen: -1,
+        typtype: Letter('?'),
+        typcategory: Letter('E'),
+        typelem: Oid(0),
+        typarray: Oid(16_501),
+    };
+    rows.types.push(ty);
+    rows.attributes.last_mut().unwrap().atttypid = Oid(16_501);
+    let snapshot = rows.assemble(1, None).unwrap();
+    let found: Vec<String> = snapshot.damage().into_iter().map(|one| one.object).collect();
+    assert_eq!(found, ["table public.t", "type public.odd"]);
+    let changed = BTreeSet::from([Oid(16_600)]);
+    let base = Base { snapshot: &snapshot, changed: &changed };
+    assert!(CatalogRows::default().assemble_over(2, base).unwrap().is_none());
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use verso_types::{CollatedType, Collation, CollationData, Collator, SqlType};
 
-use super::assemble::corrupt;
 use super::row::{CollatedRow, CollationRow};
 use crate::collation::{CollationDef, system_collation_by_oid};
+use crate::damage::Flaws;
 use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::snapshot::CatalogSnapshot;
@@ -25,17 +25,18 @@ pub(super) struct Collated {
 }
 
 impl Collated {
-    /// Of these rows; collations that have none are those of `previous`.
+    /// Of these rows; collations that have none are those of `previous`. What has a collation that cannot be read is damaged with
+    /// it: its texts have another order.
     pub(super) fn of(
-        rows: Vec<CollationRow>,
-        collated: &[CollatedRow],
+        (rows, collated): (Vec<CollationRow>, &[CollatedRow]),
         data: CollationData,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
         previous: Option<&CatalogSnapshot>,
+        flaws: &Flaws,
     ) -> Result<Collated, CatalogError> {
         let mut all = Collated::default();
         for row in rows {
-            all.definitions.push(definition(row, data, schema_of)?);
+            all.definitions.push(definition(row, data, schema_of, flaws)?);
         }
         for row in collated {
             let own = all.definitions.iter().find(|one| one.oid() == row.collation);
@@ -45,13 +46,17 @@ impl Collated {
                 Some(own) => own,
                 None if let Some(known) = before() => Arc::clone(&known.collation),
                 None => {
-                    let found = system_collation_by_oid(row.collation.0, data);
-                    let found = found.ok_or_else(|| {
-                        corrupt(format!("collation {} has no row in pg_collation", row.collation))
-                    })?;
+                    let Some(found) = system_collation_by_oid(row.collation.0, data) else {
+                        let text = format!("its collation {} has no row in pg_collation", row.collation);
+                        flaws.note(row.objid, text);
+                        continue;
+                    };
                     found.collation
                 }
             };
+            if flaws.has(row.collation) {
+                flaws.note(row.objid, format!("its collation {} is damaged", row.collation));
+            }
             if row.version.is_some() {
                 all.versioned.insert(row.objid);
             }
@@ -102,12 +107,13 @@ fn definition(
     row: CollationRow,
     data: CollationData,
     schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+    flaws: &Flaws,
 ) -> Result<CollationDef, CatalogError> {
     let name = row.collname.0;
     let collator = match (row.collprovider.0, &row.colllocale) {
         ('i', Some(locale)) => {
             let made = Collator::new(locale, row.collisdeterministic, data);
-            Some(made.map_err(|error| corrupt(format!("collation \"{name}\": {}", error.message)))?)
+            made.map_err(|error| flaws.note(row.oid, error.message)).ok()
         }
         _ => None,
     };

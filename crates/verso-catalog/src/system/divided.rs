@@ -7,6 +7,7 @@ use verso_types::SqlType;
 
 use super::collated::Collated;
 use super::row::{InheritsRow, PartitionedRow};
+use crate::damage::Flaws;
 use crate::definition::{ColumnDef, Oid, TableDef};
 use crate::error::CatalogError;
 use crate::key_class::KeyClass;
@@ -26,17 +27,17 @@ pub(super) struct Divided {
 
 impl Divided {
     /// What the system tables say.
-    pub fn of(divided: Vec<PartitionedRow>, inherits: Vec<InheritsRow>) -> Result<Divided, CatalogError> {
+    pub fn of(divided: Vec<PartitionedRow>, inherits: Vec<InheritsRow>, flaws: &Flaws) -> Divided {
         let mut all = Divided::default();
         for row in inherits {
             all.children.entry(row.inhparent).or_default().push(row.inhrelid);
             all.parents.insert(row.inhrelid, row);
         }
         all.divided.extend(divided.into_iter().map(|row| (row.partrelid, row)));
-        match all.children.keys().find(|parent| !all.divided.contains_key(parent)) {
-            Some(parent) => Err(corrupt(format!("table {parent} has partitions and no key"))),
-            None => Ok(all),
+        for parent in all.children.keys().filter(|parent| !all.divided.contains_key(parent)) {
+            flaws.note(*parent, "it has partitions and no key");
         }
+        all
     }
 
     /// Whether a row is about an index that is a part of one of the whole table: that has no bound.
@@ -49,12 +50,14 @@ impl Divided {
         self.tables.push(table);
     }
 
-    /// Hands out all tables, partitions before what they are a part of.
+    /// Hands out all tables, partitions before what they are a part of. Where it cannot be read how a table is divided, it and all
+    /// that is below it are tables of their own, and damaged: nobody knows where a row belongs.
     pub fn finish(
         mut self,
         collated: &Collated,
+        flaws: &Flaws,
         hand_out: &mut dyn FnMut(TableDef) -> Arc<TableDef>,
-    ) -> Result<(), CatalogError> {
+    ) {
         let mut waiting: HashMap<Oid, TableDef> = HashMap::new();
         for table in std::mem::take(&mut self.tables) {
             let partition = self.parents.contains_key(&table.oid) || self.divided.contains_key(&table.oid);
@@ -67,18 +70,54 @@ impl Divided {
             waiting.keys().filter(|oid| !self.parents.contains_key(oid)).copied().collect();
         roots.sort();
         for root in roots {
-            self.finish_one(root, (None, collated), LEVELS_MAX, &mut waiting, hand_out)?;
+            let mut handed: Vec<Arc<TableDef>> = Vec::new();
+            let mut keep = |table: TableDef| {
+                let table = hand_out(table);
+                handed.push(Arc::clone(&table));
+                table
+            };
+            let found = match flaws.has(root) && !self.divided.contains_key(&root) {
+                true => Err(corrupt("it has partitions and no key".to_owned())),
+                false => self.finish_one(root, (None, collated, flaws), LEVELS_MAX, &mut waiting, &mut keep),
+            };
+            let Err(error) = found else { continue };
+            let text: Arc<str> =
+                format!("it is not known what it is divided by, or a part of: {error}").into();
+            let mut alone: Vec<TableDef> = handed.into_iter().map(Arc::unwrap_or_clone).collect();
+            alone.extend(self.below(root).iter().filter_map(|oid| waiting.remove(oid)));
+            for mut table in alone {
+                flaws.note(table.oid, Arc::clone(&text));
+                (table.partition_of, table.partitioned) = (None, None);
+                hand_out(table);
+            }
         }
-        match waiting.keys().next() {
-            Some(table) => Err(corrupt(format!("partition {table} is a part of itself"))),
-            None => Ok(()),
+        let mut left: Vec<TableDef> = waiting.into_values().collect();
+        left.sort_by_key(|table| table.oid);
+        for table in left {
+            flaws.note(table.oid, "it is a partition of a table that there is not, or of itself");
+            hand_out(table);
         }
     }
 
+    /// A table and all that is below it, each once.
+    fn below(&self, root: Oid) -> Vec<Oid> {
+        let (mut all, mut next) = (vec![root], 0);
+        while let Some(oid) = all.get(next).copied() {
+            next += 1;
+            for child in self.children.get(&oid).into_iter().flatten() {
+                if !all.contains(child) {
+                    all.push(*child);
+                }
+            }
+        }
+        all
+    }
+
+    /// A table with its partitions; where that fails it waits again.
     fn finish_one(
         &self,
         oid: Oid,
-        (whole, collated): (Option<(&TableDef, &[SqlType])>, &Collated),
+        whole: (Option<(&TableDef, &[SqlType])>, &Collated, &Flaws),
         levels: usize,
         waiting: &mut HashMap<Oid, TableDef>,
         hand_out: &mut dyn FnMut(TableDef) -> Arc<TableDef>,
@@ -86,10 +125,29 @@ impl Divided {
         let missing = || corrupt(format!("partition {oid} has no row in pg_class"));
         let levels = levels.checked_sub(1).ok_or_else(|| corrupt("partitions nest too deeply".to_owned()))?;
         let mut table = waiting.remove(&oid).ok_or_else(missing)?;
+        match self.complete(&mut table, whole, levels, waiting, hand_out) {
+            Ok(()) => Ok(hand_out(table)),
+            Err(error) => {
+                waiting.insert(oid, table);
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives a table its bound and its partitions.
+    fn complete(
+        &self,
+        table: &mut TableDef,
+        (whole, collated, flaws): (Option<(&TableDef, &[SqlType])>, &Collated, &Flaws),
+        levels: usize,
+        waiting: &mut HashMap<Oid, TableDef>,
+        hand_out: &mut dyn FnMut(TableDef) -> Arc<TableDef>,
+    ) -> Result<(), CatalogError> {
+        let oid = table.oid;
         if let (Some(row), Some((whole, types))) = (self.parents.get(&oid), whole) {
             let bound = Bound::read(&row.bound, types)?;
             table.partition_of = Some(PartitionOf { parent: row.inhparent, bound });
-            let keys = whole.referenced_by.iter().filter_map(|key| key.on_partition(whole, &table));
+            let keys = whole.referenced_by.iter().filter_map(|key| key.on_partition(whole, table));
             let keys: Vec<_> = keys.map(Arc::new).collect();
             table.referenced_by.extend(keys);
         }
@@ -104,18 +162,18 @@ impl Divided {
             let own = own.in_orders(&orders, &table.columns);
             let mut partitions = Vec::new();
             for child in self.children.get(&oid).into_iter().flatten() {
-                partitions.push(self.finish_one(
-                    *child,
-                    (Some((&table, &own.types)), collated),
-                    levels,
-                    waiting,
-                    hand_out,
-                )?);
+                let whole = (Some((&*table, own.types.as_slice())), collated, flaws);
+                let part = self.finish_one(*child, whole, levels, waiting, hand_out)?;
+                // Whoever reads the table reads its partitions.
+                if flaws.has(part.oid) {
+                    flaws.note(oid, format!("its partition \"{}\" is damaged", part.name));
+                }
+                partitions.push(part);
             }
             let whole = Partitioned::new(strategy, own.columns, &table.columns, partitions);
             table.partitioned = Some(whole.in_orders(&orders, &table.columns));
         }
-        Ok(hand_out(table))
+        Ok(())
     }
 }
 

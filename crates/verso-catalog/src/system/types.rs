@@ -9,7 +9,7 @@ use verso_types::{
     SqlType,
 };
 
-use super::assemble::{Base, TYPE_TRIGGER, corrupt};
+use super::assemble::{Base, TYPE_TRIGGER, corrupt, flaw};
 use super::collated::Collated;
 use super::field::{Letter, Name};
 use super::row::{AttributeRow, ClassRow, DomainRow, EnumRow, RangeRow, TypeRow};
@@ -17,6 +17,7 @@ use super::{
     KIND_MATERIALIZED, KIND_PARTITIONED, KIND_TABLE, KIND_VIEW, OWNER_OID, TYPE_COMPOSITE, TYPE_DOMAIN,
     TYPE_ENUM, TYPE_MULTIRANGE, TYPE_RANGE,
 };
+use crate::damage::Flaws;
 use crate::definition::{ColumnDef, Oid, TypeDef};
 use crate::error::CatalogError;
 use crate::relations::SystemRelation;
@@ -49,12 +50,14 @@ pub(super) struct TypeRows<'r> {
 }
 
 impl<'a> UserTypes<'a> {
-    /// The types of these rows, those of the system being passed over; the others are those of `previous`.
+    /// The types of these rows, those of the system being passed over; the others are those of `previous`. One that cannot be read
+    /// has a name and a number, and nothing is made of it.
     pub(super) fn of(
         rows: TypeRows<'_>,
         collated: &Collated,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
         base: Option<Base<'a>>,
+        flaws: &Flaws,
     ) -> Result<UserTypes<'a>, CatalogError> {
         let TypeRows { types: mut rows, labels, domains, ranges, attributes, classes, named } = rows;
         let mut own: HashSet<Oid> = rows.iter().map(|row| row.oid).collect();
@@ -69,17 +72,19 @@ impl<'a> UserTypes<'a> {
             matches!(row.typtype.0, TYPE_DOMAIN | TYPE_COMPOSITE | TYPE_RANGE) && !row.oid.is_system()
         });
         for row in rows.into_iter().filter(|row| !row.oid.is_system() && row.typelem == Oid(0)) {
+            if row.typtype.0 != TYPE_ENUM {
+                let text = format!("it is of unknown kind \"{}\"", row.typtype.0);
+                types.add_unread(&row, schema_of, flaws, text)?;
+                continue;
+            }
             let schema = schema_of(row.typnamespace)?;
             let name = row.typname.0;
-            let ty = match row.typtype.0 {
-                TYPE_ENUM => {
-                    let mut labels = labels_of.remove(&row.oid).unwrap_or_default();
-                    labels.sort_by_key(|label| label.place);
-                    let (schema, name) = (Arc::clone(&schema), Arc::clone(&name));
-                    let ty = EnumType { oid: row.oid.0, array: row.typarray.0, schema, name, labels };
-                    SqlType::Enum(Arc::new(ty))
-                }
-                kind => return Err(corrupt(format!("type \"{name}\" is of unknown kind \"{kind}\""))),
+            let ty = {
+                let mut labels = labels_of.remove(&row.oid).unwrap_or_default();
+                labels.sort_by_key(|label| label.place);
+                let (schema, name) = (Arc::clone(&schema), Arc::clone(&name));
+                let ty = EnumType { oid: row.oid.0, array: row.typarray.0, schema, name, labels };
+                SqlType::Enum(Arc::new(ty))
             };
             types.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty, fields: Vec::new() });
         }
@@ -112,7 +117,7 @@ impl<'a> UserTypes<'a> {
             }
         }
         over.extend(relations);
-        types.add_made_of(over, &own, made_of, &mut fields, (collated, schema_of))?;
+        types.add_made_of(over, &own, made_of, &mut fields, (collated, schema_of, flaws))?;
         Ok(types)
     }
 
@@ -122,6 +127,35 @@ impl<'a> UserTypes<'a> {
         self.definitions.push(ty);
     }
 
+    /// Adds a type that could not be read: it can be found and dropped. It is not among those that others are made of.
+    fn add_unread(
+        &mut self,
+        row: &TypeRow,
+        schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+        flaws: &Flaws,
+        flaw: impl Into<Arc<str>>,
+    ) -> Result<(), CatalogError> {
+        flaws.note(row.oid, flaw);
+        // The row of a relation has its name from that.
+        if row.typtype.0 == ROW {
+            return Ok(());
+        }
+        let (schema, name) = (schema_of(row.typnamespace)?, Arc::clone(&row.typname.0));
+        let (oid, array) = (row.oid.0, row.typarray.0);
+        let known =
+            EnumType { oid, array, schema: Arc::clone(&schema), name: Arc::clone(&name), labels: Vec::new() };
+        let ty = SqlType::Enum(Arc::new(known));
+        self.definitions.push(TypeDef {
+            oid: row.oid,
+            array: row.typarray,
+            schema,
+            name,
+            ty,
+            fields: Vec::new(),
+        });
+        Ok(())
+    }
+
     /// Adds the domains, range types and composite types, each behind the types that it is made of.
     fn add_made_of(
         &mut self,
@@ -129,7 +163,7 @@ impl<'a> UserTypes<'a> {
         own: &HashSet<Oid>,
         (domains, ranges): (&mut HashMap<Oid, DomainRow>, &mut RangeRows),
         fields: &mut HashMap<Oid, Vec<AttributeRow>>,
-        (collated, schema_of): (&Collated, &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>),
+        (collated, schema_of, flaws): (&Collated, &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>, &Flaws),
     ) -> Result<(), CatalogError> {
         while !rows.is_empty() {
             let before = rows.len();
@@ -145,47 +179,70 @@ impl<'a> UserTypes<'a> {
                     waiting.push(row);
                     continue;
                 }
-                if row.typtype.0 == TYPE_RANGE {
-                    self.add_range(&row, ranges, schema_of)?;
-                    continue;
+                let added = match row.typtype.0 {
+                    _ if flaws.has(row.oid) => Err(corrupt("it is damaged".to_owned())),
+                    TYPE_RANGE => self.add_range(&row, ranges, schema_of),
+                    _ => match fields.remove(&row.oid) {
+                        Some(fields) => self.add_row(&row, fields, schema_of),
+                        None => self.add_domain(&row, domains.remove(&row.oid), (collated, schema_of)),
+                    },
+                };
+                if let Err(error) = added {
+                    self.add_unread(&row, schema_of, flaws, flaw(error))?;
                 }
-                let name = row.typname.0;
-                if let Some(fields) = fields.remove(&row.oid) {
-                    let schema = schema_of(row.typnamespace)?;
-                    if row.typtype.0 == ROW {
-                        let (_, fields) = self.fields(fields)?;
-                        let fields = fields.into_iter().map(|(name, ty)| (name, ty.erased())).collect();
-                        let ty = row_type(row.oid, (&schema, &name), fields, Vec::new());
-                        self.by_oid.insert(ty.array, SqlType::Array(Box::new(ty.ty.clone())));
-                        self.by_oid.insert(ty.oid, ty.ty);
-                        continue;
-                    }
-                    let of = CompositeName {
-                        oid: row.oid.0,
-                        array: row.typarray.0,
-                        schema: Arc::clone(&schema),
-                        name: Arc::clone(&name),
-                    };
-                    let (ids, fields) = self.fields(fields)?;
-                    let ty = SqlType::Row(Arc::new(RowType::named(of, fields)));
-                    self.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty, fields: ids });
-                    continue;
-                }
-                let domain = domains
-                    .remove(&row.oid)
-                    .ok_or_else(|| corrupt(format!("domain \"{name}\" has no row in verso_domain")))?;
-                let schema = schema_of(row.typnamespace)?;
-                let base = self.of_oid(domain.typbasetype, domain.typtypmod)?;
-                let base = collated.declared(base, row.oid, 0);
-                let ty = domain_of(domain, (Arc::clone(&schema), Arc::clone(&name)), row.typarray, base);
-                let ty = SqlType::Domain(Arc::new(ty));
-                self.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty, fields: Vec::new() });
             }
             if waiting.len() == before {
-                return Err(corrupt("types made of types that are not known".to_string()));
+                for row in &waiting {
+                    self.add_unread(row, schema_of, flaws, "it is made of a type that is not known")?;
+                }
+                return Ok(());
             }
             rows = waiting;
         }
+        Ok(())
+    }
+
+    /// Adds a composite type, or the type of a relation's rows.
+    fn add_row(
+        &mut self,
+        row: &TypeRow,
+        fields: Vec<AttributeRow>,
+        schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+    ) -> Result<(), CatalogError> {
+        let (schema, name) = (schema_of(row.typnamespace)?, Arc::clone(&row.typname.0));
+        let (ids, fields) = self.fields(fields)?;
+        if row.typtype.0 == ROW {
+            let fields = fields.into_iter().map(|(name, ty)| (name, ty.erased())).collect();
+            let ty = row_type(row.oid, (&schema, &name), fields, Vec::new());
+            self.by_oid.insert(ty.array, SqlType::Array(Box::new(ty.ty.clone())));
+            self.by_oid.insert(ty.oid, ty.ty);
+            return Ok(());
+        }
+        let of = CompositeName {
+            oid: row.oid.0,
+            array: row.typarray.0,
+            schema: Arc::clone(&schema),
+            name: Arc::clone(&name),
+        };
+        let ty = SqlType::Row(Arc::new(RowType::named(of, fields)));
+        self.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty, fields: ids });
+        Ok(())
+    }
+
+    /// Adds a domain.
+    fn add_domain(
+        &mut self,
+        row: &TypeRow,
+        domain: Option<DomainRow>,
+        (collated, schema_of): (&Collated, &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>),
+    ) -> Result<(), CatalogError> {
+        let domain = domain.ok_or_else(|| corrupt("it has no row in verso_domain".to_owned()))?;
+        let (schema, name) = (schema_of(row.typnamespace)?, Arc::clone(&row.typname.0));
+        let base = self.of_oid(domain.typbasetype, domain.typtypmod)?;
+        let base = collated.declared(base, row.oid, 0);
+        let ty = domain_of(domain, (Arc::clone(&schema), Arc::clone(&name)), row.typarray, base);
+        let ty = SqlType::Domain(Arc::new(ty));
+        self.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty, fields: Vec::new() });
         Ok(())
     }
 
@@ -196,9 +253,8 @@ impl<'a> UserTypes<'a> {
         ranges: &mut RangeRows,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
     ) -> Result<(), CatalogError> {
-        let (of, multi) = ranges
-            .take(row.oid)
-            .ok_or_else(|| corrupt(format!("range type \"{}\" has no row in pg_range", row.typname.0)))?;
+        let (of, multi) =
+            ranges.take(row.oid).ok_or_else(|| corrupt("it has no row in pg_range".to_owned()))?;
         let name = |row: &TypeRow| {
             let (oid, array) = (row.oid.0, row.typarray.0);
             Ok::<_, CatalogError>(RangeName {

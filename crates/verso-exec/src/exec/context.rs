@@ -498,6 +498,7 @@ impl<'a> ExecContext<'a> {
         }
         let missing = || CatalogError::missing(ObjectKind::Relation, name);
         if let Some(found) = self.catalog.sequence(schema.as_deref(), &sequence) {
+            self.catalog.check_whole(found.oid)?;
             return Ok(found);
         }
         if self.catalog.relation(schema.as_deref(), &sequence).is_some() {
@@ -607,6 +608,7 @@ impl Runtime for ExecContext<'_> {
 
     fn has_sequence(&self, sequence: u32) -> Result<bool> {
         let Some(sequence) = self.catalog.sequence_by_oid(Oid(sequence)) else { return Ok(false) };
+        self.catalog.check_whole(sequence.oid)?;
         self.check_sequence(&sequence, Rights::USAGE.with(Rights::SELECT))?;
         Ok(true)
     }

@@ -617,6 +617,7 @@ impl Binder<'_> {
                 Some(entry) => Ok(Found::BuiltIn(entry, self.with_any_types(&declared[index], args)?, types)),
                 None => {
                     let (function, fit) = &fits[index - entries.len()];
+                    self.catalog.check_whole(function.oid)?;
                     let (fitted, args) = self.fitted(function, fit, args, &types)?;
                     let fitted = routine::collated(fitted, &args, at)?;
                     if let Some(trace) = self.traced {

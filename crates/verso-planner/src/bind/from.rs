@@ -58,6 +58,7 @@ impl Binder<'_> {
                 let text = "cannot access temporary tables of other sessions";
                 return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
             }
+            self.catalog.check_whole(table.oid)?;
             return Ok(table);
         }
         if let Some(Relation::View(view)) = found {

@@ -69,6 +69,7 @@ impl Binder<'_> {
             }
         };
         if let Some((found, is_array)) = found {
+            self.catalog.check_whole(found.oid)?;
             if let Some(noting) = self.noting {
                 noting.user_type(named.at, found.oid);
             }

@@ -534,6 +534,7 @@ impl Binder<'_> {
     /// The table of a view's rows, or the first view on the way to it with triggers that do the change, if these are asked.
     fn view_changed(&self, view: &Arc<ViewDef>, change: Change, triggers: bool) -> Result<Changed, SqlError> {
         recursion::check()?;
+        self.catalog.check_whole(view.oid)?;
         if triggers && change.is_replaced(view) {
             return self.view_replaced(view, change);
         }
@@ -542,7 +543,10 @@ impl Binder<'_> {
         let (select, item, name) = simple(&query).map_err(|why| refused(view, change, why))?;
         let source = match inside.relation_named(name) {
             Some(Relation::View(other)) => inside.view_changed(&other, change, triggers)?,
-            Some(Relation::Table(table)) if !table.is_system() => inside.table_changed(table, change)?,
+            Some(Relation::Table(table)) if !table.is_system() => {
+                self.catalog.check_whole(table.oid)?;
+                inside.table_changed(table, change)?
+            }
             _ => return Err(refused(view, change, NOT_ONE_TABLE)),
         };
         // Positions in the view's text mean nothing to the statement.

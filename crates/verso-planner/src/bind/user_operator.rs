@@ -174,6 +174,7 @@ impl Binder<'_> {
             return Ok(None);
         }
         let Some(cast) = self.cast_between(&expr.ty, to, kind) else { return Ok(None) };
+        self.catalog.check_whole(cast.oid)?;
         self.note_cast(cast);
         let value = match &cast.function {
             Some(function) => {

@@ -427,6 +427,7 @@ impl Binder<'_> {
         self.check_schema(name)?;
         Ok(match self.relation_named(name) {
             Some(Relation::View(view)) => {
+                self.catalog.check_whole(view.oid)?;
                 if let Some(noting) = self.noting {
                     noting.relation(name.at().start, view.oid, &view.columns);
                 }
@@ -518,6 +519,7 @@ impl Binder<'_> {
 
     /// The rows that a view's query has now, planned.
     pub fn rows_of(&self, view: &ViewDef) -> Result<Plan, SqlError> {
+        self.catalog.check_whole(view.oid)?;
         let query = parsed(&view.query.text)?;
         let bound = self.within(view)?.as_numbered(&|inside| inside.query(&query));
         let plan = bound.map_err(|error| SqlError { position: None, ..error })?;

@@ -250,6 +250,9 @@ impl From<CatalogError> for SqlError {
             ),
             CatalogError::ReservedName { name: _ } => SqlError::new("42939", message)
                 .with_detail("The prefix \"pg_\" is reserved for system schemas."),
+            CatalogError::Damaged { object: _, flaw: _ } => SqlError::new(DATA_CORRUPTED, message).with_hint(
+                "DROP it, or restore a backup. The rest of the database can be used.",
+            ),
             CatalogError::Corrupt { what: _ } => SqlError::new(DATA_CORRUPTED, message),
         }
     }

@@ -138,7 +138,8 @@ impl Schema<'_> {
         // Found once: what its actions make does not hide it from the next.
         let home = self.home(&name);
         let relation = self.frame.catalog.relation(Some(&home), &name.name.text);
-        if relation.is_some() {
+        if let Some(relation) = relation {
+            self.frame.catalog.check_whole(relation.oid())?;
             name.schema = Some(Name { text: home.to_string(), at: name.at() });
         }
         let done = tag(if alter.materialized { "ALTER MATERIALIZED VIEW" } else { "ALTER TABLE" });

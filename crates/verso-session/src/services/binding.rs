@@ -121,6 +121,7 @@ impl Binding for Services {
         function: &Arc<FunctionDef>,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Arc<PlFunction>, ExecError> {
+        catalog.check_whole(function.oid)?;
         // What is wrong with the text of a body is shown in that.
         self.compile(function, catalog).map_err(|error| ExecError::from(error.within(&function.body)))
     }
@@ -132,6 +133,9 @@ impl Binding for Services {
         table: &Arc<TableDef>,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Arc<PlFunction>, ExecError> {
+        if let Some(function) = function {
+            catalog.check_whole(function.oid)?;
+        }
         let style = self.style();
         let bound = self.instance.function((trigger.oid.0, catalog.key()), &style, || {
             let statements = trigger.action.as_ref().map(|action| &action.body);

@@ -47,6 +47,7 @@ impl Binder<'_> {
             return Ok(Plan::SystemScan { view, args: Vec::new(), columns, output, keys: Vec::new() });
         }
         if let Some(Relation::Sequence(sequence)) = self.relation_named(name) {
+            self.catalog.check_whole(sequence.oid)?;
             let role = self.acting;
             let may = |role| self.catalog.rights(role, Object::Relation(sequence.oid)).has(Rights::SELECT);
             if !role.is_none_or(may) {

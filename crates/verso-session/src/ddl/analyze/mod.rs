@@ -81,6 +81,8 @@ impl Schema<'_> {
                 }
                 _ => None,
             });
+            // What is damaged is told by those who use it.
+            let tables = tables.filter(|table| !self.frame.catalog.is_damaged(table.oid));
             wanted.extend(tables.map(|table| {
                 let all = (0..table.columns.len()).collect();
                 (table, all)
