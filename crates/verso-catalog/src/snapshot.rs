@@ -93,6 +93,8 @@ pub(crate) struct Contents {
     operators: Vec<Arc<OperatorDef>>,
     /// The same.
     casts: Vec<CastDef>,
+    /// Casts that were dropped, for the texts that use them.
+    dropped_casts: Vec<CastDef>,
     /// By object, catalog and column.
     comments: SharedMap<(Oid, Oid, i32), Arc<str>>,
     /// By table.
@@ -192,6 +194,12 @@ impl CatalogSnapshot {
         &self.contents.casts
     }
 
+    /// Casts that users have made and dropped again: as in PostgreSQL, what was made with one goes on with it. No statement finds
+    /// them, only texts that the catalog keeps.
+    pub fn dropped_casts(&self) -> &[CastDef] {
+        &self.contents.dropped_casts
+    }
+
     /// The cast of users between two types, by their numbers.
     pub fn cast(&self, source: Oid, target: Oid) -> Option<&CastDef> {
         self.contents.casts.iter().find(|cast| (cast.source, cast.target) == (source, target))
@@ -281,6 +289,7 @@ impl CatalogSnapshot {
             self.casts().iter().filter(|one| !gone.contains(&one.oid)).cloned().collect();
         builder.forget_casts();
         casts.into_iter().for_each(|cast| builder.add_cast(cast));
+        self.dropped_casts().iter().for_each(|cast| builder.add_dropped_cast(cast.clone()));
         let built = builder.build();
         let (path, sizes) = (Arc::clone(&self.path), self.sizes.clone());
         Arc::new(CatalogSnapshot { path, sizes, ..Arc::unwrap_or_clone(built) })

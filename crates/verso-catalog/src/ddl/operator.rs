@@ -1,5 +1,6 @@
 //! CREATE OPERATOR, CREATE CAST, and their ends.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::Txn;
@@ -7,6 +8,7 @@ use verso_storage::Txn;
 use super::claim::NameOf;
 use super::needing::{Lost, Needing};
 use super::target_schema;
+use crate::aggregate::Callee;
 use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
@@ -14,7 +16,22 @@ use crate::operator::{CastDef, OperatorDef};
 use crate::snapshot::CatalogSnapshot;
 use crate::store::Of;
 use crate::system::field::{Letter, Name};
-use crate::system::row::{CastRow, OperatorRow};
+use crate::system::row::{CastRow, OperatorRow, SystemRow};
+
+/// Whether there may be a text that uses a cast: its function is noted with those that do, of another cast nothing is.
+fn is_cast_used(snapshot: &CatalogSnapshot, cast: &CastDef) -> bool {
+    let of = match &cast.function {
+        Some(Callee::User(function)) => vec![*function],
+        _ => vec![cast.source, cast.target],
+    };
+    of.into_iter().filter(|oid| !oid.is_system()).any(|oid| {
+        let naming = snapshot.naming(oid);
+        naming.relations().next().is_some()
+            || naming.functions().next().is_some()
+            || naming.types().next().is_some()
+            || naming.policies().next().is_some()
+    })
+}
 
 /// The row of an operator.
 fn operator_row(operator: &OperatorDef, oid: Oid, schema: Oid) -> OperatorRow {
@@ -163,12 +180,32 @@ impl Catalog {
         self.change(txn, |txn| self.insert_rows(txn, std::slice::from_ref(&row)))
     }
 
-    /// Drops a cast.
+    /// Drops a cast. As in PostgreSQL nothing is in the way of that: what was made with the cast goes on with it, so that it stays
+    /// for the texts that may use it, and is found by nobody else. Those of before whose function or types have gone go now.
     ///
     /// # Errors
     /// Storage's.
     pub fn drop_cast(&self, txn: &mut Txn, cast: &CastDef) -> Result<(), CatalogError> {
-        self.change(txn, |txn| self.remove_cast(txn, cast.oid))
+        let snapshot = self.snapshot(txn)?;
+        let is_used = is_cast_used(&snapshot, cast);
+        let same = |other: &CastDef| CastDef { oid: cast.oid, ..other.clone() } == *cast;
+        let dropped = snapshot.dropped_casts().iter();
+        let stale: BTreeSet<Oid> = dropped
+            .filter(|other| same(other) || !is_cast_used(&snapshot, other))
+            .map(|other| other.oid)
+            .collect();
+        self.change(txn, |txn| {
+            if !stale.is_empty() {
+                self.delete_rows(txn, Of::All, |row: &CastRow| stale.contains(&row.oid))?;
+            }
+            if !is_used {
+                return self.remove_cast(txn, cast.oid);
+            }
+            self.remove_hanging(txn, &BTreeSet::from([(CastRow::TABLE.oid, cast.oid)]))?;
+            let is_it = |row: &CastRow| row.oid == cast.oid;
+            self.update_rows(txn, Of::All, is_it, |row| row.castcontext = row.castcontext.capital(true))
+                .map(drop)
+        })
     }
 
     /// Takes a cast and the comment on it away; the change has begun.

@@ -195,6 +195,7 @@ impl SnapshotBuilder {
         for cast in std::mem::take(&mut self.contents.casts) {
             self.contents.bytes -= self.contents.references.remove(cast.oid, &named_by_cast(&cast));
         }
+        self.contents.dropped_casts.clear();
     }
 
     /// Adds an operator.
@@ -209,6 +210,12 @@ impl SnapshotBuilder {
         self.contents.bytes += self.contents.references.add(cast.oid, &named_by_cast(&cast));
         let at = self.contents.casts.partition_point(|known| known.oid <= cast.oid);
         self.contents.casts.insert(at, cast);
+    }
+
+    /// Adds a cast that was dropped. Nothing is told to need anything because of it.
+    pub(crate) fn add_dropped_cast(&mut self, cast: CastDef) {
+        let at = self.contents.dropped_casts.partition_point(|known| known.oid <= cast.oid);
+        self.contents.dropped_casts.insert(at, cast);
     }
 
     /// Adds a comment.

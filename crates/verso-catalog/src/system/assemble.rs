@@ -202,17 +202,23 @@ impl CatalogRows {
             builder.forget_casts();
         }
         for row in self.casts.take().unwrap_or_default() {
-            let context = CastContext::of(row.castcontext.0).unwrap_or_else(|| {
+            // A capital is the letter of a cast that was dropped.
+            let letter = row.castcontext.0;
+            let context = CastContext::of(letter.to_ascii_lowercase()).unwrap_or_else(|| {
                 flaws.note(row.oid, "it says not when it happens");
                 CastContext::Explicit
             });
-            builder.add_cast(CastDef {
+            let cast = CastDef {
                 oid: row.oid,
                 source: row.castsource,
                 target: row.casttarget,
                 function: row.castfunc.as_deref().map(Callee::parse),
                 context,
-            });
+            };
+            match letter.is_ascii_uppercase() {
+                true => builder.add_dropped_cast(cast),
+                false => builder.add_cast(cast),
+            }
         }
         for row in std::mem::take(&mut self.descriptions) {
             builder.add_comment((row.classoid, row.objoid, row.objsubid), row.description);

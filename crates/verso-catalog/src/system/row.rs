@@ -365,7 +365,8 @@ system_row! {
         casttarget: Oid,
         /// A function of users by its number, a built-in one by its name; none goes through the text.
         castfunc: Option<Arc<str>>,
-        /// `e` when asked for, `a` where a value is assigned, `i` everywhere.
+        /// `e` when asked for, `a` where a value is assigned, `i` everywhere; in capitals where it was dropped, and texts go on
+        /// with it.
         castcontext: Letter,
     }
 }

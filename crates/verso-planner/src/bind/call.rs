@@ -364,7 +364,7 @@ impl Binder<'_> {
     /// As [`Binder::function`]; where none takes the arguments, one that takes what an implicit cast of users makes of them.
     fn function_or_cast(&self, call: &Call, args: Vec<(TypedExpr, u32)>) -> Result<Found, SqlError> {
         let declared = self.as_declared_rows(&args);
-        if self.catalog.casts().is_empty() && declared.is_none() {
+        if !self.has_user_casts() && declared.is_none() {
             return self.function(call, args);
         }
         let missing = match self.function(call, args.clone()) {

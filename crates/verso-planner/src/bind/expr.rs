@@ -550,7 +550,7 @@ impl Binder<'_> {
             return Ok(each);
         }
         let users = self.has_user_operator(op);
-        if !users && self.catalog.casts().is_empty() {
+        if !users && !self.has_user_casts() {
             return self.built_in_operator(op, operands, point);
         }
         if users

@@ -147,19 +147,40 @@ impl Binder<'_> {
         Binder { stored: None, noting: None, noted: None, traced: None, ..self.clone() }
     }
 
+    /// Whether there are casts of users that what is bound may use.
+    pub(super) fn has_user_casts(&self) -> bool {
+        !self.catalog.casts().is_empty() || self.reads_kept() && !self.catalog.dropped_casts().is_empty()
+    }
+
+    /// The casts that were dropped, where a text is bound that may have been made before.
+    fn dropped_casts(&self) -> impl Iterator<Item = &CastDef> {
+        let is_there = |cast: &&CastDef| match &cast.function {
+            Some(Callee::User(function)) => self.catalog.function_by_oid(*function).is_some(),
+            _ => true,
+        };
+        let dropped = if self.reads_kept() { self.catalog.dropped_casts() } else { &[] };
+        dropped.iter().filter(is_there)
+    }
+
     /// The cast of users between two types, if it happens here.
     fn cast_between(&self, from: &SqlType, to: &SqlType, kind: CastKind) -> Option<&CastDef> {
         let (from, to) = (Oid(from.pg_oid()), Oid(to.pg_oid()));
-        self.catalog.cast(from, to).filter(|cast| match kind {
+        let happens = |cast: &&CastDef| match kind {
             CastKind::Explicit => true,
             CastKind::Assignment => cast.context != CastContext::Explicit,
             CastKind::Implicit | CastKind::Compared => cast.context == CastContext::Implicit,
-        })
+        };
+        let dropped = || {
+            let is_it = |cast: &&CastDef| (cast.source, cast.target) == (from, to) && happens(cast);
+            // What the text was made with was the last one.
+            self.dropped_casts().filter(is_it).last()
+        };
+        self.catalog.cast(from, to).filter(happens).or_else(dropped)
     }
 
     /// Whether users have made a cast that happens here.
     pub(super) fn has_user_cast(&self, from: &SqlType, to: &SqlType, kind: CastKind) -> bool {
-        !self.catalog.casts().is_empty() && self.cast_between(from, to, kind).is_some()
+        self.has_user_casts() && self.cast_between(from, to, kind).is_some()
     }
 
     /// A cast of users; `None` where there is none that happens here.
@@ -170,7 +191,7 @@ impl Binder<'_> {
         to: &SqlType,
         kind: CastKind,
     ) -> Result<Option<TypedExpr>, SqlError> {
-        if self.catalog.casts().is_empty() || expr.ty == SqlType::Unknown || expr.ty == *to {
+        if !self.has_user_casts() || expr.ty == SqlType::Unknown || expr.ty == *to {
             return Ok(None);
         }
         let Some(cast) = self.cast_between(&expr.ty, to, kind) else { return Ok(None) };
@@ -210,7 +231,7 @@ impl Binder<'_> {
         for (n, (operand, at)) in operands.iter().enumerate() {
             let from = Oid(operand.ty.pg_oid());
             let implicit = |cast: &&CastDef| cast.source == from && cast.context == CastContext::Implicit;
-            for cast in self.catalog.casts().iter().filter(implicit) {
+            for cast in self.catalog.casts().iter().chain(self.dropped_casts()).filter(implicit) {
                 let Some(to) = self.type_numbered(cast.target) else { continue };
                 if let Some(value) = trying.user_cast(operand, *at, &to, CastKind::Implicit)? {
                     let mut way = operands.to_vec();
