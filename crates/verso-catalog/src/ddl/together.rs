@@ -53,7 +53,8 @@ fn together(snapshot: &CatalogSnapshot, objects: &[Object], others: &[Lost]) -> 
     objects.dedup();
     let goes = |oid: Oid| objects.iter().any(|(known, _)| *known == oid);
     let lost = objects.iter().map(|(oid, object)| lost(*oid, *object)).chain(others.iter().copied());
-    let lost: Vec<Lost> = lost.collect();
+    let mut lost: Vec<Lost> = lost.collect();
+    lost.sort_by_key(|one| std::cmp::Reverse(one.place().0));
     let types: Vec<Arc<TypeDef>> = snapshot.types().filter(|ty| goes(ty.oid)).map(Arc::clone).collect();
     let going: Vec<Oid> = types.iter().map(|ty| ty.oid).collect();
     let mut needing = Needing::beside(snapshot, &lost, &going);
@@ -107,7 +108,8 @@ fn together(snapshot: &CatalogSnapshot, objects: &[Object], others: &[Lost]) -> 
             Object::Schema(_) => {
                 if let Some(schema) = snapshot.schemas().find(|schema| schema.oid == *oid) {
                     let within = contents_of(snapshot, schema).into_iter();
-                    let within = within.filter(|(one, _)| stays(*one));
+                    let goes_too = |oid: Oid| others.iter().any(|other| other.place().0 == oid);
+                    let within = within.filter(|(one, _)| stays(*one) && !goes_too(*one));
                     needing.note(within.map(|(one, name)| (one, name, Lost::Schema(*oid))));
                 }
             }

@@ -76,10 +76,7 @@ impl Divided {
                 handed.push(Arc::clone(&table));
                 table
             };
-            let found = match flaws.has(root) && !self.divided.contains_key(&root) {
-                true => Err(corrupt("it has partitions and no key".to_owned())),
-                false => self.finish_one(root, (None, collated, flaws), LEVELS_MAX, &mut waiting, &mut keep),
-            };
+            let found = self.finish_one(root, (None, collated, flaws), LEVELS_MAX, &mut waiting, &mut keep);
             let Err(error) = found else { continue };
             let text: Arc<str> =
                 format!("it is not known what it is divided by, or a part of: {error}").into();

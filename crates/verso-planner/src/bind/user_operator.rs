@@ -154,7 +154,7 @@ impl Binder<'_> {
 
     /// The casts that were dropped, where a text is bound that may have been made before.
     fn dropped_casts(&self) -> impl Iterator<Item = &CastDef> {
-        let is_there = |cast: &&CastDef| match &cast.function {
+        let is_there = move |cast: &&CastDef| match &cast.function {
             Some(Callee::User(function)) => self.catalog.function_by_oid(*function).is_some(),
             _ => true,
         };

@@ -237,7 +237,11 @@ fn items_of(
             IndexKey::Expression(expr, written) => {
                 let bind = |binder: &Binder<'_>| binder.statistics_expression(expr, table);
                 let (kept, bound) = binder.kept_text(expr, written, bind)?;
-                if let ExprKind::Column(at) = bound.kind {
+                // A column with another collation than its own is an expression.
+                let collates = matches!(expr.kind, verso_parser::syntax::ExprKind::Collate { .. });
+                if let ExprKind::Column(at) = bound.kind
+                    && !collates
+                {
                     column(&table.columns[at].name)?;
                     continue;
                 }
