@@ -15,7 +15,7 @@ use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::places::Place;
-use crate::system::row::SystemRow;
+use crate::system::row::{ReadRows, SystemRow};
 use crate::system::types::is_type;
 use crate::versions::Touched;
 
@@ -53,7 +53,19 @@ impl<'o> From<&'o BTreeSet<Oid>> for Of<'o> {
     }
 }
 
+/// An object with a row that could not be read, and the system table of that.
+pub(crate) type UnreadRow = (Oid, &'static str);
+
 impl Of<'_> {
+    /// Whether the rows of an object are asked for by its number.
+    fn names(&self, object: Oid) -> bool {
+        match self {
+            Of::One(one) => *one == object,
+            Of::Any(objects) => objects.contains(&object),
+            Of::All => false,
+        }
+    }
+
     fn has<R: SystemRow>(&self, row: &R) -> bool {
         match self {
             Of::One(object) => row.keys().any(|key| key == *object),
@@ -66,10 +78,20 @@ impl Of<'_> {
 impl Catalog {
     /// Every row of a system table that the transaction's statement sees; notes where they are.
     pub(crate) fn read_all<R: SystemRow>(&self, txn: &Txn) -> Result<Vec<R>, CatalogError> {
+        self.read_all_noting(txn, &mut Vec::new())
+    }
+
+    /// The same; notes objects with a row that could not be read, and the system table of that.
+    pub(crate) fn read_all_noting<R: SystemRow>(
+        &self,
+        txn: &Txn,
+        unread: &mut Vec<UnreadRow>,
+    ) -> Result<Vec<R>, CatalogError> {
         let mut all = Vec::new();
-        scan::<R>(&self.engine, txn, 0..u32::MAX, &mut |batch, mut rows| {
-            self.note(&batch.records, &rows);
-            all.append(&mut rows);
+        scan::<R>(&self.engine, txn, 0..u32::MAX, &mut |batch, mut read| {
+            self.note_read(batch, &read);
+            unread.extend(read.unread.iter().map(|(_, object)| (*object, R::TABLE.name)));
+            all.append(&mut read.rows);
         })?;
         Ok(all)
     }
@@ -80,9 +102,22 @@ impl Catalog {
         txn: &Txn,
         of: impl Into<Of<'o>>,
     ) -> Result<Vec<R>, CatalogError> {
+        self.read_of_noting(txn, of, &mut Vec::new())
+    }
+
+    /// The same; notes objects with a row that could not be read, and the system table of that.
+    pub(crate) fn read_of_noting<'o, R: SystemRow>(
+        &self,
+        txn: &Txn,
+        of: impl Into<Of<'o>>,
+        unread: &mut Vec<UnreadRow>,
+    ) -> Result<Vec<R>, CatalogError> {
         let of = of.into();
         let mut found = Vec::new();
-        self.scan_of::<R>(txn, of, &mut |_, rows| found.extend(rows.into_iter().filter(|row| of.has(row))))?;
+        self.scan_of::<R>(txn, of, &mut |_, read| {
+            unread.extend(read.unread.iter().map(|(_, object)| (*object, R::TABLE.name)));
+            found.extend(read.rows.into_iter().filter(|row| of.has(row)));
+        })?;
         Ok(found)
     }
 
@@ -99,7 +134,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Deletes the rows of these objects that `matches`, and gives them back.
+    /// Deletes the rows of these objects that `matches`, and gives them back; those of them that cannot be read, too.
     pub(crate) fn delete_rows<'o, R: SystemRow>(
         &self,
         txn: &mut Txn,
@@ -107,8 +142,15 @@ impl Catalog {
         matches: impl Fn(&R) -> bool,
     ) -> Result<Vec<R>, CatalogError> {
         let mut deleted = Vec::new();
-        for Selected { batch, selection, mut rows } in self.select(txn, of.into(), matches)? {
+        for Selected { batch, mut selection, mut rows, unread } in self.select(txn, of.into(), matches)? {
             self.touch(txn, &rows);
+            if !unread.is_empty() {
+                self.with_versions(|versions| {
+                    unread.iter().for_each(|(_, object)| versions.touch(txn, Touched::Object(*object)));
+                });
+                selection.extend(unread.iter().map(|(at, _)| *at));
+                selection.sort_unstable();
+            }
             self.engine.heap(R::TABLE.heap)?.delete(txn, &batch, Some(&selection))?;
             deleted.append(&mut rows);
         }
@@ -124,7 +166,10 @@ impl Catalog {
         change: impl Fn(&mut R),
     ) -> Result<usize, CatalogError> {
         let mut count = 0;
-        for Selected { batch, selection, mut rows } in self.select(txn, of.into(), matches)? {
+        for Selected { batch, selection, mut rows, .. } in self.select(txn, of.into(), matches)? {
+            if rows.is_empty() {
+                continue;
+            }
             self.touch(txn, &rows);
             rows.iter_mut().for_each(&change);
             check_types(&rows)?;
@@ -146,8 +191,9 @@ impl Catalog {
         matches: impl Fn(&R) -> bool,
     ) -> Result<Vec<Selected<R>>, CatalogError> {
         let mut selected = Vec::new();
-        self.scan_of::<R>(txn, of, &mut |batch, rows| {
-            selected.extend(choose(batch, rows, |row| of.has(row) && matches(row)));
+        self.scan_of::<R>(txn, of, &mut |batch, mut read| {
+            read.unread.retain(|(_, object)| of.names(*object));
+            selected.extend(choose(batch, read, |row| of.has(row) && matches(row)));
         })?;
         Ok(selected)
     }
@@ -157,7 +203,7 @@ impl Catalog {
         &self,
         txn: &Txn,
         of: Of<'_>,
-        each: &mut dyn FnMut(&mut ScanBatch, Vec<R>),
+        each: &mut dyn FnMut(&mut ScanBatch, ReadRows<R>),
     ) -> Result<(), CatalogError> {
         let heap = R::TABLE.heap;
         let one;
@@ -172,9 +218,10 @@ impl Catalog {
         let pages = self.places.lock().pages(heap, objects);
         for page in pages {
             let mut seen: BTreeSet<Oid> = BTreeSet::new();
-            scan::<R>(&self.engine, txn, page..page.saturating_add(1), &mut |batch, rows| {
-                seen.extend(rows.iter().flat_map(|row| row.keys()));
-                each(batch, rows);
+            scan::<R>(&self.engine, txn, page..page.saturating_add(1), &mut |batch, read| {
+                seen.extend(read.rows.iter().flat_map(|row| row.keys()));
+                seen.extend(read.unread.iter().map(|(_, object)| *object));
+                each(batch, read);
             })?;
             let mut places = self.places.lock();
             for object in objects.iter().filter(|object| !seen.contains(object)) {
@@ -194,6 +241,17 @@ impl Catalog {
             for object in row.keys() {
                 places.add(Place { heap: R::TABLE.heap, object, page: record.page_index });
             }
+        }
+    }
+
+    /// The same of rows that were read, and of those that could not be.
+    fn note_read<R: SystemRow>(&self, batch: &ScanBatch, read: &ReadRows<R>) {
+        let records: Vec<RecordId> = read.at.iter().map(|at| batch.records[*at as usize]).collect();
+        self.note(&records, &read.rows);
+        let mut places = self.places.lock();
+        for (at, object) in &read.unread {
+            let page = batch.records[*at as usize].page_index;
+            places.add(Place { heap: R::TABLE.heap, object: *object, page });
         }
     }
 
@@ -246,8 +304,9 @@ impl Catalog {
     /// Whether there are rows of an object on a page, as a statement sees them.
     pub(crate) fn has_rows_at<R: SystemRow>(&self, txn: &Txn, place: Place) -> Result<bool, CatalogError> {
         let mut found = false;
-        scan::<R>(&self.engine, txn, place.page..place.page.saturating_add(1), &mut |_, rows| {
-            found |= rows.iter().any(|row| row.keys().any(|key| key == place.object));
+        scan::<R>(&self.engine, txn, place.page..place.page.saturating_add(1), &mut |_, read| {
+            found |= read.rows.iter().any(|row| row.keys().any(|key| key == place.object));
+            found |= read.unread.iter().any(|(_, object)| *object == place.object);
         })?;
         Ok(found)
     }
@@ -256,7 +315,7 @@ impl Catalog {
 /// Every row of a system table that the transaction's statement sees, without a catalog.
 pub(crate) fn read<R: SystemRow>(engine: &Engine, txn: &Txn) -> Result<Vec<R>, CatalogError> {
     let mut rows = Vec::new();
-    scan::<R>(engine, txn, 0..u32::MAX, &mut |_, mut found| rows.append(&mut found))?;
+    scan::<R>(engine, txn, 0..u32::MAX, &mut |_, mut read| rows.append(&mut read.rows))?;
     Ok(rows)
 }
 
@@ -276,8 +335,11 @@ pub(crate) fn update<R: SystemRow>(
     change: impl Fn(&mut R),
 ) -> Result<(), CatalogError> {
     let mut selected = Vec::new();
-    scan::<R>(engine, txn, 0..u32::MAX, &mut |batch, rows| selected.extend(choose(batch, rows, &matches)))?;
-    for Selected { batch, selection, mut rows } in selected {
+    scan::<R>(engine, txn, 0..u32::MAX, &mut |batch, mut read| {
+        read.unread.clear();
+        selected.extend(choose(batch, read, &matches));
+    })?;
+    for Selected { batch, selection, mut rows, .. } in selected {
         rows.iter_mut().for_each(&change);
         let heap = engine.heap(R::TABLE.heap)?;
         heap.update(txn, &batch, Some(&selection), &R::column_ids(), &R::to_batch(&rows))?;
@@ -292,19 +354,24 @@ struct Selected<R> {
     selection: Vec<u32>,
     /// These as structures.
     rows: Vec<R>,
+    /// Those that cannot be read, and what they are a part of.
+    unread: Vec<(u32, Oid)>,
 }
 
 /// The rows of a batch that `matches`; it is taken if there are any.
-fn choose<R>(batch: &mut ScanBatch, rows: Vec<R>, matches: impl Fn(&R) -> bool) -> Option<Selected<R>> {
-    let (selection, rows): (Vec<u32>, Vec<R>) = (0..).zip(rows).filter(|(_, row)| matches(row)).unzip();
-    (!rows.is_empty()).then(|| Selected { batch: std::mem::take(batch), selection, rows })
+fn choose<R>(batch: &mut ScanBatch, read: ReadRows<R>, matches: impl Fn(&R) -> bool) -> Option<Selected<R>> {
+    let ReadRows { at, rows, unread } = read;
+    let chosen = at.into_iter().zip(rows).filter(|(_, row)| matches(row));
+    let (selection, rows): (Vec<u32>, Vec<R>) = chosen.unzip();
+    let any = !rows.is_empty() || !unread.is_empty();
+    any.then(|| Selected { batch: std::mem::take(batch), selection, rows, unread })
 }
 
 fn scan<R: SystemRow>(
     engine: &Engine,
     txn: &Txn,
     pages: std::ops::Range<u32>,
-    each: &mut dyn FnMut(&mut ScanBatch, Vec<R>),
+    each: &mut dyn FnMut(&mut ScanBatch, ReadRows<R>),
 ) -> Result<(), CatalogError> {
     // W3
     if !engine.has_object(R::TABLE.heap) {
@@ -315,8 +382,8 @@ fn scan<R: SystemRow>(
     let mut scan = heap.scan(txn, ScanSpec { columns: &columns, pages });
     let mut batch = ScanBatch::default();
     while scan.next(&mut batch)? {
-        let rows = R::from_batch(&batch.batch)?;
-        each(&mut batch, rows);
+        let read = R::from_batch(&batch.batch);
+        each(&mut batch, read);
     }
     Ok(())
 }

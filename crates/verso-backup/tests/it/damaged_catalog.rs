@@ -67,10 +67,11 @@ CREATE TABLE checked (a integer CHECK (a > 0));
 CREATE TABLE secured (a integer);
 CREATE POLICY own ON secured USING (a = 1);
 CREATE SEQUENCE numbers;
+CREATE TABLE blank (a integer CHECK (a > 0));
 "#;
 
 /// What is damaged, a statement that uses it, and those that get rid of it.
-const DAMAGED: [(&str, &str, &[&str]); 10] = [
+const DAMAGED: [(&str, &str, &[&str]); 11] = [
     ("table public.typed", "SELECT a FROM typed", &["DROP TABLE typed CASCADE"]),
     ("view public.kindless", "SELECT * FROM kindless", &["DROP VIEW kindless"]),
     ("view public.unreadable", "SELECT * FROM unreadable", &["DROP VIEW unreadable"]),
@@ -81,6 +82,7 @@ const DAMAGED: [(&str, &str, &[&str]); 10] = [
     ("table public.checked", "UPDATE checked SET a = -1", &["DROP TABLE checked"]),
     ("table public.secured", "SELECT * FROM secured", &["DROP TABLE secured"]),
     ("sequence public.numbers", "SELECT nextval('numbers')", &["DROP SEQUENCE numbers"]),
+    ("table public.blank", "SELECT * FROM blank", &["DROP TABLE blank"]),
 ];
 
 /// A database with rows that nobody can read.
@@ -97,7 +99,7 @@ fn spoiled(path: &Path) -> Database {
     let oid = |number: i64| (SqlType::Oid, Value::Int8(number));
     let (typed, kindless) = (relation("typed"), relation("kindless"));
     let (homeless, ownerless) = (relation("gone.homeless"), relation("ownerless"));
-    let (unreadable, part) = (relation("unreadable"), relation("parted_1"));
+    let (unreadable, part, blank) = (relation("unreadable"), relation("parted_1"), relation("blank"));
     let (checked, secured, numbers) = (relation("checked"), relation("secured"), relation("numbers"));
     let function = number("SELECT 'moody(integer)'::regprocedure::oid");
     let ty = number("SELECT 'mood'::regtype::oid");
@@ -116,6 +118,8 @@ fn spoiled(path: &Path) -> Database {
     spoil(&database, (21, 4), 8, checked, letter());
     spoil(&database, (35, 4), 3, secured, letter());
     spoil(&database, (17, 2), 1, numbers, oid(99_999));
+    // A letter that is none: the row cannot be read at all.
+    spoil(&database, (21, 4), 8, blank, (SqlType::Char(Some(1)), Value::Text("".into())));
     database
 }
 

@@ -38,6 +38,7 @@ use crate::planning::Planning;
 use crate::row_type::{is_held, relation_of};
 use crate::sequence::SequenceBounds;
 use crate::snapshot::{CatalogSnapshot, Relation, SameNames, SnapshotBuilder};
+use crate::store::UnreadRow;
 use crate::stored::{StoredBody, StoredQuery};
 use crate::trigger::{TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
 
@@ -92,6 +93,8 @@ pub(crate) struct CatalogRows {
     /// The same.
     pub casts: Option<Vec<CastRow>>,
     pub collation_data: CollationData,
+    /// Objects with rows that could not be read.
+    pub unread: Vec<UnreadRow>,
     /// Columns of indexes whose keys may be in an order that their types had in earlier versions, and how their keys are.
     pub earlier: HashMap<Oid, Vec<(u16, KeyType)>>,
 }
@@ -170,6 +173,9 @@ impl CatalogRows {
         previous: Option<&CatalogSnapshot>,
     ) -> Result<(), CatalogError> {
         let flaws = Flaws::default();
+        for (object, table) in std::mem::take(&mut self.unread) {
+            flaws.note(object, format!("a row of {table} has values of wrong types"));
+        }
         self.add_missing_schemas(builder, &collations, &flaws);
         let schemas: HashMap<Oid, Arc<str>> =
             builder.schema_names().map(|(oid, name)| (oid, Arc::clone(name))).collect();

@@ -29,48 +29,53 @@ use crate::error::CatalogError;
 use crate::places::Place;
 use crate::rights::Object;
 use crate::snapshot::{CatalogSnapshot, Relation};
+use crate::store::UnreadRow;
 use crate::versions::Touched;
 use verso_types::{KeyType, SqlType, SystemType};
 
 /// Every row, and where it is.
 pub(crate) fn all(catalog: &Catalog, txn: &Txn) -> Result<CatalogRows, CatalogError> {
-    let classes = catalog.read_all::<ClassRow>(txn)?;
-    let attributes = catalog.read_all::<AttributeRow>(txn)?;
-    let indexes = catalog.read_all::<IndexRow>(txn)?;
-    Ok(CatalogRows {
-        namespaces: catalog.read_all(txn)?,
+    let unread = &mut Vec::new();
+    let classes = catalog.read_all_noting::<ClassRow>(txn, unread)?;
+    let attributes = catalog.read_all_noting::<AttributeRow>(txn, unread)?;
+    let indexes = catalog.read_all_noting::<IndexRow>(txn, unread)?;
+    let mut rows = CatalogRows {
+        namespaces: catalog.read_all_noting(txn, unread)?,
         earlier: earlier(catalog, &classes, &attributes, &indexes)?,
         classes,
         attributes,
-        defaults: catalog.read_all(txn)?,
-        functions: catalog.read_all(txn)?,
-        sequences: catalog.read_all(txn)?,
-        depends: catalog.read_all(txn)?,
+        defaults: catalog.read_all_noting(txn, unread)?,
+        functions: catalog.read_all_noting(txn, unread)?,
+        sequences: catalog.read_all_noting(txn, unread)?,
+        depends: catalog.read_all_noting(txn, unread)?,
         indexes,
-        constraints: catalog.read_all(txn)?,
-        triggers: catalog.read_all(txn)?,
-        rules: catalog.read_all(txn)?,
-        descriptions: catalog.read_all(txn)?,
-        statistics: catalog.read_all(txn)?,
-        types: catalog.read_all(txn)?,
-        labels: catalog.read_all(txn)?,
-        domains: catalog.read_all(txn)?,
-        ranges: catalog.read_all(txn)?,
-        roles: Some((catalog.read_all(txn)?, catalog.read_all(txn)?)),
-        acls: catalog.read_all(txn)?,
-        default_acls: Some(catalog.read_all(txn)?),
-        policies: catalog.read_all(txn)?,
-        settings: Some(catalog.read_all(txn)?),
-        collations: Some(catalog.read_all(txn)?),
-        collated: catalog.read_all(txn)?,
-        partitioned: catalog.read_all(txn)?,
-        inherits: catalog.read_all(txn)?,
-        extended: catalog.read_all(txn)?,
-        extensions: Some(catalog.read_all(txn)?),
-        operators: Some(catalog.read_all(txn)?),
-        casts: Some(catalog.read_all(txn)?),
+        constraints: catalog.read_all_noting(txn, unread)?,
+        triggers: catalog.read_all_noting(txn, unread)?,
+        rules: catalog.read_all_noting(txn, unread)?,
+        descriptions: catalog.read_all_noting(txn, unread)?,
+        statistics: catalog.read_all_noting(txn, unread)?,
+        types: catalog.read_all_noting(txn, unread)?,
+        labels: catalog.read_all_noting(txn, unread)?,
+        domains: catalog.read_all_noting(txn, unread)?,
+        ranges: catalog.read_all_noting(txn, unread)?,
+        roles: Some((catalog.read_all_noting(txn, unread)?, catalog.read_all_noting(txn, unread)?)),
+        acls: catalog.read_all_noting(txn, unread)?,
+        default_acls: Some(catalog.read_all_noting(txn, unread)?),
+        policies: catalog.read_all_noting(txn, unread)?,
+        settings: Some(catalog.read_all_noting(txn, unread)?),
+        collations: Some(catalog.read_all_noting(txn, unread)?),
+        collated: catalog.read_all_noting(txn, unread)?,
+        partitioned: catalog.read_all_noting(txn, unread)?,
+        inherits: catalog.read_all_noting(txn, unread)?,
+        extended: catalog.read_all_noting(txn, unread)?,
+        extensions: Some(catalog.read_all_noting(txn, unread)?),
+        operators: Some(catalog.read_all_noting(txn, unread)?),
+        casts: Some(catalog.read_all_noting(txn, unread)?),
         collation_data: catalog.engine.options().collation_data,
-    })
+        unread: Vec::new(),
+    };
+    rows.unread = std::mem::take(unread);
+    Ok(rows)
 }
 
 /// The rows of what may be otherwise than in `base` if this was touched, and what that is.
@@ -83,54 +88,60 @@ pub(crate) fn changed(
     let object = |one: &Touched| if let Touched::Object(oid) = one { Some(*oid) } else { None };
     let objects: Vec<Oid> = touched.iter().filter_map(object).collect();
     let of = along(catalog, txn, base, objects)?;
+    let unread = &mut Vec::new();
     let is_touched = |table| touched.contains(&Touched::Table(table));
-    let defaults: Vec<DefaultRow> = catalog.read_of(txn, &of)?;
+    let defaults: Vec<DefaultRow> = catalog.read_of_noting(txn, &of, unread)?;
     let mut needing = of.clone();
     needing.extend(defaults.iter().map(|default| default.oid));
     // The owner of the database is a member of a role.
     let roles = is_touched(AuthIdRow::TABLE.heap)
         || is_touched(AuthMemberRow::TABLE.heap)
         || of.contains(&Object::Database.key().1);
-    let classes = catalog.read_of::<ClassRow>(txn, &of)?;
-    let attributes = catalog.read_of::<AttributeRow>(txn, &of)?;
-    let indexes = own(catalog.read_of::<IndexRow>(txn, &of)?, &of, |row| row.indrelid);
-    let rows = CatalogRows {
-        namespaces: catalog.read_of::<NamespaceRow>(txn, &of)?,
+    let classes = catalog.read_of_noting::<ClassRow>(txn, &of, unread)?;
+    let attributes = catalog.read_of_noting::<AttributeRow>(txn, &of, unread)?;
+    let indexes = own(catalog.read_of_noting::<IndexRow>(txn, &of, unread)?, &of, |row| row.indrelid);
+    let mut rows = CatalogRows {
+        namespaces: catalog.read_of_noting::<NamespaceRow>(txn, &of, unread)?,
         earlier: earlier(catalog, &classes, &attributes, &indexes)?,
         classes,
         attributes,
-        functions: catalog.read_of::<ProcRow>(txn, &of)?,
-        sequences: catalog.read_of::<SequenceRow>(txn, &of)?,
-        depends: catalog.read_of::<DependRow>(txn, &needing)?,
+        functions: catalog.read_of_noting::<ProcRow>(txn, &of, unread)?,
+        sequences: catalog.read_of_noting::<SequenceRow>(txn, &of, unread)?,
+        depends: catalog.read_of_noting::<DependRow>(txn, &needing, unread)?,
         indexes,
-        constraints: catalog.read_of::<ConstraintRow>(txn, &of)?,
-        triggers: own(catalog.read_of::<TriggerRow>(txn, &of)?, &of, |row| row.tgrelid),
-        rules: catalog.read_of::<RewriteRow>(txn, &of)?,
-        descriptions: catalog.read_of::<DescriptionRow>(txn, &of)?,
-        statistics: catalog.read_of::<StatisticRow>(txn, &of)?,
-        types: own(catalog.read_of::<TypeRow>(txn, &of)?, &of, |row| row.oid),
-        labels: catalog.read_of::<EnumRow>(txn, &of)?,
-        domains: catalog.read_of::<DomainRow>(txn, &of)?,
-        ranges: catalog.read_of::<RangeRow>(txn, &of)?,
+        constraints: catalog.read_of_noting::<ConstraintRow>(txn, &of, unread)?,
+        triggers: own(catalog.read_of_noting::<TriggerRow>(txn, &of, unread)?, &of, |row| row.tgrelid),
+        rules: catalog.read_of_noting::<RewriteRow>(txn, &of, unread)?,
+        descriptions: catalog.read_of_noting::<DescriptionRow>(txn, &of, unread)?,
+        statistics: catalog.read_of_noting::<StatisticRow>(txn, &of, unread)?,
+        types: own(catalog.read_of_noting::<TypeRow>(txn, &of, unread)?, &of, |row| row.oid),
+        labels: catalog.read_of_noting::<EnumRow>(txn, &of, unread)?,
+        domains: catalog.read_of_noting::<DomainRow>(txn, &of, unread)?,
+        ranges: catalog.read_of_noting::<RangeRow>(txn, &of, unread)?,
         roles: match roles {
-            true => Some((catalog.read_all::<AuthIdRow>(txn)?, catalog.read_all::<AuthMemberRow>(txn)?)),
+            true => Some((
+                catalog.read_all_noting::<AuthIdRow>(txn, unread)?,
+                catalog.read_all_noting::<AuthMemberRow>(txn, unread)?,
+            )),
             false => None,
         },
-        acls: catalog.read_of::<AclRow>(txn, &of)?,
-        default_acls: whole::<DefaultAclRow>(catalog, txn, touched)?,
-        policies: catalog.read_of::<PolicyRow>(txn, &of)?,
-        settings: whole::<DbRoleSettingRow>(catalog, txn, touched)?,
-        collations: whole::<CollationRow>(catalog, txn, touched)?,
-        collated: catalog.read_of::<CollatedRow>(txn, &of)?,
-        partitioned: catalog.read_of::<PartitionedRow>(txn, &of)?,
-        inherits: catalog.read_of::<InheritsRow>(txn, &of)?,
-        extended: catalog.read_of::<StatisticExtRow>(txn, &of)?,
-        extensions: whole::<ExtensionRow>(catalog, txn, touched)?,
-        operators: whole::<OperatorRow>(catalog, txn, touched)?,
-        casts: whole::<CastRow>(catalog, txn, touched)?,
+        acls: catalog.read_of_noting::<AclRow>(txn, &of, unread)?,
+        default_acls: whole::<DefaultAclRow>(catalog, (txn, &mut *unread), touched)?,
+        policies: catalog.read_of_noting::<PolicyRow>(txn, &of, unread)?,
+        settings: whole::<DbRoleSettingRow>(catalog, (txn, &mut *unread), touched)?,
+        collations: whole::<CollationRow>(catalog, (txn, &mut *unread), touched)?,
+        collated: catalog.read_of_noting::<CollatedRow>(txn, &of, unread)?,
+        partitioned: catalog.read_of_noting::<PartitionedRow>(txn, &of, unread)?,
+        inherits: catalog.read_of_noting::<InheritsRow>(txn, &of, unread)?,
+        extended: catalog.read_of_noting::<StatisticExtRow>(txn, &of, unread)?,
+        extensions: whole::<ExtensionRow>(catalog, (txn, &mut *unread), touched)?,
+        operators: whole::<OperatorRow>(catalog, (txn, &mut *unread), touched)?,
+        casts: whole::<CastRow>(catalog, (txn, &mut *unread), touched)?,
         defaults,
         collation_data: catalog.engine.options().collation_data,
+        unread: Vec::new(),
     };
+    rows.unread = std::mem::take(unread);
     Ok((rows, of))
 }
 
@@ -180,11 +191,11 @@ fn own<R>(rows: Vec<R>, of: &BTreeSet<Oid>, object: impl Fn(&R) -> Oid) -> Vec<R
 
 fn whole<R: SystemRow>(
     catalog: &Catalog,
-    txn: &Txn,
+    (txn, unread): (&Txn, &mut Vec<UnreadRow>),
     touched: &BTreeSet<Touched>,
 ) -> Result<Option<Vec<R>>, CatalogError> {
     match touched.contains(&Touched::Table(R::TABLE.heap)) {
-        true => catalog.read_all(txn).map(Some),
+        true => catalog.read_all_noting(txn, unread).map(Some),
         false => Ok(None),
     }
 }

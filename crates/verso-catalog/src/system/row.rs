@@ -11,7 +11,6 @@ use verso_types::{Batch, Column, SqlType, Value};
 use super::SystemTable;
 use super::field::{Bytes, Field, Letter, Moment, Name};
 use crate::definition::Oid;
-use crate::error::CatalogError;
 
 /// A row of a system table.
 pub(crate) trait SystemRow: Sized {
@@ -27,6 +26,9 @@ pub(crate) trait SystemRow: Sized {
     /// What it is a part of, or says something of: the numbers behind `of` below. A table whose rows have none is small and read
     /// whole.
     fn keys(&self) -> impl Iterator<Item = Oid>;
+
+    /// The names of these fields, that of the object which a row is a part of first.
+    fn key_columns() -> &'static [&'static str];
 
     /// The types that it is made of: none that the catalog could not read again is ever written.
     fn types(&self) -> Vec<Oid> {
@@ -51,18 +53,39 @@ pub(crate) trait SystemRow: Sized {
         Batch::from_columns(columns)
     }
 
-    /// The rows of a batch that has all columns.
-    fn from_batch(batch: &Batch) -> Result<Vec<Self>, CatalogError> {
+    /// The rows of a batch that has all columns. One with values that do not fit costs the object that it is a part of.
+    fn from_batch(batch: &Batch) -> ReadRows<Self> {
         let types = Self::columns();
-        let row = |i: usize| {
+        let own = Self::key_columns().first().copied().unwrap_or("oid");
+        let own = types.iter().position(|(name, ..)| *name == own);
+        let mut read = ReadRows { at: Vec::new(), rows: Vec::new(), unread: Vec::new() };
+        for (at, i) in (0..).zip(0..batch.rows) {
             let pairs = batch.columns.iter().zip(&types);
             let values: Vec<Value> = pairs.map(|(column, (_, ty, _))| column.value(i, ty)).collect();
-            Self::from_values(&values).ok_or_else(|| CatalogError::Corrupt {
-                what: format!("a row of {} has values of wrong types", Self::TABLE.name),
-            })
-        };
-        (0..batch.rows).map(row).collect()
+            match Self::from_values(&values) {
+                Some(row) => {
+                    read.at.push(at);
+                    read.rows.push(row);
+                }
+                None => {
+                    let own = own.and_then(|own| Oid::from_value(values.get(own)?));
+                    read.unread.push((at, own.unwrap_or_default()));
+                }
+            }
+        }
+        read
     }
+}
+
+/// The rows of a batch.
+#[derive(Debug)]
+pub(crate) struct ReadRows<R> {
+    /// Which rows of the batch these are.
+    pub at: Vec<u32>,
+    /// The rows.
+    pub rows: Vec<R>,
+    /// The others, whose values do not fit, each with the object that it is a part of; 0 where that is not known either.
+    pub unread: Vec<(u32, Oid)>,
 }
 
 /// Rows of objects that have a number: rows of other system tables say something of them by their table and number.
@@ -113,6 +136,10 @@ macro_rules! system_row {
             fn from_values(values: &[Value]) -> Option<Self> {
                 let mut values = values.iter();
                 Some($row { $($field: Field::from_value(values.next()?)?,)* })
+            }
+
+            fn key_columns() -> &'static [&'static str] {
+                &[$($(stringify!($key)),+)?]
             }
 
             fn keys(&self) -> impl Iterator<Item = Oid> {
@@ -713,7 +740,7 @@ mod tests {
         ];
         let batch = ProcRow::to_batch(&rows);
         assert_eq!(batch.rows, 2);
-        assert_eq!(ProcRow::from_batch(&batch).unwrap(), rows);
+        assert_eq!(ProcRow::from_batch(&batch).rows, rows);
     }
 
     #[test]
@@ -724,8 +751,10 @@ mod tests {
             lanname: Name("x".into()),
             lanowner: Oid(1),
         }]);
-        assert!(matches!(NamespaceRow::from_batch(&batch).map(|rows| rows.len()), Ok(1)));
+        assert_eq!(NamespaceRow::from_batch(&batch).rows.len(), 1);
         let empty = Batch { rows: 1, columns: Vec::new() };
-        assert!(matches!(NamespaceRow::from_batch(&empty), Err(CatalogError::Corrupt { .. })));
+        let read = NamespaceRow::from_batch(&empty);
+        assert!(read.rows.is_empty());
+        assert_eq!(read.unread, [(0, Oid(0))]);
     }
 }
