@@ -184,8 +184,8 @@ impl Schema<'_> {
         } else {
             alter
         };
-        if let (Some(relation), [action], false) = (relation, alter.actions.as_slice(), alter.materialized)
-            && self.changed_beside(relation, &name, action)?
+        if let Some(relation) = relation.filter(|_| !alter.materialized)
+            && self.altered_beside(relation, &name, &alter.actions)?
         {
             return Ok(done);
         }
@@ -222,43 +222,6 @@ impl Schema<'_> {
             })?;
         }
         Ok(done)
-    }
-
-    /// ALTER TABLE also gives views, sequences and indexes other names, views options, and the columns of views names and defaults;
-    /// whether that was asked for.
-    fn changed_beside(
-        &self,
-        relation: &Relation,
-        name: &QualifiedName,
-        action: &AlterAction,
-    ) -> Result<bool, Failure> {
-        let store = &self.frame.services.instance.catalog;
-        let txn = || self.frame.txn.borrow_mut();
-        match (relation, action) {
-            (Relation::Table(table), _) if table.materialized.is_none() => return Ok(false),
-            (relation, AlterAction::Rename(to)) => {
-                store.rename(&mut txn(), relation.kind(), name.schema_text(), &name.name.text, &text(to))?;
-            }
-            (Relation::View(view), AlterAction::RenameColumn { column, to }) => {
-                store.rename_view_column(&mut txn(), view, &column.text, &text(to))?;
-            }
-            (Relation::View(view), AlterAction::Default { column, default }) => {
-                let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
-                let default = default.as_ref().map(|(expr, text)| (expr, text.as_str()));
-                return self.view_default(&binder, view, column, default).map(|()| true);
-            }
-            (Relation::View(view), AlterAction::Options(given)) => {
-                check_options(OptionsOf::View, given)?;
-                let options = given.iter().map(|(name, value)| (name.as_str(), Some(value.as_str())));
-                return self.set_view_options(view, options).map(|()| true);
-            }
-            (Relation::View(view), AlterAction::ResetOptions(names)) => {
-                let options = names.iter().map(|name| (name.as_str(), None));
-                return self.set_view_options(view, options).map(|()| true);
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
     }
 
     /// Whether USING of a new type reads a column that goes in the same statement.

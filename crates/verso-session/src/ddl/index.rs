@@ -483,7 +483,7 @@ impl Schema<'_> {
     }
 
     /// ALTER INDEX SET, RESET.
-    fn index_options(
+    pub(super) fn index_options(
         &self,
         name: &QualifiedName,
         set: &[(String, String)],

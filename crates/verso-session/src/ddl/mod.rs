@@ -32,6 +32,7 @@ mod along;
 mod alter_columns;
 mod alter_constraints;
 mod alter_names;
+mod alter_others;
 mod alter_pages;
 mod alter_partitions;
 mod alter_passes;
