@@ -42,7 +42,7 @@ use settled::Settled;
 /// Snapshots kept for statements to come: several, as transactions of different ages see different versions.
 const CACHED_VERSIONS: usize = 16;
 /// Fewer of them, but so many, where they would take more than [`CACHED_BYTES`] if they shared nothing.
-const VERSIONS_MIN: usize = 4;
+const VERSIONS_MIN: usize = 8;
 const CACHED_BYTES: usize = 64 << 20;
 /// Up to so many changed objects are read one by one, however few there are.
 const CHANGED_MIN: usize = 256;
@@ -319,21 +319,17 @@ impl Catalog {
         number: u64,
         known: &[Arc<CatalogSnapshot>],
     ) -> Result<Arc<CatalogSnapshot>, CatalogError> {
-        let nearest = self.with_versions(|versions| {
-            let difference = |base: &Arc<CatalogSnapshot>| {
-                let touched = versions.difference(base.version, number)?;
-                Some((Arc::clone(base), touched))
-            };
-            known.iter().filter_map(difference).min_by_key(|(_, touched)| touched.len())
-        });
-        if let Some((base, touched)) = nearest
-            && touched.len() <= CHANGED_MIN.max(base.relations_count() / 4)
-        {
-            let (rows, changed) = gather::changed(self, txn, &base, &touched)?;
-            if let Some(made) = rows.assemble_over(number, Base { snapshot: &base, changed: &changed })? {
+        let relations = known.iter().map(|base| base.relations_count()).max().unwrap_or(0);
+        let most = CHANGED_MIN.max(relations / 4);
+        let numbers = known.iter().map(|base| base.version);
+        let nearest = self.with_versions(|versions| versions.nearest(number, numbers, most));
+        if let Some((at, touched)) = nearest {
+            let base = &known[at];
+            let (rows, changed) = gather::changed(self, txn, base, &touched)?;
+            if let Some(made) = rows.assemble_over(number, Base { snapshot: base, changed: &changed })? {
                 #[cfg(debug_assertions)]
                 {
-                    let whole = gather::all(self, txn)?.assemble(number, Some(&base))?;
+                    let whole = gather::all(self, txn)?.assemble(number, Some(base))?;
                     assert!(made.says_the_same(&whole), "{}", made.first_difference(&whole));
                 }
                 return Ok(made);
@@ -392,6 +388,12 @@ impl Catalog {
         self.announce(txn)?;
         txn.begin_statement_now()?;
         Self::ended(txn, work)
+    }
+
+    /// The transaction has changed the schema and has committed, which is in the log: what it saw last others need not make anew
+    /// (V5 of `versions.rs`). Nobody has to say so: without it they read what the transaction has touched.
+    pub fn has_committed(&self, txn: &Txn) {
+        self.with_versions(|versions| versions.committed(txn));
     }
 
     fn announce(&self, txn: &mut Txn) -> Result<(), CatalogError> {
@@ -533,6 +535,56 @@ mod tests {
         let after_some = rounds(0, 10);
         assert_eq!(after_some, rounds(10, 60));
         assert_eq!(catalog.read_whole.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_long_transaction_of_definitions_leaves_the_version_of_others_as_it_is() {
+        let (_directory, catalog) = new_catalog();
+        let before = catalog.committed().unwrap();
+        let mut txn = catalog.engine.begin(internal(false));
+        let mut own = None;
+        for number in 0..100 {
+            txn.begin_statement().unwrap();
+            catalog.create_table(&mut txn, &new_table(&format!("t{number}")), false).unwrap();
+            txn.end_statement().unwrap();
+            txn.begin_statement().unwrap();
+            own = Some(catalog.snapshot(&txn).unwrap());
+            txn.end_statement().unwrap();
+            // More versions than are remembered do not make this one a new one.
+            assert!(Arc::ptr_eq(&catalog.committed().unwrap(), &before));
+        }
+        assert_eq!(catalog.read_whole.load(Ordering::Relaxed), 0);
+        // With the commit its last version becomes that of all.
+        txn.commit_logged(verso_storage::CommitMode::Wait).unwrap();
+        catalog.has_committed(&txn);
+        txn.finish_commit().unwrap();
+        let after = catalog.committed().unwrap();
+        assert!(own.is_some_and(|own| Arc::ptr_eq(&own, &after)));
+        assert_eq!(catalog.read_whole.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn what_a_transaction_has_taken_back_is_in_nobody_s_version() {
+        let (_directory, catalog) = new_catalog();
+        let mut txn = catalog.engine.begin(internal(false));
+        let create = |txn: &mut Txn, name: &str| {
+            txn.begin_statement().unwrap();
+            catalog.create_table(txn, &new_table(name), false).unwrap();
+            txn.end_statement().unwrap();
+            txn.begin_statement().unwrap();
+            let seen = catalog.snapshot(txn).unwrap();
+            txn.end_statement().unwrap();
+            assert!(seen.table(None, name).is_some());
+        };
+        create(&mut txn, "stays");
+        txn.savepoint("s").unwrap();
+        create(&mut txn, "goes");
+        txn.rollback_to("s").unwrap();
+        txn.commit_logged(verso_storage::CommitMode::Wait).unwrap();
+        catalog.has_committed(&txn);
+        txn.finish_commit().unwrap();
+        let after = catalog.committed().unwrap();
+        assert!(after.table(None, "stays").is_some() && after.table(None, "goes").is_none());
     }
 
     #[test]

@@ -37,6 +37,11 @@ pub(crate) struct Places {
     known: BTreeSet<Place>,
     /// Those where a reader has found nothing.
     empty: BTreeSet<Place>,
+    /// The same of objects that a transaction has touched which some view does not see yet: they are looked at again when such
+    /// a transaction has ended for all, so that a long one does not look at all of them with each of its changes.
+    busy: BTreeSet<Place>,
+    /// How many transactions had ended so when those were last looked at.
+    ends: u64,
 }
 
 impl Places {
@@ -67,9 +72,22 @@ impl Places {
         }
     }
 
-    /// Takes the places where readers have found nothing.
-    pub fn take_empty(&mut self) -> BTreeSet<Place> {
-        std::mem::take(&mut self.empty)
+    /// The object of a place where a reader has found nothing is being changed: that is looked at again later.
+    pub fn keep_busy(&mut self, place: Place) {
+        if self.busy.len() < EMPTY_MAX {
+            self.busy.insert(place);
+        }
+    }
+
+    /// Takes the places where readers have found nothing, and those that were busy if further transactions have ended for all, of
+    /// which there were so many.
+    pub fn take_empty(&mut self, ends: u64) -> BTreeSet<Place> {
+        let mut taken = std::mem::take(&mut self.empty);
+        if self.ends != ends {
+            self.ends = ends;
+            taken.append(&mut self.busy);
+        }
+        taken
     }
 
     /// Forgets a place (P3).
@@ -79,7 +97,7 @@ impl Places {
 
     /// Roughly the memory that it takes.
     pub fn heap_bytes(&self) -> usize {
-        (self.known.len() + self.empty.len()) * 2 * size_of::<Place>()
+        (self.known.len() + self.empty.len() + self.busy.len()) * 2 * size_of::<Place>()
     }
 
     /// How many are noted.

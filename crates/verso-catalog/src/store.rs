@@ -65,14 +65,6 @@ impl Of<'_> {
             Of::All => false,
         }
     }
-
-    fn has<R: SystemRow>(&self, row: &R) -> bool {
-        match self {
-            Of::One(object) => row.keys().any(|key| key == *object),
-            Of::Any(objects) => row.keys().any(|key| objects.contains(&key)),
-            Of::All => true,
-        }
-    }
 }
 
 impl Catalog {
@@ -88,7 +80,8 @@ impl Catalog {
         unread: &mut Vec<UnreadRow>,
     ) -> Result<Vec<R>, CatalogError> {
         let mut all = Vec::new();
-        scan::<R>(&self.engine, txn, 0..u32::MAX, &mut |batch, mut read| {
+        scan::<R>(&self.engine, txn, 0..u32::MAX, &mut |batch| {
+            let mut read = R::from_batch(&batch.batch);
             self.note_read(batch, &read);
             unread.extend(read.unread.iter().map(|(_, object)| (*object, R::TABLE.name)));
             all.append(&mut read.rows);
@@ -112,11 +105,10 @@ impl Catalog {
         of: impl Into<Of<'o>>,
         unread: &mut Vec<UnreadRow>,
     ) -> Result<Vec<R>, CatalogError> {
-        let of = of.into();
         let mut found = Vec::new();
-        self.scan_of::<R>(txn, of, &mut |_, read| {
+        self.scan_of::<R>(txn, of.into(), &mut |_, mut read| {
             unread.extend(read.unread.iter().map(|(_, object)| (*object, R::TABLE.name)));
-            found.extend(read.rows.into_iter().filter(|row| of.has(row)));
+            found.append(&mut read.rows);
         })?;
         Ok(found)
     }
@@ -193,12 +185,12 @@ impl Catalog {
         let mut selected = Vec::new();
         self.scan_of::<R>(txn, of, &mut |batch, mut read| {
             read.unread.retain(|(_, object)| of.names(*object));
-            selected.extend(choose(batch, read, |row| of.has(row) && matches(row)));
+            selected.extend(choose(batch, read, &matches));
         })?;
         Ok(selected)
     }
 
-    /// Reads the pages where rows of these objects may be.
+    /// Reads the pages where rows of these objects may be: hands out the rows of each batch that are theirs, with their places in it.
     fn scan_of<R: SystemRow>(
         &self,
         txn: &Txn,
@@ -208,7 +200,12 @@ impl Catalog {
         let heap = R::TABLE.heap;
         let one;
         let objects = match of {
-            Of::All => return scan(&self.engine, txn, 0..u32::MAX, each),
+            Of::All => {
+                return scan::<R>(&self.engine, txn, 0..u32::MAX, &mut |batch| {
+                    let read = R::from_batch(&batch.batch);
+                    each(batch, read);
+                });
+            }
             Of::Any(objects) => objects,
             Of::One(object) => {
                 one = BTreeSet::from([object]);
@@ -218,10 +215,13 @@ impl Catalog {
         let pages = self.places.lock().pages(heap, objects);
         for page in pages {
             let mut seen: BTreeSet<Oid> = BTreeSet::new();
-            scan::<R>(&self.engine, txn, page..page.saturating_add(1), &mut |batch, read| {
+            scan::<R>(&self.engine, txn, page..page.saturating_add(1), &mut |batch| {
+                let read = R::of_objects(&batch.batch, objects);
                 seen.extend(read.rows.iter().flat_map(|row| row.keys()));
                 seen.extend(read.unread.iter().map(|(_, object)| *object));
-                each(batch, read);
+                if !read.rows.is_empty() || !read.unread.is_empty() {
+                    each(batch, read);
+                }
             })?;
             let mut places = self.places.lock();
             for object in objects.iter().filter(|object| !seen.contains(object)) {
@@ -270,13 +270,21 @@ impl Catalog {
 
     /// Forgets places without rows (P3 of `places.rs`).
     pub(crate) fn forget_empty_places(&self) -> Result<(), CatalogError> {
-        let empty = self.places.lock().take_empty();
+        let ends = self.with_versions(|versions| versions.ends());
+        let empty = self.places.lock().take_empty(ends);
         if empty.is_empty() {
             return Ok(());
         }
-        let quiet = |place: &Place| self.with_versions(|versions| !versions.is_touched(place.object));
-        let (quiet, busy): (BTreeSet<Place>, BTreeSet<Place>) = empty.into_iter().partition(quiet);
-        let ends = self.with_versions(|versions| versions.ends());
+        let (quiet, busy): (BTreeSet<Place>, BTreeSet<Place>) = self.with_versions(|versions| {
+            empty.into_iter().partition(|place| !versions.is_touched(place.object))
+        });
+        if !busy.is_empty() {
+            let mut places = self.places.lock();
+            busy.into_iter().for_each(|place| places.keep_busy(place));
+        }
+        if quiet.is_empty() {
+            return Ok(());
+        }
         let gone = self.alone(true, |txn| {
             let mut gone = Vec::new();
             for place in &quiet {
@@ -289,7 +297,6 @@ impl Catalog {
         // With the lock of the versions held nobody begins to change one of these objects.
         self.with_versions(|versions| {
             let mut places = self.places.lock();
-            busy.into_iter().for_each(|place| places.found_empty(place));
             for place in gone {
                 if versions.ends() == ends && !versions.is_touched(place.object) {
                     places.remove(place);
@@ -303,10 +310,10 @@ impl Catalog {
 
     /// Whether there are rows of an object on a page, as a statement sees them.
     pub(crate) fn has_rows_at<R: SystemRow>(&self, txn: &Txn, place: Place) -> Result<bool, CatalogError> {
-        let mut found = false;
-        scan::<R>(&self.engine, txn, place.page..place.page.saturating_add(1), &mut |_, read| {
-            found |= read.rows.iter().any(|row| row.keys().any(|key| key == place.object));
-            found |= read.unread.iter().any(|(_, object)| *object == place.object);
+        let (mut found, objects) = (false, BTreeSet::from([place.object]));
+        scan::<R>(&self.engine, txn, place.page..place.page.saturating_add(1), &mut |batch| {
+            let read = R::of_objects(&batch.batch, &objects);
+            found |= !read.rows.is_empty() || !read.unread.is_empty();
         })?;
         Ok(found)
     }
@@ -315,7 +322,7 @@ impl Catalog {
 /// Every row of a system table that the transaction's statement sees, without a catalog.
 pub(crate) fn read<R: SystemRow>(engine: &Engine, txn: &Txn) -> Result<Vec<R>, CatalogError> {
     let mut rows = Vec::new();
-    scan::<R>(engine, txn, 0..u32::MAX, &mut |_, mut read| rows.append(&mut read.rows))?;
+    scan::<R>(engine, txn, 0..u32::MAX, &mut |batch| rows.append(&mut R::from_batch(&batch.batch).rows))?;
     Ok(rows)
 }
 
@@ -335,7 +342,8 @@ pub(crate) fn update<R: SystemRow>(
     change: impl Fn(&mut R),
 ) -> Result<(), CatalogError> {
     let mut selected = Vec::new();
-    scan::<R>(engine, txn, 0..u32::MAX, &mut |batch, mut read| {
+    scan::<R>(engine, txn, 0..u32::MAX, &mut |batch| {
+        let mut read = R::from_batch(&batch.batch);
         read.unread.clear();
         selected.extend(choose(batch, read, &matches));
     })?;
@@ -358,7 +366,7 @@ struct Selected<R> {
     unread: Vec<(u32, Oid)>,
 }
 
-/// The rows of a batch that `matches`; it is taken if there are any.
+/// Those of some rows of a batch that `matches`, and those that cannot be read; the batch is taken if there are any.
 fn choose<R>(batch: &mut ScanBatch, read: ReadRows<R>, matches: impl Fn(&R) -> bool) -> Option<Selected<R>> {
     let ReadRows { at, rows, unread } = read;
     let chosen = at.into_iter().zip(rows).filter(|(_, row)| matches(row));
@@ -371,7 +379,7 @@ fn scan<R: SystemRow>(
     engine: &Engine,
     txn: &Txn,
     pages: std::ops::Range<u32>,
-    each: &mut dyn FnMut(&mut ScanBatch, ReadRows<R>),
+    each: &mut dyn FnMut(&mut ScanBatch),
 ) -> Result<(), CatalogError> {
     // W3
     if !engine.has_object(R::TABLE.heap) {
@@ -382,8 +390,7 @@ fn scan<R: SystemRow>(
     let mut scan = heap.scan(txn, ScanSpec { columns: &columns, pages });
     let mut batch = ScanBatch::default();
     while scan.next(&mut batch)? {
-        let read = R::from_batch(&batch.batch);
-        each(&mut batch, read);
+        each(&mut batch);
     }
     Ok(())
 }

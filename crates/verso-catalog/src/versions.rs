@@ -12,6 +12,8 @@
 //! V4. What a transaction changes is noted before it is changed. So two versions differ at most in what the transactions have
 //!     touched that one of them sees and the other does not, or not as far: whoever has the one reads only that for the
 //!     other. A number that is nobody's any more ([`Set::behind`]) is still good for that.
+//! V5. What a transaction saw last of its own changes is what others see once they see its commit: the version stays, and its
+//!     number with it. That is said when it has committed, not before: of one that is rolled back instead nothing is left.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -64,10 +66,16 @@ impl AllTouched {
         self.by_change.insert((change, touched));
     }
 
-    /// Adds what was touched from a change on to `all`; `false` if that is not known.
-    fn since(&self, change: u64, all: &mut BTreeSet<Touched>) -> bool {
+    /// Adds what was touched from a change on to `all`, as long as these are `most` at most; `false` if they are more, or if it
+    /// is not known.
+    fn since(&self, change: u64, most: usize, all: &mut BTreeSet<Touched>) -> bool {
         let first = (change, Touched::Object(Oid(0)));
-        all.extend(self.by_change.range(first..).map(|(_, touched)| *touched));
+        for (_, touched) in self.by_change.range(first..) {
+            all.insert(*touched);
+            if all.len() > most {
+                return false;
+            }
+        }
         !self.unknown
     }
 }
@@ -103,7 +111,7 @@ struct Set {
 #[derive(Debug)]
 pub(crate) struct Versions {
     recent: BTreeMap<TxnId, Change>,
-    /// The newest first.
+    /// The newest first, and those that were asked for again when they had grown old.
     sets: VecDeque<Set>,
     next: u64,
     /// How many transactions were forgotten so far.
@@ -142,7 +150,7 @@ impl Versions {
     pub fn touched_since(&self, txn: &Txn, changes: u64) -> BTreeSet<Touched> {
         let mut all = BTreeSet::new();
         if let Some(change) = self.own(txn) {
-            change.touched.since(changes + 1, &mut all);
+            change.touched.since(changes + 1, usize::MAX, &mut all);
         }
         all
     }
@@ -164,37 +172,70 @@ impl Versions {
         self.sets.iter().find(|set| set.version == version)
     }
 
+    /// The place among these versions of the one that differs least from another, and in what they may differ (V4): in `most`
+    /// objects at most. None if there is no such one.
+    ///
+    /// What a transaction has touched in all is looked at only as far as that is less than what was found before: its own
+    /// last version comes first, so that its next one costs the same however much it has done.
+    pub fn nearest(
+        &self,
+        to: u64,
+        known: impl IntoIterator<Item = u64>,
+        most: usize,
+    ) -> Option<(usize, BTreeSet<Touched>)> {
+        let mut known: Vec<(u64, usize)> =
+            known.into_iter().enumerate().map(|(at, version)| (version, at)).collect();
+        known.sort_by_key(|(version, _)| version.abs_diff(to));
+        let mut nearest: Option<(usize, BTreeSet<Touched>)> = None;
+        for (version, at) in known {
+            let most = match &nearest {
+                Some((_, found)) if found.is_empty() => break,
+                Some((_, found)) => found.len() - 1,
+                None => most,
+            };
+            if let Some(found) = self.difference(version, to, most) {
+                nearest = Some((at, found));
+            }
+        }
+        nearest
+    }
+
     /// In what two versions may differ by what others have done than the transactions of their views (V4); none if that is not
     /// known.
     pub fn difference_by_others(&self, one: u64, other: u64) -> Option<BTreeSet<Touched>> {
+        self.by_others(one, other, usize::MAX)
+    }
+
+    /// The same; none either if they are more than `most` objects.
+    fn by_others(&self, one: u64, other: u64, most: usize) -> Option<BTreeSet<Touched>> {
         let (one, other) = (self.set(one)?, self.set(other)?);
         let mut all = BTreeSet::new();
         let mut known = true;
         for behind in one.behind.iter().chain(&other.behind) {
-            known &= behind.since(0, &mut all);
+            known &= behind.since(0, most, &mut all);
         }
         let (ours, theirs) = (&one.seen.others, &other.seen.others);
         let only = ours.iter().filter(|txn| !theirs.contains(txn));
         for txn in only.chain(theirs.iter().filter(|txn| !ours.contains(txn))) {
-            known &= self.recent.get(txn)?.touched.since(0, &mut all);
+            known &= self.recent.get(txn)?.touched.since(0, most, &mut all);
         }
         known.then_some(all)
     }
 
-    /// In what two versions may differ (V4); none if that is not known.
-    pub fn difference(&self, one: u64, other: u64) -> Option<BTreeSet<Touched>> {
-        let mut all = self.difference_by_others(one, other)?;
+    /// In what two versions may differ (V4); none if that is not known, or more than `most` objects.
+    fn difference(&self, one: u64, other: u64, most: usize) -> Option<BTreeSet<Touched>> {
+        let mut all = self.by_others(one, other, most)?;
         let (one, other) = (self.set(one)?, self.set(other)?);
         let mut known = true;
         match (one.seen.own, other.seen.own) {
             (Some((txn, ours, undone)), Some((same, theirs, also))) if txn == same && undone == also => {
                 if ours != theirs {
-                    known &= self.recent.get(&txn)?.touched.since(ours.min(theirs), &mut all);
+                    known &= self.recent.get(&txn)?.touched.since(ours.min(theirs), most, &mut all);
                 }
             }
             (ours, theirs) => {
                 for (txn, ..) in ours.into_iter().chain(theirs) {
-                    known &= self.recent.get(&txn)?.touched.since(0, &mut all);
+                    known &= self.recent.get(&txn)?.touched.since(0, most, &mut all);
                 }
             }
         }
@@ -255,9 +296,16 @@ impl Versions {
     /// The version that the transaction's running statement sees.
     pub fn of(&mut self, engine: &Engine, txn: &Txn) -> u64 {
         let seen = self.seen(txn);
-        let same = |set: &&Set| set.seen == seen && set.behind.is_empty();
-        if let Some(set) = self.sets.iter().find(same) {
-            return set.version;
+        let same = |set: &Set| set.seen == seen && set.behind.is_empty();
+        if let Some(at) = self.sets.iter().position(same) {
+            let version = self.sets[at].version;
+            // What others see of a transaction that makes hundreds of versions of its own stays among those remembered.
+            if at > SETS_MAX / 2
+                && let Some(set) = self.sets.remove(at)
+            {
+                self.sets.push_front(set);
+            }
+            return version;
         }
         self.forget(engine);
         let seen = self.seen(txn);
@@ -266,6 +314,22 @@ impl Versions {
         self.sets.push_front(Set { seen, version, behind: Vec::new() });
         self.sets.truncate(SETS_MAX);
         version
+    }
+
+    /// The transaction has committed (V5).
+    pub fn committed(&mut self, txn: &Txn) {
+        let Some(id) = txn.id() else { return };
+        let Some(change) = self.recent.get(&id) else { return };
+        self.keep_last(id, change.announced, txn.undone());
+    }
+
+    /// The version that a transaction had when it had announced and undone so much is others' from now on.
+    fn keep_last(&mut self, id: TxnId, announced: u64, undone: u64) {
+        for set in self.sets.iter_mut().filter(|set| set.seen.own == Some((id, announced, undone))) {
+            set.seen.own = None;
+            let at = set.seen.others.partition_point(|other| *other < id);
+            set.seen.others.insert(at, id);
+        }
     }
 
     fn seen(&self, txn: &Txn) -> Seen {
@@ -316,7 +380,7 @@ mod tests {
         let object = |number| Touched::Object(Oid(number));
         let since = |touched: &AllTouched, change| {
             let mut all = BTreeSet::new();
-            touched.since(change, &mut all).then_some(all)
+            touched.since(change, usize::MAX, &mut all).then_some(all)
         };
         touched.add(object(1), 1);
         touched.add(object(2), 1);
@@ -356,8 +420,9 @@ mod tests {
         };
         let numbers = |versions: &Versions, one, other| -> Option<Vec<u32>> {
             let number = |touched| if let Touched::Object(oid) = touched { oid.0 } else { 0 };
-            assert_eq!(versions.difference(one, other), versions.difference(other, one));
-            versions.difference(one, other).map(|all| all.into_iter().map(number).collect())
+            let difference = |one, other| versions.difference(one, other, usize::MAX);
+            assert_eq!(difference(one, other), difference(other, one));
+            difference(one, other).map(|all| all.into_iter().map(number).collect())
         };
         assert_eq!(numbers(&versions, 1, 1), Some(vec![]));
         assert_eq!(numbers(&versions, 1, 2), Some(vec![101]));
@@ -370,9 +435,24 @@ mod tests {
         // What the own transaction did is not what others did.
         let by_others = |one, other| versions.difference_by_others(one, other).map(|all| all.len());
         assert_eq!((by_others(1, 3), by_others(3, 4), by_others(1, 9)), (Some(0), Some(1), None));
+        // The nearest one is found however far the others are.
+        let near = |to, known: &[u64], most| {
+            let found = versions.nearest(to, known.iter().copied(), most);
+            found.map(|(at, touched)| (known[at], touched.len()))
+        };
+        assert_eq!(near(4, &[1, 2, 3], usize::MAX), Some((3, 2)));
+        assert_eq!(near(4, &[3, 4], usize::MAX), Some((4, 0)));
+        assert_eq!(near(4, &[1, 2], 2), None);
+        assert_eq!(near(4, &[1, 2], 3), Some((2, 3)));
         versions.sets[0].behind.push(Arc::new(change(300, 1).touched));
         assert_eq!(numbers(&versions, 1, 2), Some(vec![101, 301]));
         versions.sets[1].behind.push(Arc::new(AllTouched { unknown: true, ..AllTouched::default() }));
         assert_eq!(numbers(&versions, 1, 2), None);
+        // What the transaction saw before it undid something is not what it has committed.
+        versions.sets.iter_mut().for_each(|set| set.behind.clear());
+        versions.keep_last(second, 3, 1);
+        let others: Vec<usize> = versions.sets.iter().map(|set| set.seen.others.len()).collect();
+        assert_eq!(others, [0, 1, 0, 1, 1]);
+        assert_eq!(versions.sets[4].seen, Seen { others: vec![second], own: None });
     }
 }

@@ -142,6 +142,7 @@ impl TransactionEnds for Inside<'_> {
             txn.end_statement()?;
             let writes = txn.has_writes();
             txn.commit_logged(written.mode)?;
+            services.has_committed(txn);
             if written.owes_wait && writes {
                 services.owed.owe(services.instance.engine.logged());
             }

@@ -3,6 +3,7 @@
 //!
 //! Columns have PostgreSQL's names and meanings; those that could only ever hold one value are left out.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::page::ObjectId;
@@ -30,6 +31,13 @@ pub(crate) trait SystemRow: Sized {
     /// The names of these fields, that of the object which a row is a part of first.
     fn key_columns() -> &'static [&'static str];
 
+    /// Where those stand among the columns.
+    fn key_places() -> Vec<usize> {
+        let types = Self::columns();
+        let keys = Self::key_columns();
+        keys.iter().filter_map(|key| types.iter().position(|(name, ..)| name == key)).collect()
+    }
+
     /// The types that it is made of: none that the catalog could not read again is ever written.
     fn types(&self) -> Vec<Oid> {
         Vec::new()
@@ -56,12 +64,34 @@ pub(crate) trait SystemRow: Sized {
     /// The rows of a batch that has all columns. One with values that do not fit costs the object that it is a part of.
     fn from_batch(batch: &Batch) -> ReadRows<Self> {
         let types = Self::columns();
+        Self::read(batch, &types, |_| true)
+    }
+
+    /// The rows of a batch of which one of these numbers is a key, and those of them that cannot be read. Others are not put
+    /// together: on a page stand those of hundreds of objects.
+    fn of_objects(batch: &Batch, objects: &BTreeSet<Oid>) -> ReadRows<Self> {
+        let (types, keys) = (Self::columns(), Self::key_places());
+        Self::read(batch, &types, |row| {
+            keys.iter().any(|at| {
+                let value = batch.columns.get(*at).map(|column| column.value(row, &types[*at].1));
+                let key = value.as_ref().and_then(Oid::from_value);
+                key.is_some_and(|key| key != Oid(0) && objects.contains(&key))
+            })
+        })
+    }
+
+    /// Some rows of a batch; `types` are the columns.
+    fn read(
+        batch: &Batch,
+        types: &[(&'static str, SqlType, bool)],
+        wanted: impl Fn(usize) -> bool,
+    ) -> ReadRows<Self> {
         let own = Self::key_columns().first().copied().unwrap_or("oid");
         let own = types.iter().position(|(name, ..)| *name == own);
         let mut read = ReadRows { at: Vec::new(), rows: Vec::new(), unread: Vec::new() };
-        for (at, i) in (0..).zip(0..batch.rows) {
-            let pairs = batch.columns.iter().zip(&types);
-            let values: Vec<Value> = pairs.map(|(column, (_, ty, _))| column.value(i, ty)).collect();
+        for (at, row) in (0..).zip(0..batch.rows).filter(|(_, row)| wanted(*row)) {
+            let pairs = batch.columns.iter().zip(types);
+            let values: Vec<Value> = pairs.map(|(column, (_, ty, _))| column.value(row, ty)).collect();
             match Self::from_values(&values) {
                 Some(row) => {
                     read.at.push(at);
@@ -741,6 +771,30 @@ mod tests {
         let batch = ProcRow::to_batch(&rows);
         assert_eq!(batch.rows, 2);
         assert_eq!(ProcRow::from_batch(&batch).rows, rows);
+    }
+
+    #[test]
+    fn rows_of_objects_are_found_by_each_of_their_keys() {
+        let link = |objid: u32, refobjid: u32| DependRow {
+            classid: Oid(1259),
+            objid: Oid(objid),
+            objsubid: 1,
+            refclassid: Oid(2604),
+            refobjid: Oid(refobjid),
+            refobjsubid: 0,
+            deptype: Letter('n'),
+        };
+        let rows = vec![link(1, 2), link(3, 4), link(5, 1), link(0, 6)];
+        let batch = DependRow::to_batch(&rows);
+        let of = |objects: &[u32]| {
+            let objects: BTreeSet<Oid> = objects.iter().map(|oid| Oid(*oid)).collect();
+            let read = DependRow::of_objects(&batch, &objects);
+            (read.at, read.rows)
+        };
+        assert_eq!(of(&[1]), (vec![0, 2], vec![rows[0].clone(), rows[2].clone()]));
+        assert_eq!(of(&[4, 6]), (vec![1, 3], vec![rows[1].clone(), rows[3].clone()]));
+        assert_eq!(of(&[0, 1259, 2604]).0, Vec::<u32>::new());
+        assert!(LanguageRow::key_columns().is_empty());
     }
 
     #[test]

@@ -127,6 +127,7 @@ pub(crate) fn define(
         })
     };
     let services = frame.services;
+    services.defines.set(true);
     let asked = match statement {
         Statement::CreateIndex(create) => create.parallel,
         Statement::Reindex(reindex) => reindex.parallel,
@@ -176,6 +177,7 @@ pub(crate) fn create_table_as(
     params: &[Value],
 ) -> Result<CommandTag, Failure> {
     let schema = Schema { frame };
+    frame.services.defines.set(true);
     if (create.temporary.is_some() || schema.is_in_temporary(&create.name))
         && schema.make_temporary_schema()?
     {
@@ -197,6 +199,7 @@ pub(crate) fn fill_table_as(
     params: &[Value],
 ) -> Result<CommandTag, Failure> {
     let schema = Schema { frame };
+    frame.services.defines.set(true);
     if (create.temporary.is_some() || schema.is_in_temporary(&create.name))
         && schema.make_temporary_schema()?
     {

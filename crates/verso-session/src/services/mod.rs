@@ -147,6 +147,8 @@ pub(crate) struct Services {
     pub(crate) creating: RefCell<Option<Arc<str>>>,
     /// The catalog behind them.
     pub(crate) redefined: RefCell<Option<Arc<CatalogSnapshot>>>,
+    /// A statement of the schema has run since the last commit.
+    pub(crate) defines: Cell<bool>,
     /// The running statement's share of the machine.
     pub(crate) grant: RefCell<Option<Grant>>,
     /// Whether it may wait for one (Q2).
@@ -160,6 +162,13 @@ pub(crate) struct Services {
 }
 
 impl Services {
+    /// The transaction has committed: what it saw of its own changes of the schema others see now.
+    pub(crate) fn has_committed(&self, txn: &Txn) {
+        if self.defines.take() {
+            self.instance.catalog.has_committed(txn);
+        }
+    }
+
     pub(crate) fn new(instance: Arc<Instance>) -> Services {
         let env = instance.engine.env().clone();
         let clocks = Clocks::new(Arc::clone(&env.clock));
@@ -215,6 +224,7 @@ impl Services {
             in_use: RefCell::default(),
             creating: RefCell::default(),
             redefined: RefCell::default(),
+            defines: Cell::default(),
             named: NamedStatements::default(),
             portals: verso_exec::Portals::default(),
             cursors: Cursors::default(),

@@ -85,6 +85,7 @@ impl Session {
     pub(crate) fn commit_txn(&mut self, mut active: Box<Active>, mode: CommitMode) -> Result<(), SqlError> {
         let txn = active.txn.get_mut();
         txn.commit_logged(mode)?;
+        self.services.has_committed(txn);
         // Who has messages of its own to hear of hears of them with the commit; and where nobody settles soon, others do.
         let leaves = active.state.leaving.as_ref();
         let at_once =
