@@ -1,4 +1,4 @@
-//! Which relation a constraint, a trigger, a policy, a rule or a default is on, by its number.
+//! Which relation a constraint, a trigger, a policy, a rule or a default is on, by its number; which extensions indexes use.
 //!
 //! Definitions of parts stand in those of their relations, so that a number alone does not lead to them. The table that does
 //! is made when a version of the catalog is asked for it first, in one walk over its relations, and goes with that version.
@@ -7,11 +7,16 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::definition::Oid;
+use crate::extensions::extensions_used;
 use crate::snapshot::{CatalogSnapshot, Relation};
 
 /// The relations of parts, once somebody has asked for one.
 #[derive(Debug, Default)]
-pub(crate) struct Owners(OnceLock<OfParts>);
+pub(crate) struct Owners {
+    parts: OnceLock<OfParts>,
+    /// The extensions whose operator classes indexes have.
+    extensions: OnceLock<Vec<&'static str>>,
+}
 
 /// The relation of each part.
 #[derive(Debug, Default)]
@@ -45,7 +50,7 @@ pub fn default_oid(table: Oid, column: u16) -> u32 {
 
 impl CatalogSnapshot {
     fn of_parts(&self) -> &OfParts {
-        self.contents().owners.0.get_or_init(|| {
+        self.contents().owners.parts.get_or_init(|| {
             let mut of = OfParts::default();
             for relation in self.relations().filter(|relation| !relation.oid().is_system()) {
                 let own = relation.oid();
@@ -70,6 +75,12 @@ impl CatalogSnapshot {
             of.parts.extend(self.all_policies().map(|policy| (policy.oid, policy.table)));
             of
         })
+    }
+
+    /// The extensions whose operator classes indexes have, by name: looked for once in each version, as every look at a comment
+    /// asks for them.
+    pub fn extensions_used(&self) -> &[&'static str] {
+        self.contents().owners.extensions.get_or_init(|| extensions_used(self.tables()))
     }
 
     /// The relation of the constraint, trigger or policy with this number.

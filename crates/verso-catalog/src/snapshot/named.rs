@@ -107,7 +107,10 @@ impl CatalogSnapshot {
 
     /// The statistics with that row in `pg_statistic_ext`.
     pub fn statistics_by_oid(&self, oid: Oid) -> Option<&Arc<StatisticsDef>> {
-        self.tables().flat_map(|table| &table.extended).find(|one| one.oid == oid)
+        let all = self.contents.schemas.values().flat_map(|schema| schema.statistics.iter());
+        let (_, table) = all.into_iter().find(|((_, own), _)| *own == oid)?;
+        let table = self.contents.relations_by_oid.get(table)?.as_table()?;
+        table.extended.iter().find(|one| one.oid == oid)
     }
 
     /// The relation with that row in `pg_class`.
@@ -251,12 +254,12 @@ impl CatalogSnapshot {
     }
 
     /// The functions of a schema, by name.
-    pub(crate) fn functions_in(&self, schema: &str) -> impl Iterator<Item = &Arc<FunctionDef>> {
+    pub fn functions_in(&self, schema: &str) -> impl Iterator<Item = &Arc<FunctionDef>> {
         self.contents.schemas.get(schema).into_iter().flat_map(|schema| schema.functions.values().flatten())
     }
 
     /// The types of a schema, by name.
-    pub(crate) fn types_in(&self, schema: &str) -> impl Iterator<Item = &Arc<TypeDef>> {
+    pub fn types_in(&self, schema: &str) -> impl Iterator<Item = &Arc<TypeDef>> {
         self.contents.schemas.get(schema).into_iter().flat_map(|schema| schema.types.values())
     }
 

@@ -358,18 +358,18 @@ fn counted<'t>(
     tables: impl Iterator<Item = &'t Arc<TableDef>>,
 ) -> Vec<Vec<Value>> {
     let instance = &views.services.instance;
-    let changed: HashMap<_, _> = instance.engine.changed_rows().into_iter().collect();
-    let uses = instance.engine.uses();
-    let analyzed = instance.automatic.tables.lock().clone();
     let time = |time: Option<i64>| time.map_or(Value::Null, Value::Timestamptz);
     let row = |table: &Arc<TableDef>| {
+        // Of this table only: mostly one is asked for among thousands.
+        let changed = instance.engine.changed_rows_of(table.heap);
+        let uses = instance.engine.uses_of(table.heap);
         let mut row = vec![Value::Null; 30];
         row[0] = oid(table.oid);
         row[1] = Value::Text(Arc::clone(&table.schema));
         row[2] = Value::Text(Arc::clone(&table.name));
         row[14] = catalog.rows(table).map_or(Value::Null, |rows| Value::Int8(rows as i64));
-        row[16] = count(changed.get(&table.heap).map_or(0, |changed| changed.since_analyze()));
-        let rows = changed.get(&table.heap).map(|changed| changed.kinds()).unwrap_or_default();
+        row[16] = count(changed.as_ref().map_or(0, |changed| changed.since_analyze()));
+        let rows = changed.as_ref().map(|changed| changed.kinds()).unwrap_or_default();
         row[9] = count(rows.inserted);
         row[10] = count(rows.updated);
         row[11] = count(rows.deleted);
@@ -384,7 +384,7 @@ fn counted<'t>(
             row[7] = moment_of(found);
             row[8] = count(found.fetched + scanned.fetched);
         }
-        let analyzed = analyzed.get(&table.heap).copied().unwrap_or_default();
+        let analyzed = instance.automatic.tables.lock().get(&table.heap).copied().unwrap_or_default();
         row[20] = time(analyzed.last);
         row[21] = time(analyzed.last_automatic);
         row[24] = count(analyzed.count);
@@ -444,8 +444,8 @@ fn counted_indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Key
             None => tables_of_users(catalog).cloned().collect(),
         },
     };
-    let uses = views.services.instance.engine.uses();
     for table in &tables {
+        let uses = views.services.instance.engine.uses_of(table.heap);
         for index in table.all_indexes() {
             let found = used(&uses, index.object);
             let mut row = vec![Value::Null; 9];

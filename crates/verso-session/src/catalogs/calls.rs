@@ -593,7 +593,7 @@ impl Call<'_> {
     /// Bytes of a relation's pages.
     fn size(&self, function: &str) -> Value {
         let engine = &self.views.services.instance.engine;
-        let page_size = engine.space().page_size;
+        let page_size = engine.page_size() as u64;
         let bytes = |pages: u64| i64::try_from(pages * page_size).unwrap_or(i64::MAX);
         let heap = |table: &TableDef| engine.heap(table.heap).map_or(0, |heap| u64::from(heap.page_count()));
         let pages = match self.catalog.relation_by_oid(self.args.oid(0)) {

@@ -608,9 +608,10 @@ pub(super) fn setting_name(name: &str) -> &str {
 
 /// `pg_get_serial_sequence`.
 pub(super) fn serial_sequence(catalog: &CatalogSnapshot, table: &TableDef, column: u16) -> Option<String> {
-    let owned = catalog.sequences().find(|sequence| {
-        sequence.owned_by.is_some_and(|owner| owner.table == table.oid && owner.column == column)
-    })?;
+    let owned = catalog
+        .sequences_of(table.oid)
+        .into_iter()
+        .find(|sequence| sequence.owned_by.is_some_and(|owner| owner.column == column))?;
     Some(format!("{}.{}", quote_ident(&owned.schema), quote_ident(&owned.name)))
 }
 
@@ -624,6 +625,12 @@ fn literal_text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
+/// A view, which may be a materialized one.
+fn view_of(relation: &Relation) -> Option<Arc<ViewDef>> {
+    let materialized = || Some(Arc::new(relation.as_table()?.as_view()?));
+    relation.as_view().cloned().or_else(materialized)
+}
+
 /// `pg_get_ruledef`, of the one rule that a view has.
 pub(super) fn rule_text(
     views: &Views<'_>,
@@ -631,7 +638,7 @@ pub(super) fn rule_text(
     oid: Oid,
     pretty: bool,
 ) -> Option<String> {
-    let view = catalog.all_views().find(|view| view.query.rule == oid)?;
+    let view = view_of(catalog.owner_of_rule(oid)?)?;
     let query = view_text(views, catalog, view.oid, deparse::Style { pretty, wrap: 0 })?;
     let name = if pretty {
         relation_name(catalog, view.oid)?
@@ -648,7 +655,7 @@ pub(super) fn view_text(
     oid: Oid,
     style: deparse::Style,
 ) -> Option<String> {
-    let view = catalog.all_views().find(|view| view.oid == oid && !oid.is_system())?;
+    let view = view_of(catalog.relation_by_oid(oid).filter(|_| !oid.is_system())?)?;
     let text = deparse::view(&binder(views, catalog), &view, style)
         .unwrap_or_else(|| format!(" {}", verso_catalog::view_text(catalog, &view)));
     Some(format!("{text};"))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
 use verso_catalog::{
     CITEXT, CatalogSnapshot, ExtensionDef, FUZZYSTRMATCH, HSTORE, KeyClass, OWNER_ROLE, Oid,
-    PG_STAT_STATEMENTS, PG_TRGM, UNACCENT, extensions_used,
+    PG_STAT_STATEMENTS, PG_TRGM, UNACCENT,
 };
 use verso_exec::functions::quote_ident;
 use verso_types::Value;
@@ -99,7 +99,7 @@ pub(super) const TRIGRAM_FAMILY: Oid = Oid(9991);
 /// Those that the database has asked for, and those that its indexes need as if it had: a dump of them is loaded elsewhere.
 pub(super) fn known(catalog: &CatalogSnapshot) -> Vec<ExtensionDef> {
     let mut known: Vec<ExtensionDef> = catalog.extensions().to_vec();
-    for (name, number) in extensions_used(catalog.tables()).into_iter().zip(0..) {
+    for (name, number) in catalog.extensions_used().iter().copied().zip(0..) {
         if catalog.extension(name).is_none() {
             known.push(ExtensionDef {
                 oid: Oid(FIRST_USED + number),

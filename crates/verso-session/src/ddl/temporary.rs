@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, FunctionDef, OWNER_ROLE, Object, Oid, PG_TEMP, Rights, TableDef, TypeDef, is_temporary,
+    CatalogSnapshot, FunctionDef, OWNER_ROLE, Object, Oid, PG_TEMP, Relation, Rights, TableDef, TypeDef,
+    is_temporary,
 };
 use verso_exec::plan::{Delete, Statement as Bound};
 
@@ -159,17 +160,19 @@ pub(super) fn note_touched(frame: &Frame<'_>) {
             known.note_touched();
         }
     }
-    let tables = frame.catalog.tables().filter(|table| *table.schema == *own).map(|table| table.heap);
-    let sequences = frame.catalog.sequences().filter(|sequence| *sequence.schema == *own);
-    if tables.chain(sequences.map(|sequence| sequence.object)).any(|object| txn.has_locked(object)) {
+    let mut objects = frame.catalog.relations_in(&own).filter_map(|relation| match relation {
+        Relation::Table(table) => Some(table.heap),
+        Relation::Sequence(sequence) => Some(sequence.object),
+        Relation::Index(_) | Relation::View(_) => None,
+    });
+    if objects.any(|object| txn.has_locked(object)) {
         known.note_touched();
     }
 }
 
 /// The functions and types of a schema.
 fn without_rows(catalog: &CatalogSnapshot, schema: &str) -> (Vec<Arc<FunctionDef>>, Vec<Arc<TypeDef>>) {
-    let functions = catalog.all_functions().filter(|function| *function.schema == *schema);
-    let types = catalog.types().filter(|ty| *ty.schema == *schema);
+    let (functions, types) = (catalog.functions_in(schema), catalog.types_in(schema));
     let (mut functions, mut types): (Vec<_>, Vec<_>) =
         (functions.cloned().collect(), types.cloned().collect());
     functions.sort_by_key(|function| function.oid);

@@ -38,17 +38,17 @@ impl Engine {
         users.map(|(object, heap)| (*object, Arc::clone(&heap.changed))).collect()
     }
 
-    /// How often users' tables and their indexes were read: those that somebody has used since the database was opened.
-    pub fn uses(&self) -> HashMap<ObjectId, UseCounts> {
-        let is_users = |heap: &&Arc<Heap>| heap.object.0 >= Engine::FIRST_USER_OBJECT;
-        // Their indexes have a lock of their own.
-        let heaps: Vec<Arc<Heap>> = self.shared().heaps.lock().values().filter(is_users).cloned().collect();
-        let mut uses = HashMap::new();
-        for heap in heaps {
-            uses.insert(heap.object, heap.uses.get());
-            uses.extend(heap.indexes.list().iter().map(|index| (index.object(), index.uses.get())));
-        }
-        uses
+    /// The same of one table; none where nobody has used it since the database was opened.
+    pub fn changed_rows_of(&self, table: ObjectId) -> Option<Arc<ChangedRows>> {
+        self.shared().heaps.lock().get(&table).map(|heap| Arc::clone(&heap.changed))
+    }
+
+    /// How often a table and its indexes were read; nothing where nobody has used it since the database was opened.
+    pub fn uses_of(&self, table: ObjectId) -> HashMap<ObjectId, UseCounts> {
+        let Some(heap) = self.shared().heaps.lock().get(&table).cloned() else { return HashMap::new() };
+        let indexes = heap.indexes.list();
+        let of_indexes = indexes.iter().map(|index| (index.object(), index.uses.get()));
+        std::iter::once((heap.object, heap.uses.get())).chain(of_indexes).collect()
     }
 
     /// Lists a job, which begins, perhaps at a table; it leaves the list when what is returned is dropped.
