@@ -1,10 +1,13 @@
-//! Which relation a constraint, a trigger, a policy, a rule or a default is on, by its number; which extensions indexes use.
+//! Which relation a constraint, a trigger, a policy, a rule or a default is on, by its number; which relation is in an object of
+//! storage; which extensions indexes use.
 //!
-//! Definitions of parts stand in those of their relations, so that a number alone does not lead to them. The table that does
-//! is made when a version of the catalog is asked for it first, in one walk over its relations, and goes with that version.
+//! Definitions of parts stand in those of their relations, so that a number alone does not lead to them. The tables that do
+//! are made when a version of the catalog is asked for it first, in one walk over its relations, and go with that version.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
+
+use verso_storage::page::ObjectId;
 
 use crate::definition::Oid;
 use crate::extensions::extensions_used;
@@ -14,6 +17,8 @@ use crate::snapshot::{CatalogSnapshot, Relation};
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
     parts: OnceLock<OfParts>,
+    /// The relation whose rows, entries or value are in each object of storage.
+    objects: OnceLock<HashMap<ObjectId, Oid>>,
     /// The extensions whose operator classes indexes have.
     extensions: OnceLock<Vec<&'static str>>,
 }
@@ -81,6 +86,24 @@ impl CatalogSnapshot {
     /// asks for them.
     pub fn extensions_used(&self) -> &[&'static str] {
         self.contents().owners.extensions.get_or_init(|| extensions_used(self.tables()))
+    }
+
+    /// The table, index or sequence that is in this object of storage.
+    pub fn relation_of_object(&self, object: ObjectId) -> Option<&Relation> {
+        let objects = self.contents().owners.objects.get_or_init(|| {
+            let mut objects = HashMap::new();
+            for relation in self.relations() {
+                let object = match relation {
+                    Relation::Table(table) => table.heap,
+                    Relation::Index(index) => index.object,
+                    Relation::Sequence(sequence) => sequence.object,
+                    Relation::View(_) => continue,
+                };
+                objects.entry(object).or_insert(relation.oid());
+            }
+            objects
+        });
+        self.relation_by_oid(*objects.get(&object)?)
     }
 
     /// The relation of the constraint, trigger or policy with this number.

@@ -333,16 +333,9 @@ impl Versions {
     }
 
     fn seen(&self, txn: &Txn) -> Seen {
-        let own = txn.id();
-        let mut seen = Seen { others: Vec::new(), own: None };
-        for (writer, change) in &self.recent {
-            if own == Some(*writer) {
-                seen.own = Some((*writer, change.announced, txn.undone()));
-            } else if txn.sees_commit_of(*writer) {
-                seen.others.push(*writer);
-            }
-        }
-        seen
+        let others = self.recent.keys().copied().filter(|writer| Some(*writer) != txn.id());
+        let own = txn.id().and_then(|own| Some((own, self.recent.get(&own)?.announced, txn.undone())));
+        Seen { others: txn.commits_seen(others), own }
     }
 
     /// Whether two versions differ in nothing but what a transaction has changed itself.

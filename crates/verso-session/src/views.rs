@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use verso_catalog::{Asked, Object, Oid, Rights, SystemRowIter, SystemRows, SystemView, TableDef};
+use verso_catalog::{Asked, Object, Oid, Relation, Rights, SystemRowIter, SystemRows, SystemView};
 use verso_exec::ExecError;
 use verso_exec::context::CatalogFunctions;
 use verso_storage::{
@@ -263,7 +263,7 @@ impl Views<'_> {
     /// The table with this number, and its oid.
     pub(crate) fn table_of(&self, object: ObjectId) -> Option<(Value, Value)> {
         let catalog = self.services.known_catalog()?;
-        let table = catalog.tables().find(|table| table.heap == object)?;
+        let table = catalog.relation_of_object(object)?.as_table()?;
         Some((Value::text(&table.name), Value::Int8(i64::from(table.oid.0))))
     }
 
@@ -271,7 +271,7 @@ impl Views<'_> {
     pub(crate) fn relation_of(&self, object: ObjectId) -> Value {
         let sequence = || {
             let catalog = self.services.known_catalog()?;
-            let found = catalog.sequences().find(|sequence| sequence.object == object)?;
+            let found = catalog.relation_of_object(object)?.as_sequence()?;
             Some(Value::Int8(i64::from(found.oid.0)))
         };
         self.table_of(object).map(|(_, oid)| oid).or_else(sequence).unwrap_or(Value::Null)
@@ -280,10 +280,12 @@ impl Views<'_> {
     /// The name of the table that an object is, or is an index of.
     fn table_with(&self, object: ObjectId) -> Value {
         let Some(catalog) = self.services.known_catalog() else { return Value::Null };
-        let is_of = |table: &&Arc<TableDef>| {
-            table.heap == object || table.indexes.iter().any(|index| index.object == object)
+        let table = match catalog.relation_of_object(object) {
+            Some(Relation::Table(table)) => Some(Arc::clone(table)),
+            Some(Relation::Index(index)) => catalog.table_by_oid(index.table),
+            _ => None,
         };
-        catalog.tables().find(is_of).map_or(Value::Null, |table| Value::text(&table.name))
+        table.map_or(Value::Null, |table| Value::text(&table.name))
     }
 
     /// How often each page of a table or an index was written; none for what has no pages.
@@ -292,10 +294,11 @@ impl Views<'_> {
         let (Some(oid), Some(catalog)) = (oid.map(Oid), self.services.known_catalog()) else {
             return Vec::new();
         };
-        let object = catalog.tables().find_map(|table| match table.oid == oid {
-            true => Some(table.heap),
-            false => table.indexes.iter().find(|index| index.oid == oid).map(|index| index.object),
-        });
+        let object = match catalog.relation_by_oid(oid) {
+            Some(Relation::Table(table)) => Some(table.heap),
+            Some(Relation::Index(index)) => Some(index.object),
+            _ => None,
+        };
         let writes =
             object.map_or_else(Vec::new, |object| self.services.instance.engine.page_writes_of(object));
         writes.into_iter().map(|(block, page, writes)| [block, page, writes].map(int).to_vec()).collect()

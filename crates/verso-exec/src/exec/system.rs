@@ -158,9 +158,17 @@ impl Operator for SystemOperator {
             {
                 continue;
             }
-            let values: Vec<Value> =
-                self.columns.iter().map(|index| row.get(*index).cloned().unwrap_or(Value::Null)).collect();
-            out.push_row(&values, &self.types)?;
+            // Straight out of the row, of which mostly a few columns are read.
+            debug_assert_eq!(out.columns.len(), self.columns.len(), "one value per column");
+            let mut columns = out.columns.iter_mut().zip(&self.columns).zip(&self.types);
+            let pushed = columns.try_for_each(|((column, at), ty)| {
+                column.push_value(row.get(*at).unwrap_or(&Value::Null), ty)
+            });
+            if let Err(error) = pushed {
+                out.truncate(out.rows);
+                return Err(error.into());
+            }
+            out.rows += 1;
         }
         Ok(out.rows > 0)
     }

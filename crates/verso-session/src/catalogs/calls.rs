@@ -7,6 +7,7 @@ use verso_catalog::{CatalogSnapshot, Object, Oid, Relation, SystemRelation, Tabl
 use verso_exec::ExecError;
 use verso_planner::deparse;
 use verso_planner::errors::SqlError;
+use verso_storage::ObjectId;
 use verso_types::cast::{CastKind, cast};
 use verso_types::{
     Decimal, Encoding, Number, SqlType, SystemType, TypeError, Value, names as references, parse_text,
@@ -356,14 +357,7 @@ impl Call<'_> {
 
     /// The relation whose rows or entries are in the object of that number.
     fn relation_of_file(&self) -> Value {
-        let file = self.args.oid(1).0;
-        let is_it = |relation: &&Relation| match relation {
-            Relation::Table(table) => table.heap.0 == file,
-            Relation::Index(index) => index.object.0 == file,
-            Relation::Sequence(sequence) => sequence.object.0 == file,
-            Relation::View(_) => false,
-        };
-        match self.catalog.relations().find(is_it) {
+        match self.catalog.relation_of_object(ObjectId(self.args.oid(1).0)) {
             Some(relation) => super::number(relation.oid().0),
             None => Value::Null,
         }

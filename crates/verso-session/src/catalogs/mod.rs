@@ -107,7 +107,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_attribute" => relations::attributes(&catalog, &keys),
         "pg_init_privs" => all(rights::initial(&catalog, &keys)),
         "pg_attrdef" => all(relations::defaults(views, &catalog, &keys)),
-        "pg_index" => all(relations::indexes(views, &catalog, &keys)),
+        "pg_index" => relations::indexes(views, &catalog, &keys),
         "pg_sequence" => all(relations::sequences(&catalog, &keys)),
         "pg_constraint" => all(constraints::constraints(views, &catalog, &keys)),
         "pg_rewrite" => all(triggers::rules(&catalog, &keys)),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, ConstraintKind, DroppedColumn, Identity, IndexDef, Object, Oid, Relation,
-    ReplicaIdentity, SequenceDef, SystemRelation, SystemRowIter, TableDef, TableOptions, TypeDef,
+    CatalogSnapshot, ColumnDef, ConstraintKind, DroppedColumn, Identity, IndexDef, IndexPart, Object, Oid,
+    Relation, ReplicaIdentity, SequenceDef, SystemRelation, SystemRowIter, TableDef, TableOptions, TypeDef,
     default_oid, index_columns,
 };
 use verso_types::{SqlType, SystemType, Value};
@@ -699,66 +699,85 @@ pub(super) fn place_in_index(catalog: &CatalogSnapshot, index: Oid, number: i16)
 }
 
 /// The rows of `pg_index`.
-pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
-    let row = |index: Arc<IndexDef>| {
+pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> SystemRowIter {
+    let lists = ["indkey", "indcollation", "indclass", "indoption"].map(|column| keys.reads(column));
+    let texts = ["indexprs", "indpred"].map(|column| keys.reads(column));
+    let mut indexes = indexes_of_users(catalog, keys);
+    indexes.retain(|index| keys.takes("indexrelid", index.oid));
+    if texts == [false, false] {
+        // One row after the other: all of them take much room.
+        let catalog = Arc::clone(catalog);
+        let row = move |index: Arc<IndexDef>| index_row(&catalog, &index, lists, [Value::Null, Value::Null]);
+        return Box::new(indexes.into_iter().filter_map(row));
+    }
+    let shown = |text: Option<String>| text.map_or(Value::Null, |text| Value::text(&text));
+    let row = |index: &Arc<IndexDef>| {
         let table = catalog.table_by_oid(index.table)?;
-        let parts = index.declared();
-        let types: Vec<SqlType> = parts
-            .iter()
-            .map(|part| {
-                table.column_with_id(part.column).map_or(SqlType::Unknown, |at| table.columns[at].ty.clone())
-            })
-            .collect();
-        let columns = parts.iter().map(|part| part.column).chain(index.include.iter().copied());
-        let collation = |ty: &SqlType| number(facts_of(ty).collation);
-        let yes = |value: bool| Value::Bool(value);
-        Some(vec![
-            oid(index.oid),
-            oid(index.table),
-            short(index.parts.len() + index.include.len()),
-            short(index.parts.len()),
-            yes(index.unique),
-            yes(!index.nulls_distinct),
-            yes(index.primary),
-            yes(index.excludes()),
-            yes(!index.deferrable),
-            yes(index.clustered),
-            yes(index.valid && has_all_parts(&index, &table)),
-            yes(false),
-            yes(index.valid),
-            yes(true),
-            yes(index.replica_identity),
-            vector(columns.map(|column| match index.expression(&table, column) {
-                Some(_) => Value::Int2(0),
-                None => Value::Int2(attnum(column)),
-            })),
-            vector(parts.iter().zip(&types).map(|(part, ty)| match &part.collation {
-                Some(one) if part.class == verso_catalog::KeyClass::Ordered => number(one.oid),
-                _ => super::collations::of_type(declared(&table, part.column), collation(ty)),
-            })),
-            vector(parts.iter().zip(&types).map(|(part, ty)| {
-                Value::Int8(part.class.oid().unwrap_or_else(|| class_of(index.method(), ty)))
-            })),
-            vector(
-                parts
-                    .iter()
-                    .map(|part| Value::Int2(i16::from(part.descending) | i16::from(part.nulls_first) << 1)),
-            ),
-            keys.read("indexprs", || {
-                super::definitions::index_expressions(views, catalog, &table, &index)
-                    .map_or(Value::Null, |text| Value::text(&text))
-            }),
-            keys.read("indpred", || {
-                super::definitions::index_predicate(views, catalog, &table, &index, false)
-                    .map_or(Value::Null, |text| Value::text(&text))
-            }),
-        ])
+        let expressions = || super::definitions::index_expressions(views, catalog, &table, index);
+        let predicate = || super::definitions::index_predicate(views, catalog, &table, index, false);
+        let made = [texts[0].then(expressions).flatten(), texts[1].then(predicate).flatten()];
+        index_row(catalog, index, lists, made.map(&shown))
     };
-    indexes_of_users(catalog, keys)
-        .into_iter()
-        .filter(|index| keys.takes("indexrelid", index.oid))
-        .filter_map(row)
-        .collect()
+    super::all(indexes.iter().filter_map(row).collect())
+}
+
+/// The row of an index: its columns, collations, classes and options where they are read; its expressions and its predicate.
+fn index_row(
+    catalog: &CatalogSnapshot,
+    index: &IndexDef,
+    [with_columns, with_collations, with_classes, with_options]: [bool; 4],
+    [expressions, predicate]: [Value; 2],
+) -> Option<Vec<Value>> {
+    let table = catalog.table_by_oid(index.table)?;
+    let parts = index.declared();
+    let ty = |part: &IndexPart| {
+        table.column_with_id(part.column).map_or(SqlType::Unknown, |at| table.columns[at].ty.clone())
+    };
+    let column = |column: u16| match index.expression(&table, column) {
+        Some(_) => Value::Int2(0),
+        None => Value::Int2(attnum(column)),
+    };
+    let collation = |part: &IndexPart| match &part.collation {
+        Some(one) if part.class == verso_catalog::KeyClass::Ordered => number(one.oid),
+        _ => {
+            let of_type = number(facts_of(&ty(part)).collation);
+            super::collations::of_type(declared(&table, part.column), of_type)
+        }
+    };
+    let class = |part: &IndexPart| {
+        Value::Int8(part.class.oid().unwrap_or_else(|| class_of(index.method(), &ty(part))))
+    };
+    let option =
+        |part: &IndexPart| Value::Int2(i16::from(part.descending) | i16::from(part.nulls_first) << 1);
+    let list = |read: bool, of: &dyn Fn(&IndexPart) -> Value| match read {
+        true => vector(parts.iter().map(|part| of(part))),
+        false => Value::Null,
+    };
+    let all = parts.iter().map(|part| part.column).chain(index.include.iter().copied());
+    let yes = |value: bool| Value::Bool(value);
+    Some(vec![
+        oid(index.oid),
+        oid(index.table),
+        short(index.parts.len() + index.include.len()),
+        short(index.parts.len()),
+        yes(index.unique),
+        yes(!index.nulls_distinct),
+        yes(index.primary),
+        yes(index.excludes()),
+        yes(!index.deferrable),
+        yes(index.clustered),
+        yes(index.valid && has_all_parts(index, &table)),
+        yes(false),
+        yes(index.valid),
+        yes(true),
+        yes(index.replica_identity),
+        if with_columns { vector(all.map(column)) } else { Value::Null },
+        list(with_collations, &collation),
+        list(with_classes, &class),
+        list(with_options, &option),
+        expressions,
+        predicate,
+    ])
 }
 
 /// The rows of `pg_sequence`.

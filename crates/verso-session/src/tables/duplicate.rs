@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, IndexDef, TableDef};
+use verso_catalog::{CatalogSnapshot, IndexDef, Relation, TableDef};
 use verso_exec::error::ExecError;
 use verso_planner::bind::Binder;
 use verso_planner::deparse::{self, identifier};
@@ -230,7 +230,11 @@ pub(crate) fn explain_unique(
         | StorageError::IndexRowTooLarge { index, .. } => index,
         error => return error.into(),
     };
-    let found = catalog.tables().find_map(|table| {
+    let table = match catalog.relation_of_object(index) {
+        Some(Relation::Index(found)) => catalog.table_by_oid(found.table),
+        _ => None,
+    };
+    let found = table.as_ref().and_then(|table| {
         let definition = table.indexes.iter().find(|definition| definition.object == index)?;
         Some((table, definition))
     });

@@ -380,10 +380,10 @@ impl Txn {
         self.released
     }
 
-    /// Whether the running statement sees what another transaction has committed.
-    pub fn sees_commit_of(&self, writer: TxnId) -> bool {
+    /// Those of these other transactions that have committed what the running statement sees.
+    pub fn commits_seen(&self, writers: impl IntoIterator<Item = TxnId>) -> Vec<TxnId> {
         let (_registration, view) = self.view_or_now();
-        view.sees_commit_of(writer)
+        writers.into_iter().filter(|writer| view.sees_commit_of(*writer)).collect()
     }
 
     /// Whether it keeps frames.
