@@ -25,11 +25,13 @@ pub enum KeyClass {
     Trigrams = 7,
     /// `tsvector_ops` of gin: lexemes.
     Lexemes = 8,
+    /// `gin_hstore_ops`: keys of hstore, alone and with their values.
+    Pairs = 9,
 }
 
 impl KeyClass {
     /// All of them.
-    pub const ALL: [KeyClass; 9] = [
+    pub const ALL: [KeyClass; 10] = [
         KeyClass::Ordered,
         KeyClass::TextPattern,
         KeyClass::VarcharPattern,
@@ -39,6 +41,7 @@ impl KeyClass {
         KeyClass::Elements,
         KeyClass::Trigrams,
         KeyClass::Lexemes,
+        KeyClass::Pairs,
     ];
 
     /// The class with this number on disk.
@@ -65,6 +68,7 @@ impl KeyClass {
             KeyClass::Elements => "array_ops",
             KeyClass::Trigrams => "gin_trgm_ops",
             KeyClass::Lexemes => "tsvector_ops",
+            KeyClass::Pairs => "gin_hstore_ops",
         }
     }
 
@@ -72,7 +76,11 @@ impl KeyClass {
     #[must_use]
     pub fn suffix(self) -> String {
         match self {
-            KeyClass::Ordered | KeyClass::JsonbKeys | KeyClass::Elements | KeyClass::Lexemes => String::new(),
+            KeyClass::Ordered
+            | KeyClass::JsonbKeys
+            | KeyClass::Elements
+            | KeyClass::Lexemes
+            | KeyClass::Pairs => String::new(),
             class => format!(" {}", class.name()),
         }
     }
@@ -90,6 +98,7 @@ impl KeyClass {
             KeyClass::Elements => 10064,
             KeyClass::Trigrams => 9990,
             KeyClass::Lexemes => 10073,
+            KeyClass::Pairs => 9988,
         })
     }
 
@@ -103,6 +112,7 @@ impl KeyClass {
             (None, SqlType::Jsonb) => Some(KeyClass::JsonbKeys),
             (None, SqlType::Array(_)) => Some(KeyClass::Elements),
             (None, SqlType::System(SystemType::TsVector)) => Some(KeyClass::Lexemes),
+            (None, SqlType::System(SystemType::Hstore)) => Some(KeyClass::Pairs),
             _ => None,
         }
     }
@@ -126,6 +136,7 @@ impl KeyClass {
             KeyClass::Lexemes => {
                 matches!(ty, SqlType::System(SystemType::TsVector)).then_some(KeyType::Lexemes)
             }
+            KeyClass::Pairs => matches!(ty, SqlType::System(SystemType::Hstore)).then_some(KeyType::Pairs),
         }
     }
 }

@@ -99,6 +99,8 @@ pub enum KeyType {
     NestedU64 = 23,
     /// `"char"`: its byte, without sign.
     SingleByte = 24,
+    /// Of an inverted index: keys of hstore, alone and with their values.
+    Pairs = 25,
 }
 
 impl KeyType {
@@ -132,6 +134,7 @@ impl KeyType {
             KeyType::U64 => KeyType::UNSIGNED,
             KeyType::NestedU64 => KeyType::NESTED_UNSIGNED,
             KeyType::SingleByte => KeyType::SINGLE_BYTE,
+            KeyType::Pairs => KeyType::PAIRS,
             other => (1..).zip(KeyType::ALL).find(|(_, ty)| *ty == other).map_or(0, |(code, _)| code),
         }
     }
@@ -143,6 +146,7 @@ impl KeyType {
     const UNSIGNED: u8 = 22;
     const NESTED_UNSIGNED: u8 = 23;
     const SINGLE_BYTE: u8 = 24;
+    const PAIRS: u8 = 25;
 
     /// The type with this number on disk, [`KeyType::COLLATED`] without.
     pub fn from_code(code: u8) -> Option<KeyType> {
@@ -152,6 +156,7 @@ impl KeyType {
             KeyType::UNSIGNED => Some(KeyType::U64),
             KeyType::NESTED_UNSIGNED => Some(KeyType::NestedU64),
             KeyType::SINGLE_BYTE => Some(KeyType::SingleByte),
+            KeyType::PAIRS => Some(KeyType::Pairs),
             code => KeyType::ALL.get(usize::from(code).checked_sub(1)?).copied(),
         }
     }
@@ -226,7 +231,8 @@ impl KeyType {
             | KeyType::JsonbPaths
             | KeyType::Elements
             | KeyType::Trigrams
-            | KeyType::Lexemes => Physical::Bytes,
+            | KeyType::Lexemes
+            | KeyType::Pairs => Physical::Bytes,
             KeyType::Bytes
             | KeyType::PaddedBytes
             | KeyType::SingleByte
@@ -249,6 +255,7 @@ impl KeyType {
                 | KeyType::Elements
                 | KeyType::Trigrams
                 | KeyType::Lexemes
+                | KeyType::Pairs
         )
     }
 
@@ -373,7 +380,8 @@ impl KeyOrder {
             | KeyType::JsonbPaths
             | KeyType::Elements
             | KeyType::Trigrams
-            | KeyType::Lexemes => return Err(corrupt()),
+            | KeyType::Lexemes
+            | KeyType::Pairs => return Err(corrupt()),
         }
         if self.descending {
             out[start..].iter_mut().for_each(|byte| *byte = !*byte);

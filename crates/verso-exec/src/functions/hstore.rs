@@ -51,6 +51,19 @@ fn fetched(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(part(store(own)?.get(text(key)?).flatten()))
 }
 
+/// With another value of a key; NULL counts as one without keys, and a value may be NULL.
+fn with_value(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [own, value, key] = args else { return Err(unexpected("hstore", args)) };
+    let Some(key) = key.as_str() else {
+        return Err(TypeError::new("22004", "hstore subscript in assignment must not be null").into());
+    };
+    let mut pairs: Vec<Pair<'_>> = vec![(Cow::Borrowed(key), value.as_str().map(Cow::Borrowed))];
+    if !own.is_null() {
+        pairs.extend(store(own)?.into_pairs());
+    }
+    Ok(Hstore::new(pairs).into_value())
+}
+
 fn sliced_array(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (own, keys) = two(args)?;
     let (own, keys) = (store(own)?, array(keys)?);
@@ -311,6 +324,12 @@ const fn of_nulls(
     made.strict = false;
     made
 }
+
+/// `store['key']`: the value of the key. The binder writes it.
+pub static SUBSCRIPT: BuiltinFunction = function("", Some("[h]"), &[H, T], TEXT, Body::Scalar(fetched));
+/// `store['key'] = value`: store, value, key. The binder writes it.
+pub static SET_SUBSCRIPT: BuiltinFunction =
+    of_nulls("", Some("[h]="), &[H, T, T], STORE, Body::Scalar(with_value));
 
 static FUNCTIONS: &[BuiltinFunction] = &[
     function("fetchval", Some("->"), &[H, T], TEXT, Body::Scalar(fetched)),

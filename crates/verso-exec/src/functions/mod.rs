@@ -31,7 +31,7 @@ mod figures;
 mod floats;
 mod geometry;
 mod hashes;
-mod hstore;
+pub mod hstore;
 mod identifiers;
 mod inputs;
 mod integers;

@@ -1,8 +1,9 @@
 //! Subscripts and slices: `a[1]`, `a[2:3]`, and as targets of assignments.
 //!
 //! Neighbouring subscripts are one access: `a[1][2]` is an element of two dimensions, in `a[1:2][3]` the `[3]` means
-//! `[1:3]`. Parentheses end an access.
+//! `[1:3]`. Parentheses end an access. Subscripts of jsonb and hstore are keys.
 
+use verso_exec::functions::hstore::{SET_SUBSCRIPT as STORE_SET_SUBSCRIPT, SUBSCRIPT as STORE_SUBSCRIPT};
 use verso_exec::functions::json::{SET_SUBSCRIPT as JSON_SET_SUBSCRIPT, SUBSCRIPT as JSON_SUBSCRIPT};
 use verso_exec::functions::records::{FIELD, SET_FIELD};
 use verso_exec::functions::subscripts::{ELEMENT, NAME_BYTE, SET_ELEMENT, SET_SLICE, SLICE, parts_of};
@@ -18,6 +19,8 @@ use verso_parser::syntax::{Expr, ExprKind, Name, Step};
 
 /// The most subscripts of one access.
 const SUBSCRIPTS_MAX: usize = verso_types::array::DIMENSIONS_MAX;
+
+const HSTORE: SqlType = SqlType::System(SystemType::Hstore);
 
 /// The array type whose elements, or rows, have this type: there is no array of arrays.
 pub(super) fn array_over(ty: SqlType) -> SqlType {
@@ -76,6 +79,11 @@ impl Binder<'_> {
     ) -> Result<TypedExpr, SqlError> {
         if array.ty == SqlType::Jsonb {
             return self.json_subscripts(array, steps, cx);
+        }
+        if array.ty == HSTORE {
+            let key = self.store_subscript(steps, cx)?;
+            let call = K::Call { function: &STORE_SUBSCRIPT, args: vec![array, key] };
+            return Ok(TypedExpr::new(call, SqlType::Text));
         }
         if array.ty == SqlType::Name {
             return self.name_subscripts(array, at, steps, cx);
@@ -223,6 +231,36 @@ impl Binder<'_> {
         Ok(TypedExpr::new(K::Call { function: &JSON_SET_SUBSCRIPT, args }, SqlType::Jsonb))
     }
 
+    /// The key in the one pair of brackets that an hstore may have behind it, as text.
+    fn store_subscript(&self, steps: &[Subscript<'_>], cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let [Subscript::Index(key)] = steps else {
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, "hstore allows only one subscript"));
+        };
+        let bound = self.expr(key, cx)?;
+        if !self.is_assignable(&bound.ty, &SqlType::Text) {
+            let text = "hstore subscript must have type text";
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(key.at.start));
+        }
+        self.coerce(bound, key.at.start, &SqlType::Text, CastKind::Assignment)
+    }
+
+    /// The new value of an hstore of which a key gets a value.
+    fn store_assigned(
+        &self,
+        target: TypedExpr,
+        name: &str,
+        steps: &[Subscript<'_>],
+        value: (TypedExpr, u32),
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let key = self.store_subscript(steps, cx)?;
+        let value = self.value_of_part(value, &SqlType::Text, cx, |wanted| {
+            format!("subscripted assignment to \"{name}\" requires type {wanted}")
+        })?;
+        let call = K::Call { function: &STORE_SET_SUBSCRIPT, args: vec![target, value, key] };
+        Ok(TypedExpr::new(call, HSTORE))
+    }
+
     fn brackets(&self, steps: &[Subscript<'_>], at: u32, cx: &mut Context<'_>) -> Result<Access, SqlError> {
         if steps.len() > SUBSCRIPTS_MAX {
             return Err(SqlError::from(verso_types::array::too_many_dimensions(steps.len())).at(at));
@@ -293,6 +331,9 @@ impl Binder<'_> {
         let steps = brackets;
         if ty == SqlType::Jsonb {
             return self.json_assigned(target, name, &steps, value, cx);
+        }
+        if ty == HSTORE {
+            return self.store_assigned(target, name, &steps, value, cx);
         }
         if let SqlType::System(system) = ty {
             return self.part_assigned((target, system), column, &steps, value, cx);

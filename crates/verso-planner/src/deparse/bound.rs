@@ -11,6 +11,7 @@ use verso_env::stack;
 use verso_exec::functions::BuiltinFunction;
 use verso_exec::functions::case::MAPPED;
 use verso_exec::functions::collations;
+use verso_exec::functions::hstore::SUBSCRIPT as STORE_SUBSCRIPT;
 use verso_exec::functions::json::{
     JSON_ARRAY, JSON_OBJECT, JSON_UNIQUE, JSONB_ARRAY, JSONB_OBJECT, SUBSCRIPT,
 };
@@ -110,7 +111,7 @@ impl Deparse<'_> {
             _ => None,
         };
         let (of, rest) = args.split_first()?;
-        let behind = if is(&ELEMENT) || is(&SUBSCRIPT) {
+        let behind = if is(&ELEMENT) || is(&SUBSCRIPT) || is(&STORE_SUBSCRIPT) {
             rest.iter().map(|place| format!("[{}]", one(place))).collect()
         } else if is(&SLICE) {
             // The bits of the number say which bounds are given.
@@ -131,7 +132,7 @@ impl Deparse<'_> {
         };
         let bare = match &of.kind {
             ExprKind::Call { function, .. } => {
-                let parts = [&ELEMENT, &SLICE, &SUBSCRIPT, &FIELD];
+                let parts = [&ELEMENT, &SLICE, &SUBSCRIPT, &STORE_SUBSCRIPT, &FIELD];
                 parts.iter().any(|part| std::ptr::eq(*function, *part))
             }
             ExprKind::Column(_) => !is(&FIELD),

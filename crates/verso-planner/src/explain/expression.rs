@@ -74,11 +74,13 @@ pub(super) fn text(expr: &TypedExpr, names: Scope<'_>) -> String {
             format!("({} {words})", one(asked))
         }
         ExprKind::Call { function, args } => match (function.operator, args.as_slice()) {
-            (Some("[]"), [array, subscripts @ ..]) => {
+            (Some("[]" | "[j]" | "[h]"), [array, subscripts @ ..]) => {
                 let subscripts: String = subscripts.iter().map(|arg| format!("[{}]", one(arg))).collect();
                 format!("({}){subscripts}", one(array))
             }
-            (Some(op @ ("[:]" | "[]=" | "[:]=")), args) => format!("{op}({})", all(args, ", ")),
+            (Some(op @ ("[:]" | "[]=" | "[:]=" | "[j]=" | "[h]=")), args) => {
+                format!("{op}({})", all(args, ", "))
+            }
             (Some(op), [left, right]) if is_key(left) || is_key(right) => {
                 format!("({} {op} {})", key_text(left, names), key_text(right, names))
             }

@@ -675,9 +675,9 @@ impl Call<'_> {
             }
             "pg_statistics_obj_is_visible" => super::extended::is_visible(self.catalog, oid),
             "pg_opclass_is_visible" | "pg_opfamily_is_visible"
-                if [extensions::TRIGRAM_CLASS, extensions::TRIGRAM_FAMILY].contains(&oid) =>
+                if let Some(extension) = extensions::extension_of_class(oid) =>
             {
-                extensions::schema_of_trigrams(self.catalog).map_or(Value::Null, |schema| in_path(&schema))
+                extensions::schema_of(self.catalog, extension).map_or(Value::Null, |schema| in_path(&schema))
             }
             "pg_opclass_is_visible" => fixed("pg_opclass"),
             "pg_opfamily_is_visible" => fixed("pg_opfamily"),

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use verso_catalog::{
     AggregateDef, Callee, CastDef, CatalogSnapshot, ColumnDef, ConstraintKind, ExtensionDef, FunctionDef,
-    FunctionLanguage, FunctionReturn, IndexDef, KeyClass, Need, Oid, OperatorDef, PG_TRGM, PolicyDef,
-    Relation, StoredQuery, TableDef, TypeDef, ViewDef, default_oid, extension_of_type, kept,
+    FunctionLanguage, FunctionReturn, IndexDef, Need, Oid, OperatorDef, PolicyDef, Relation, StoredQuery,
+    TableDef, TypeDef, ViewDef, default_oid, extension_of_type, kept,
 };
 use verso_exec::plan::ExprKind;
 use verso_types::{Collation, SqlType, Value};
 
-use super::extensions::{TRIGRAM_CLASS, TRIGRAM_FAMILY};
+use super::extensions::{CLASSES, extension_of_class};
 use super::keys::Keys;
 use super::{definitions, letter, names, number};
 use crate::views::Views;
@@ -314,10 +314,9 @@ impl Rows<'_> {
         for extension in &known {
             let own = (EXTENSION, extension.oid.0, 0);
             self.inside(own, &extension.schema);
-            if *extension.name == *PG_TRGM {
-                for (class, oid) in [(OPCLASS, TRIGRAM_CLASS), (OPFAMILY, TRIGRAM_FAMILY)] {
-                    self.add((class, oid.0, 0), own, 'e');
-                }
+            for one in CLASSES.iter().filter(|one| *extension.name == *one.extension) {
+                self.add((OPCLASS, one.class.0, 0), own, 'e');
+                self.add((OPFAMILY, one.family.0, 0), own, 'e');
             }
         }
         catalog.types().for_each(|ty| self.type_of_extension(ty, &known));
@@ -491,9 +490,12 @@ impl Rows<'_> {
                 }
             }
             Relation::Index(index) => {
-                if index.parts.iter().any(|part| part.class == KeyClass::Trigrams) {
-                    self.add((CLASS, own, 0), (OPCLASS, TRIGRAM_CLASS.0, 0), 'n');
-                }
+                let classes = index.parts.iter().filter_map(|part| u32::try_from(part.class.oid()?).ok());
+                let mut brought: Vec<u32> =
+                    classes.filter(|class| extension_of_class(Oid(*class)).is_some()).collect();
+                brought.sort_unstable();
+                brought.dedup();
+                brought.into_iter().for_each(|class| self.add((CLASS, own, 0), (OPCLASS, class, 0), 'n'));
                 if let Some(whole) = index.part_of {
                     self.add((CLASS, own, 0), (CLASS, whole.0, 0), 'P');
                     self.add((CLASS, own, 0), (CLASS, index.table.0, 0), 'S');

@@ -92,9 +92,26 @@ pub(crate) fn built_in(name: &str) -> Option<&'static BuiltIn> {
 /// The number of the first of those that are used without having been asked for: no object has a number so large.
 const FIRST_USED: u32 = 0x3fff_ff00;
 
-/// The operator class `gin_trgm_ops` in `pg_opclass`, and its family.
-pub(super) const TRIGRAM_CLASS: Oid = Oid(9990);
-pub(super) const TRIGRAM_FAMILY: Oid = Oid(9991);
+/// An operator class that an extension brings, as `pg_opclass` has it.
+pub(super) struct ClassOfExtension {
+    /// The class.
+    pub(super) class: Oid,
+    /// Its family.
+    pub(super) family: Oid,
+    /// The extension.
+    pub(super) extension: &'static str,
+}
+
+/// All of them.
+pub(super) const CLASSES: [ClassOfExtension; 2] = [
+    ClassOfExtension { class: Oid(9990), family: Oid(9991), extension: PG_TRGM },
+    ClassOfExtension { class: Oid(9988), family: Oid(9989), extension: HSTORE },
+];
+
+/// The extension that brings an operator class or a family with this number.
+pub(super) fn extension_of_class(number: Oid) -> Option<&'static str> {
+    CLASSES.iter().find(|one| one.class == number || one.family == number).map(|one| one.extension)
+}
 
 /// Those that the database has asked for, and those that its indexes need as if it had: a dump of them is loaded elsewhere.
 pub(super) fn known(catalog: &CatalogSnapshot) -> Vec<ExtensionDef> {
@@ -113,9 +130,9 @@ pub(super) fn known(catalog: &CatalogSnapshot) -> Vec<ExtensionDef> {
     known
 }
 
-/// The schema that the operator class `gin_trgm_ops` is in; none where nobody has asked for it.
-pub(super) fn schema_of_trigrams(catalog: &CatalogSnapshot) -> Option<Arc<str>> {
-    known(catalog).into_iter().find(|one| *one.name == *PG_TRGM).map(|one| one.schema)
+/// The schema that an extension is in; none where nobody has asked for it.
+pub(super) fn schema_of(catalog: &CatalogSnapshot, extension: &str) -> Option<Arc<str>> {
+    known(catalog).into_iter().find(|one| *one.name == *extension).map(|one| one.schema)
 }
 
 /// An operator class behind a blank, as a definition shows it: one of an extension with its schema where it is not found without it.
@@ -132,12 +149,15 @@ pub(super) fn class_shown(catalog: &CatalogSnapshot, suffix: String) -> String {
 
 /// The rows of `pg_opclass` or `pg_opfamily`: those of an extension are where it is.
 pub(super) fn classes(catalog: &CatalogSnapshot, relation: &str, keys: &Keys<'_>) -> Vec<Vec<Value>> {
-    let own = [TRIGRAM_CLASS, TRIGRAM_FAMILY].map(oid);
-    let schema = schema_of_trigrams(catalog).and_then(|schema| Some(oid(catalog.schema(&schema)?.oid)));
+    let schema = |name: &str| Some(oid(catalog.schema(&schema_of(catalog, name)?)?.oid));
+    let own: Vec<(Value, Option<Value>)> = CLASSES
+        .iter()
+        .flat_map(|one| [one.class, one.family].map(|number| (oid(number), schema(one.extension))))
+        .collect();
     let placed = |row: &Vec<Value>| {
-        if !own.contains(&row[0]) {
+        let Some((_, schema)) = own.iter().find(|(number, _)| *number == row[0]) else {
             return Some(row.clone());
-        }
+        };
         let mut row = row.clone();
         row[3] = schema.clone()?;
         Some(row)

@@ -11,6 +11,7 @@
 //! | `array_ops` | each element; an array without any has the key [`EMPTY`] |
 //! | `gin_trgm_ops` | each trigram of a text ([`trigram`]) |
 //! | `tsvector_ops` | each lexeme |
+//! | `gin_hstore_ops` | each key alone, and each key with its value |
 //!
 //! 1. Keys begin with the number of the index's part, and none is a prefix of another.
 //! 2. Equal values have equal keys; different ones may share a key, and long ones are replaced by their hash. So what a search
@@ -20,6 +21,7 @@
 mod element;
 mod jsonb;
 mod lexeme;
+mod pair;
 mod path;
 pub mod trigram;
 
@@ -150,6 +152,7 @@ pub fn extract(ty: KeyType, part: u8, raw: Option<&[u8]>, keys: &mut Keys) -> Re
             trigram::of(&text).iter().for_each(|trigram| keys.push_of(part, |out| trigram.put(out)));
         }
         KeyType::Lexemes => lexeme::keys(part, raw, keys),
+        KeyType::Pairs => pair::keys(part, raw, keys),
         _ => return Err(TypeError::corrupt("a key of an inverted index")),
     }
     Ok(())
@@ -205,6 +208,9 @@ impl KeyType {
             }
             KeyType::Trigrams => matches!(strategy, S::Like | S::Regex { .. } | S::Similar | S::Equal),
             KeyType::Lexemes => strategy == S::Matches,
+            KeyType::Pairs => {
+                matches!(strategy, S::Contains | S::HasKey | S::HasAnyKey | S::HasAllKeys)
+            }
             _ => false,
         }
     }
@@ -272,12 +278,8 @@ impl Search {
     #[must_use]
     pub fn of(ty: KeyType, part: u8, strategy: Strategy, value: &Value) -> Search {
         use Strategy as S;
-        let texts = |keys: &crate::array::Array| -> Vec<Search> {
-            let text = |key: &Value| match key {
-                Value::Text(key) => Some(jsonb::key(part, key)),
-                _ => None,
-            };
-            keys.iter().filter_map(text).collect()
+        let texts = |keys: &crate::array::Array, search: fn(u8, &str) -> Search| -> Vec<Search> {
+            keys.iter().filter_map(Value::as_str).map(|key| search(part, key)).collect()
         };
         let mut keys = Keys::default();
         match (ty, strategy, value) {
@@ -291,8 +293,14 @@ impl Search {
                 Search::all(Search::of_keys(&mut keys))
             }
             (KeyType::JsonbKeys, S::HasKey, Value::Text(key)) => jsonb::key(part, key),
-            (KeyType::JsonbKeys, S::HasAnyKey, Value::Array(keys)) => Search::any(texts(keys)),
-            (KeyType::JsonbKeys, S::HasAllKeys, Value::Array(keys)) => Search::all(texts(keys)),
+            (KeyType::JsonbKeys, S::HasAnyKey, Value::Array(keys)) => Search::any(texts(keys, jsonb::key)),
+            (KeyType::JsonbKeys, S::HasAllKeys, Value::Array(keys)) => Search::all(texts(keys, jsonb::key)),
+            (KeyType::Pairs, S::Contains, Value::Opaque(value)) if value.kind() == OpaqueKind::Hstore => {
+                pair::all(part, value.bytes())
+            }
+            (KeyType::Pairs, S::HasKey, Value::Text(key)) => pair::key(part, key),
+            (KeyType::Pairs, S::HasAnyKey, Value::Array(keys)) => Search::any(texts(keys, pair::key)),
+            (KeyType::Pairs, S::HasAllKeys, Value::Array(keys)) => Search::all(texts(keys, pair::key)),
             (
                 KeyType::JsonbKeys | KeyType::JsonbPaths,
                 S::PathExists | S::PathMatches,

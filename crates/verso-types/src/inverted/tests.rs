@@ -2,6 +2,7 @@ use super::trigram::{Piece, like, required};
 use super::*;
 use crate::array::Array;
 use crate::json::Jsonb;
+use crate::opaque::hstore::Hstore;
 use crate::opaque::{Opaque, OpaqueKind};
 
 fn keys_of(ty: KeyType, value: &Value) -> Keys {
@@ -199,4 +200,28 @@ fn similar_texts_share_enough_trigrams() {
     };
     assert!(near("words", 0.3) && near("sword", 0.3) && !near("zzz", 0.3));
     assert!(near("zzz", 0.0));
+}
+
+#[test]
+fn keys_and_pairs_of_an_hstore_are_found() {
+    let store = |text: &str| Value::Opaque(Hstore::parse(text).unwrap().value());
+    let long = "k".repeat(300);
+    let keys = keys_of(KeyType::Pairs, &store(&format!("a=>1, b=>\"\", c=>NULL, {long}=>x")));
+    let contains =
+        |text: &str| is_candidate(&Search::of(KeyType::Pairs, 0, Strategy::Contains, &store(text)), &keys);
+    for part in ["", "a=>1", "b=>\"\", c=>NULL", &format!("{long}=>x")] {
+        assert!(contains(part), "{part}");
+    }
+    for part in ["a=>2", "a=>NULL", "b=>NULL", "c=>\"\"", "a=>1, z=>1", &format!("{long}=>y")] {
+        assert!(!contains(part), "{part}");
+    }
+    let list = |names: &[Value]| Value::Array(names.to_vec().into());
+    let has = |strategy, value: &Value| is_candidate(&Search::of(KeyType::Pairs, 0, strategy, value), &keys);
+    assert!(has(Strategy::HasKey, &Value::text("a")) && has(Strategy::HasKey, &Value::text(&long)));
+    // Values are no keys.
+    assert!(!has(Strategy::HasKey, &Value::text("1")) && !has(Strategy::HasKey, &Value::text("")));
+    assert!(has(Strategy::HasAnyKey, &list(&[Value::text("z"), Value::text("c")])));
+    assert!(!has(Strategy::HasAnyKey, &list(&[Value::Null])));
+    assert!(has(Strategy::HasAllKeys, &list(&[Value::text("a"), Value::Null])));
+    assert!(!has(Strategy::HasAllKeys, &list(&[Value::text("a"), Value::text("z")])));
 }

@@ -57,7 +57,12 @@ impl<'a> Hstore<'a> {
 
     /// What a stored value is; nothing where its bytes break the form.
     pub fn of(value: &'a Opaque) -> Hstore<'a> {
-        Hstore(stored(value.bytes()).unwrap_or_default())
+        Hstore::read(value.bytes())
+    }
+
+    /// The same of the bytes that are stored.
+    pub fn read(bytes: &'a [u8]) -> Hstore<'a> {
+        Hstore(stored(bytes).unwrap_or_default())
     }
 
     /// Reads `"a"=>"1", b => NULL`.
