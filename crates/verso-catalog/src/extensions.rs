@@ -24,6 +24,8 @@ pub const HSTORE: &str = "hstore";
 pub const FUZZYSTRMATCH: &str = "fuzzystrmatch";
 /// What brings the function of that name.
 pub const UNACCENT: &str = "unaccent";
+/// What brings `crypt`, `encrypt` and their like.
+pub const PGCRYPTO: &str = "pgcrypto";
 
 /// The types that the extension of a name brings; they are in its schema.
 pub(crate) fn types_of(extension: &str, schema: &Arc<str>) -> Vec<TypeDef> {
@@ -60,7 +62,8 @@ pub fn extension_with(function: &str) -> Option<&'static str> {
         "uuid_generate_v1" | "uuid_generate_v1mc" | "uuid_generate_v3" | "uuid_generate_v4"
         | "uuid_generate_v5" | "uuid_nil" | "uuid_ns_dns" | "uuid_ns_oid" | "uuid_ns_url"
         | "uuid_ns_x500" => "uuid-ossp",
-        "digest" | "hmac" | "gen_random_bytes" | "gen_random_uuid" | "crypt" | "gen_salt" => "pgcrypto",
+        "digest" | "hmac" | "gen_random_bytes" | "gen_random_uuid" | "crypt" | "gen_salt" | "encrypt"
+        | "decrypt" | "encrypt_iv" | "decrypt_iv" | "fips_mode" => PGCRYPTO,
         "set_limit" | "show_limit" | "show_trgm" | "similarity" | "similarity_dist" | "similarity_op" => {
             PG_TRGM
         }
@@ -94,10 +97,15 @@ pub fn extension_with(function: &str) -> Option<&'static str> {
 }
 
 impl CatalogSnapshot {
-    /// Whether functions of that name are there: users may have their own `levenshtein` where the extension is not.
+    /// Whether functions of that name are there: users may have their own `levenshtein` or `encrypt` where the extension is not.
     pub fn has_function_of_extension(&self, function: &str) -> bool {
         match extension_with(function) {
-            Some(name @ (FUZZYSTRMATCH | UNACCENT)) => self.extension(name).is_some(),
+            Some(PGCRYPTO)
+                if ["digest", "hmac", "gen_random_bytes", "gen_random_uuid"].contains(&function) =>
+            {
+                true
+            }
+            Some(name @ (FUZZYSTRMATCH | UNACCENT | PGCRYPTO)) => self.extension(name).is_some(),
             _ => true,
         }
     }

@@ -88,8 +88,8 @@ pub use definition::{
 pub use error::{CatalogError, ObjectKind};
 pub use extended::{CommonValues, ExtendedStatistics, StatisticsDef, StatisticsKind};
 pub use extensions::{
-    BTREE_GIST, CITEXT, FUZZYSTRMATCH, HSTORE, PG_STAT_STATEMENTS, PG_TRGM, UNACCENT, extension_of_type,
-    extension_with, extensions_used, extensions_with_operator, is_operator_of_own_type,
+    BTREE_GIST, CITEXT, FUZZYSTRMATCH, HSTORE, PG_STAT_STATEMENTS, PG_TRGM, PGCRYPTO, UNACCENT,
+    extension_of_type, extension_with, extensions_used, extensions_with_operator, is_operator_of_own_type,
 };
 pub use key_class::KeyClass;
 pub use needs::Need;

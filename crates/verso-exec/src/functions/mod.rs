@@ -21,6 +21,7 @@ mod citext;
 pub mod collations;
 mod collected;
 mod comparison;
+mod crypto;
 mod date_templates;
 mod datetimes;
 mod define;
@@ -124,6 +125,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &date_templates::TABLES,
     &uuids::TABLES,
     &extensions::TABLES,
+    &crypto::TABLES,
     &citext::TABLES,
     &hstore::TABLES,
     &likeness::TABLES,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
 use verso_catalog::{
     CITEXT, CatalogSnapshot, ExtensionDef, FUZZYSTRMATCH, HSTORE, KeyClass, OWNER_ROLE, Oid,
-    PG_STAT_STATEMENTS, PG_TRGM, UNACCENT,
+    PG_STAT_STATEMENTS, PG_TRGM, PGCRYPTO, UNACCENT, extensions_used,
 };
 use verso_exec::functions::quote_ident;
 use verso_types::Value;
@@ -68,7 +68,7 @@ pub(crate) const BUILT_IN: [BuiltIn; 10] = [
         comment: "text similarity measurement and index searching based on trigrams",
         relocatable: true,
     },
-    BuiltIn { name: "pgcrypto", version: "1.4", comment: "cryptographic functions", relocatable: true },
+    BuiltIn { name: PGCRYPTO, version: "1.4", comment: "cryptographic functions", relocatable: true },
     BuiltIn { name: PLPGSQL, version: "1.0", comment: "PL/pgSQL procedural language", relocatable: false },
     BuiltIn {
         name: UNACCENT,
