@@ -119,6 +119,11 @@ fn cast_whole(
         }
         // the same labels, or those from before one was added
         (Value::Int8(_), SqlType::Enum(_)) => Ok(value.clone()),
+        // A text that is one of them has their form.
+        (
+            Value::Text(text),
+            SqlType::System(SystemType::PgSnapshot | SystemType::TxidSnapshot | SystemType::AclItem),
+        ) if from != to => read_text(text, to, kind, tz),
         (Value::Text(text), to) if to.is_text() => cast_text(value, text, from, to, kind),
         (Value::Bool(v), to) if to.is_text() && *to != SqlType::Name => {
             let text: &str = if *v { "true" } else { "false" };

@@ -926,14 +926,15 @@ fn float4_sum(a: f32, b: f32) -> Result<f32, TypeError> {
     }
 }
 
+/// Of values that are equal the last one counts, as in PostgreSQL: 1.00 and 1.0 look different.
 fn take_extreme(best: &mut Value, value: &Value, largest: bool, order: ValueOrder) {
     let order = order(value, best);
-    if best.is_null() || if largest { order.is_gt() } else { order.is_lt() } {
+    if best.is_null() || if largest { order.is_ge() } else { order.is_le() } {
         *best = value.clone();
     }
 }
 
-/// The first row with the smallest or largest value, where the layout's own order is SQL's.
+/// A row with the smallest or largest value, the last one where equal ones may look different, where the layout's own order is SQL's.
 fn extreme_row(
     data: &ColumnData,
     nulls: &verso_types::NullMask,
@@ -985,7 +986,8 @@ fn extreme_row(
         ColumnData::I64(v) => best!(v, |v: &Vec<i64>, a: usize, b: usize| v[a] < v[b]),
         ColumnData::I128(v) => best!(v, |v: &Vec<i128>, a: usize, b: usize| v[a] < v[b]),
         ColumnData::F64(v) => {
-            best!(v, |v: &Vec<f64>, a: usize, b: usize| verso_types::value::cmp_f64(v[a], v[b]).is_lt())
+            // Zeros with and without a sign are equal.
+            best!(v, |v: &Vec<f64>, a: usize, b: usize| verso_types::value::cmp_f64(v[a], v[b]).is_le())
         }
         ColumnData::Bytes(v) => {
             best!(v, |v: &verso_types::BytesColumn, a: usize, b: usize| v.get(a) < v.get(b))

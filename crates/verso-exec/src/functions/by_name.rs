@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use verso_types::opaque::lsn::PgLsn;
-use verso_types::{CastKind, SqlType, SystemType, TypeError, Value, byte_of_char, cast, cmp_sql};
+use verso_types::{CastKind, Number, SqlType, SystemType, TypeError, Value, byte_of_char, cast, cmp_sql};
 
 use super::define::{entry, unexpected};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
@@ -138,23 +138,47 @@ fn to_lsn(args: &[Value]) -> Result<Value> {
             let text = number.round(0).map_err(TypeError::from)?.to_string();
             text.parse().map(|place| PgLsn(place).into_value()).map_err(|_| out_of_range())
         }
-        [Value::Big(_)] => Err(TypeError::new("0A000", "cannot convert NaN to pg_lsn").into()),
+        [Value::Big(number)] if matches!(**number, Number::Finite { .. }) => Err(out_of_range()),
+        [Value::Big(number)] => {
+            let what = if number.is_nan() { "NaN" } else { "infinity" };
+            Err(TypeError::new("0A000", format!("cannot convert {what} to pg_lsn")).into())
+        }
         _ => Err(unexpected("pg_lsn", args)),
     }
 }
 
-/// `to_ascii(text, encoding)`: of the texts that are there, which are UTF-8, those stay that are ASCII.
+/// What stands for the bytes of an encoding from a first one on, up to the last byte that UTF-8 has.
+type Letters = (u8, &'static [u8]);
+const LATIN1: Letters =
+    (160, b"  cL Y  \"Ca  -R     'u .,      ???AAAAACEEEEIIII NOOOOOxOUUUUYTBaaaaaaaceeeeiiii nooo");
+const LATIN2: Letters =
+    (160, b" A L LS \"SSTZ-ZZ a,l'ls ,sstz\"zz??AAALCCCEEEEIIDDNNOOOOxRUUUUYTBraaaalccceeeeiiddnnoo");
+const LATIN9: Letters =
+    (160, b"  cL YS sCa  -R     Zu .z   EeY???AAAAACEEEEIIII NOOOOOxOUUUUYTBaaaaaaaceeeeiiii nooo");
+const WIN1250: Letters = (
+    128,
+    b"  ' \"    %S<STZZ `'\"\".--  s>stzz   L A  \"CS  -RZ  ,l'u .,as L\"lz??AAALCCCEEEEIIDDNNOOOOxRUUUUYTBraaaalccceeeeiiddnnoo",
+);
+
+/// `to_ascii(text, encoding)`: as in PostgreSQL the bytes count, which are those of UTF-8, as if they were of that encoding.
 fn to_ascii(text: &str, encoding: &str) -> Result<Value> {
     let plain: String =
         encoding.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    let known = ["latin1", "iso88591", "latin2", "iso88592", "latin9", "iso885915", "win1250", "windows1250"];
-    if known.contains(&plain.as_str()) {
-        return match text.is_ascii() {
-            true => Ok(Value::text(text)),
-            false => {
-                Err(TypeError::new("0A000", "encoding conversion from UTF8 to ASCII not supported").into())
-            }
+    let known = match plain.as_str() {
+        "latin1" | "iso88591" => Some(LATIN1),
+        "latin2" | "iso88592" => Some(LATIN2),
+        "latin9" | "iso885915" => Some(LATIN9),
+        "win1250" | "windows1250" => Some(WIN1250),
+        _ => None,
+    };
+    if let Some((first, letters)) = known {
+        let letter = |byte: u8| match byte {
+            byte if byte.is_ascii() => byte,
+            byte if byte < first => b' ',
+            byte => letters.get(usize::from(byte - first)).copied().unwrap_or(b'?'),
         };
+        let shown: String = text.bytes().map(|byte| char::from(letter(byte))).collect();
+        return Ok(Value::text(&shown));
     }
     if ["utf8", "unicode", "sqlascii"].contains(&plain.as_str()) {
         let name = if plain == "sqlascii" { "SQL_ASCII" } else { "UTF8" };

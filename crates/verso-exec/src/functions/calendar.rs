@@ -252,8 +252,15 @@ fn make_interval(args: &[Value]) -> Result<Value> {
 }
 
 static ZONES: &[BuiltinFunction] = &[
-    pure!("timezone"(): z Text, a Timestamptz => Timestamp = local_in(*a, &datetime::zone_for_moment(z, *a)?)?),
-    pure!("timezone"(): z Text, a Timestamp => Timestamptz = moment_in(*a, &datetime::zone_for_local(z, *a)?)?),
+    // Infinity is so in every zone, whether there is one of that name.
+    pure!("timezone"(): z Text, a Timestamptz => Timestamp = match is_finite(*a) {
+        true => local_in(*a, &datetime::zone_for_moment(z, *a)?)?,
+        false => *a,
+    }),
+    pure!("timezone"(): z Text, a Timestamp => Timestamptz = match is_finite(*a) {
+        true => moment_in(*a, &datetime::zone_for_local(z, *a)?)?,
+        false => *a,
+    }),
     pure!("timezone"(): z Interval, a Timestamptz => Timestamp = moved(*a, *z, false)?),
     pure!("timezone"(): z Interval, a Timestamp => Timestamptz = moved(*a, *z, true)?),
     of_session!("timezone"(): cx, a Timestamptz => Timestamp = local_in(*a, cx.services.time_zone)?),

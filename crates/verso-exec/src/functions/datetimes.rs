@@ -77,7 +77,10 @@ pub(super) fn local(cx: &EvalContext<'_>, micros: i64) -> i64 {
 static ARITHMETIC: &[BuiltinFunction] = &[
     pure!("date_pli"("+"): a Date, b Int4 => Date = datetime::date_plus_days(*a, *b)?),
     pure!("integer_pl_date"("+"): a Int4, b Date => Date = datetime::date_plus_days(*b, *a)?),
-    pure!("date_mii"("-"): a Date, b Int4 => Date = datetime::date_plus_days(*a, negative_days(*b)?)?),
+    pure!("date_mii"("-"): a Date, b Int4 => Date = match *a {
+        infinite @ (i32::MIN | i32::MAX) => infinite,
+        date => datetime::date_plus_days(date, negative_days(*b)?)?,
+    }),
     pure!("date_mi"("-"): a Date, b Date => Int4 = datetime::date_minus(*a, *b)?),
     pure!("date_pl_interval"("+"): a Date, b Interval => Timestamp = date_plus(*a, *b)?),
     pure!("interval_pl_date"("+"): a Interval, b Date => Timestamp = date_plus(*b, *a)?),
@@ -246,7 +249,7 @@ fn unit_of(name: &str, ty: &str) -> Result<Unit> {
 
 #[cold]
 fn unrecognized(name: &str, ty: &str) -> ExecError {
-    let message = format!("unit \"{name}\" not recognized for type {ty}");
+    let message = format!("unit \"{}\" not recognized for type {ty}", name.to_ascii_lowercase());
     TypeError::new(sqlstate::INVALID_PARAMETER_VALUE, message).into()
 }
 

@@ -27,6 +27,9 @@ fn moved(from: &Opaque, bytes: &Value, forward: bool) -> Result<Value> {
         let side = if forward { "to" } else { "from" };
         return Err(TypeError::new("0A000", format!("cannot {name} NaN {side} pg_lsn")).into());
     }
+    if !matches!(number, Number::Finite { .. }) {
+        return Err(TypeError::new("0A000", "cannot convert infinity to pg_lsn").into());
+    }
     let start = Number::parse_value(&place(from).to_string())?;
     let start = Number::of(&start).ok_or_else(|| unexpected("pg_lsn", std::slice::from_ref(bytes)))?;
     let moved = if forward { start.plus(&number) } else { start.minus(&number) };

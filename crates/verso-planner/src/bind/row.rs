@@ -13,7 +13,7 @@ use verso_catalog::{Oid, Relation, SystemRelation, kept};
 use verso_exec::functions::records::{FIELD, UNEQUAL_COUNTS, UNLIKE_ROWS};
 use verso_exec::functions::{AggregateFunction, aggregate_candidates, is_named};
 use verso_exec::plan::{AggregateCall, ExprKind as K, Plan, SubqueryTest, TypedExpr};
-use verso_types::{KeyType, RowType, SqlType, Value};
+use verso_types::{Derivation, KeyType, RowType, SqlType, Value};
 
 use super::Binder;
 use super::columns_of;
@@ -333,7 +333,11 @@ impl Binder<'_> {
             }
             _ => {
                 let args = vec![row.clone(), TypedExpr::literal(Value::Int4(n), SqlType::Int4)];
-                (Arc::clone(name), TypedExpr::new(K::Call { function: &FIELD, args }, ty.clone()))
+                let field = TypedExpr::new(K::Call { function: &FIELD, args }, ty.clone());
+                (
+                    Arc::clone(name),
+                    TypedExpr { collation: self.collation_of_field(columns, n as usize), ..field },
+                )
             }
         };
         let mut fields: Vec<_> = columns.fields.iter().zip(0..).map(field).collect();
@@ -437,6 +441,10 @@ impl Binder<'_> {
                 notes.field(name.at.start, Oid(of.oid), *id);
             }
         }
+        let collation = match &bound.ty {
+            SqlType::Row(row) => self.collation_of_field(row, place),
+            _ => Derivation::Default,
+        };
         let (ty, row) = match (bound.ty.clone(), bound.kind) {
             (_, K::Row(mut parts)) if place < parts.len() => {
                 return self.settle(parts.swap_remove(place), name.at.start);
@@ -446,7 +454,20 @@ impl Binder<'_> {
         };
         let index = i32::try_from(place).map_err(|_| missing())?;
         let args = vec![row, TypedExpr::literal(Value::Int4(index), SqlType::Int4)];
-        Ok(TypedExpr::new(K::Call { function: &FIELD, args }, ty))
+        let field = TypedExpr::new(K::Call { function: &FIELD, args }, ty);
+        Ok(TypedExpr { collation, ..field })
+    }
+
+    /// The collation of the column that a field of a relation's row is.
+    fn collation_of_field(&self, row: &RowType, place: usize) -> Derivation {
+        let relation = row.of.as_ref().and_then(|of| self.catalog.relation_of_rows(Oid(of.oid)));
+        let columns = match relation {
+            Some(Relation::Table(table)) => table.shown(),
+            Some(Relation::View(view)) => &view.columns[..],
+            _ => return Derivation::Default,
+        };
+        let column = columns.get(place).filter(|column| column.ty.is_collatable());
+        column.map_or(Derivation::Default, |column| column.seen().split_collation().1)
     }
 
     /// `row.f`, where the row has no such field: `f(row)`, if there is such a function, or else the error.

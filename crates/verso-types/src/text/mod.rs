@@ -91,6 +91,10 @@ pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeStyle) -> Result<Value, Typ
 /// Reads a value of a type of the system catalogs.
 fn parse_system(ty: SystemType, text: &str) -> Result<Value, TypeError> {
     Ok(match ty {
+        // Within a vector there are decimal digits only.
+        SystemType::VectorInt2 if text.bytes().any(|byte| byte == b'_' || byte.is_ascii_alphabetic()) => {
+            return Err(TypeError::syntax("smallint", text));
+        }
         SystemType::VectorInt2 => Value::Int2(parse_integer(text, "smallint")?),
         SystemType::VectorOid => Value::Int8(number::parse_oid(text, "oid")?),
         SystemType::Xid => Value::Int8(number::parse_oid(text, "xid")?),

@@ -394,10 +394,10 @@ impl Extremes {
         Self { largest, order, queue: VecDeque::new(), payload: 0, seen: 0 }
     }
 
-    /// Whether `a` is better than `b`.
-    fn better(&self, a: &Value, b: &Value) -> bool {
-        let order = (self.order)(a, b);
-        if self.largest { order.is_gt() } else { order.is_lt() }
+    /// Whether a value takes the place of one before it; of equal ones the last one counts.
+    fn replaces(&self, later: &Value, earlier: &Value) -> bool {
+        let order = (self.order)(later, earlier);
+        if self.largest { order.is_ge() } else { order.is_le() }
     }
 }
 
@@ -412,7 +412,7 @@ impl Moving for Extremes {
             }
             let Some(value) = args.value(row)? else { continue };
             while let Some((_, last)) = self.queue.back()
-                && self.better(&value, last)
+                && self.replaces(&value, last)
             {
                 self.payload -= payload(last);
                 self.queue.pop_back();

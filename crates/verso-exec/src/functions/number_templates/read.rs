@@ -133,6 +133,20 @@ impl Reading<'_> {
     }
 }
 
+/// Refuses more digits before the point than the template has places for, as PostgreSQL does: those of a sign or a word may
+/// have become places of digits.
+fn check_places(digits: &str, template: &Template, behind: usize) -> Result<()> {
+    let places = template.pre + template.shift;
+    let whole = digits.split('.').next().unwrap_or_default().trim_start_matches('0');
+    if whole.len() <= places {
+        return Ok(());
+    }
+    let limit = if places == 0 { "1".to_owned() } else { format!("10^{places}") };
+    let field = format!("A field with precision {}, scale {behind}", places + behind);
+    let detail = format!("{field} must round to an absolute value less than {limit}.");
+    Err(TypeError::new("22003", "numeric field overflow").with_detail(detail).into())
+}
+
 /// `to_number`: the digits, the sign and the point of a text, where the template has their places.
 pub(super) fn to_number(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(text), Value::Text(template)] = args else { return Err(unexpected("to_number", args)) };
@@ -164,6 +178,7 @@ pub(super) fn to_number(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         return Err(TypeError::syntax("numeric", &text).into());
     }
     let mut digits = reading.number.trim_end_matches('.').to_owned();
+    check_places(&digits, &template, reading.behind)?;
     if template.shifted {
         // Digits behind `V` are those behind the point; the factor, a power of ten, adds 16 places.
         while digits.len() <= template.shift {

@@ -4,7 +4,8 @@ use super::super::cursor::Cursor;
 use super::super::lexer::Token;
 use super::{builtin, node};
 use crate::error::SyntaxError;
-use crate::syntax::{Call, Expr, ExprKind, Literal, QualifiedName, Span};
+use crate::syntax::{Call, Expr, ExprKind, Literal, Name, QualifiedName, Span};
+use verso_types::SqlType;
 
 impl Cursor<'_> {
     /// The form that begins with this word, if it does begin one.
@@ -73,7 +74,16 @@ impl Cursor<'_> {
                 }
                 self.expect_token(&Token::RParen)?;
                 if word == "treat" {
-                    return Err(SyntaxError::unsupported("TREAT").at(start.start));
+                    // As in PostgreSQL: a call of the type's own function.
+                    let name = match &ty {
+                        SqlType::Array(element) => element.internal_name(),
+                        ty => ty.internal_name(),
+                    };
+                    let named =
+                        |text: String| Name { text, at: Span { start: start.start, end: start.start } };
+                    let name = QualifiedName { schema: Some(named("pg_catalog".into())), name: named(name) };
+                    let call = ExprKind::Call(Box::new(Call::plain(name, vec![*arg])));
+                    return Ok(Some(node(call, self.since(start), start.start)));
                 }
                 let kind = ExprKind::Cast { arg, ty, at_type: start.start };
                 return Ok(Some(node(kind, self.since(start), start.start)));

@@ -228,6 +228,14 @@ impl Cursor<'_> {
         }
         match class {
             Class::Reserved => Err(self.unexpected()),
+            // Names of types that are no names of functions, and have no modifiers.
+            Class::Column
+                if self.peek_at(1) == Token::LParen
+                    && matches!(lower, "bigint" | "boolean" | "int" | "integer" | "real" | "smallint") =>
+            {
+                self.advance();
+                Err(self.unexpected())
+            }
             _ => self.column_or_call(),
         }
     }
