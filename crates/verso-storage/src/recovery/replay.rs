@@ -123,13 +123,13 @@ struct Lives {
 }
 
 impl Lives {
-    fn note(&mut self, at: u64, record: &RecordView<'_>) -> Result<(), Flaw> {
+    fn note(&mut self, at: u64, record: &RecordView<'_>, page_size: usize) -> Result<(), Flaw> {
         match record.kind.shape() {
             Some(RecordShape::Init | RecordShape::Void) => {
                 self.pages.insert(record.page, at);
             }
             Some(RecordShape::Page) if record.kind == RecordKind::SPACE_FREE => {
-                let (first, pages) = freed_pages(record.page, record.payload)?;
+                let (first, pages) = freed_pages(record.page, record.payload, page_size)?;
                 if first.0.is_multiple_of(UNIT_PAGES) && pages.is_multiple_of(UNIT_PAGES) {
                     for unit in first.0 / UNIT_PAGES..(first.0 + pages) / UNIT_PAGES {
                         self.units.insert(unit, at);
@@ -191,7 +191,7 @@ pub(super) fn find_log(
                 if record.kind == RecordKind::CHECKPOINT && start >= superblock.checkpoint {
                     state.add(record.payload)?;
                 }
-                lives.note(start.0 + record.offset as u64, &record)
+                lives.note(start.0 + record.offset as u64, &record, superblock.page_size as usize)
             });
             noted.map_err(|flaw| corrupt(start, &flaw))?;
         }

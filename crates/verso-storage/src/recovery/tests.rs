@@ -96,6 +96,8 @@ struct Toy {
     store: Store,
     space: SpaceMap,
     numbers: Numbers,
+    /// Objects begin with pages that are given out one by one.
+    singles: bool,
 }
 
 fn path() -> PathBuf {
@@ -106,14 +108,14 @@ impl Toy {
     fn create(env: &Env) -> Result<Toy, StorageError> {
         let store = Store::create(env, &path(), &options(), &REDO)?;
         let space = store.load_space(4)?;
-        Ok(Toy { store, space, numbers: Numbers::default() })
+        Ok(Toy { store, space, numbers: Numbers::default(), singles: false })
     }
 
     fn open(env: &Env) -> Result<(Toy, RecoveryReport), StorageError> {
         let mut numbers = Numbers::default();
         let (store, report) = Store::open(env, &path(), &options(), &REDO, &mut numbers)?;
         let space = store.load_space(4)?;
-        Ok((Toy { store, space, numbers }, report))
+        Ok((Toy { store, space, numbers, singles: false }, report))
     }
 
     fn checkpoint(&mut self) -> Result<(), StorageError> {
@@ -168,7 +170,17 @@ fn step(toy: &mut Toy, model: &mut Model, rng: &mut Rng) -> Result<Lsn, StorageE
     let mut after = model.clone();
     let mut mini = Mini::begin(&toy.store.core, TxnId(1));
     let owners: Vec<u32> = model.extents.keys().copied().collect();
-    match rng.below(8) {
+    let step = rng.below(8);
+    match step {
+        0 | 1 | 3 if toy.singles && model.pages.len() < 200 && !rng.one_in(4) => {
+            let owner = 1 + rng.below(30) as u32;
+            let run = match model.extents.contains_key(&owner) {
+                false => toy.space.begin(&mut mini, ObjectId(owner), 1 + rng.below(2) as u32)?,
+                true => toy.space.extend(&mut mini, ObjectId(owner), ExtentKind::Object, 1)?,
+            };
+            format_run(&mut mini, owner, run)?;
+            run.page_ids().for_each(|id| drop(after.pages.insert(id.0, vec![0; 64])));
+        }
         0 | 1 if model.pages.len() < 200 => {
             let owner = 1 + rng.below(6) as u32;
             let units = 1 + rng.below(3) as u32;
@@ -177,7 +189,7 @@ fn step(toy: &mut Toy, model: &mut Model, rng: &mut Rng) -> Result<Lsn, StorageE
             format_run(&mut mini, owner, run)?;
             run.page_ids().for_each(|id| drop(after.pages.insert(id.0, vec![0; 64])));
         }
-        2 if !owners.is_empty() => {
+        2 | 4 if !owners.is_empty() && (step == 2 || toy.singles) => {
             let owner = *rng.pick(&owners);
             toy.space.free_owner(&mut mini, ObjectId(owner))?;
             for (first, pages) in after.extents.remove(&owner).unwrap() {
@@ -239,13 +251,21 @@ fn canonical(mut model: Model) -> Model {
 
 /// Runs a history with checkpoints and reopenings, the power failing somewhere; afterwards everything acknowledged is
 /// there, in whole mini-transactions and without gaps.
-fn crash_once(world: &World, rng: &mut Rng) {
+fn crash_once(world: &World, rng: &mut Rng, singles: bool) {
     let power_off =
         |at| verso_sim::FaultPlan { power_off_at_op: Some(at), ..verso_sim::FaultPlan::default() };
     // States that may be there after the crash: the last acknowledged one and those since.
     let mut states = Vec::new();
     world.run(|env| {
-        let toy = Toy::create(env).unwrap();
+        let mut toy = Toy::create(env).unwrap();
+        toy.singles = singles;
+        if singles {
+            // The first group ends soon.
+            let mut mini = Mini::begin(&toy.store.core, TxnId::NONE);
+            toy.space.allocate(&mut mini, ObjectId::SYSTEM, ExtentKind::Temp, 61, false).unwrap();
+            let (_, end) = mini.commit().unwrap();
+            toy.store.core.wal.flush(end).unwrap();
+        }
         states.push(Model::default());
         world.vfs().set_faults(power_off(1 + rng.below(400)));
         let _ = history(env, toy, rng, &mut states);
@@ -267,7 +287,8 @@ fn crash_once(world: &World, rng: &mut Rng) {
             states.len(),
             states.last()
         );
-        for _ in 0..5 {
+        toy.singles = singles;
+        for _ in 0..if singles { 20 } else { 5 } {
             step(&mut toy, &mut model, rng).unwrap();
         }
         toy.close(true).unwrap();
@@ -296,7 +317,7 @@ fn history(env: &Env, mut toy: Toy, rng: &mut Rng, states: &mut Vec<Model>) -> R
         if rng.one_in(30) {
             toy.close(rng.one_in(2))?;
             states.drain(..states.len() - 1);
-            toy = Toy::open(env)?.0;
+            toy = Toy { singles: toy.singles, ..Toy::open(env)?.0 };
         }
     }
     Ok(())
@@ -307,7 +328,17 @@ fn after_any_crash_acknowledged_mini_transactions_are_there_and_no_half_ones() {
     for seed in seeds(200) {
         let world = World::new(seed);
         let mut rng = Rng::new(seed);
-        crash_once(&world, &mut rng);
+        crash_once(&world, &mut rng, false);
+    }
+}
+
+/// P1, P2: page maps come, tell and go in the mini-transactions of the pages that they tell of.
+#[test]
+fn after_any_crash_pages_given_out_one_by_one_are_whose_they_were() {
+    for seed in seeds(200) {
+        let world = World::new(seed);
+        let mut rng = Rng::new(seed);
+        crash_once(&world, &mut rng, true);
     }
 }
 
@@ -684,7 +715,7 @@ fn a_mini_transaction_dropped_with_changes_panics_and_poisons() {
     let dir = tempfile::tempdir().unwrap();
     let env = Env::real();
     let store = Store::create(&env, &dir.path().join("toy.verso"), &options(), &REDO).unwrap();
-    let toy = Toy { space: store.load_space(4).unwrap(), store, numbers: Numbers::default() };
+    let toy = Toy { space: store.load_space(4).unwrap(), store, numbers: Numbers::default(), singles: false };
     let (page, _) = two_pages(&toy);
     // Without changes nothing happens.
     let mut mini = Mini::begin(&toy.store.core, TxnId(1));

@@ -5,11 +5,15 @@
 //! entry per unit (8): owner u32 │ kind u8 │ flags u8 │ 0 u16            all zero: free
 //! ```
 //!
-//! The page map, page 2, is the same for the pages of the first region's first units:
+//! A page map is the same for the pages of a [`Group`]:
 //!
 //! ```text
 //! page header (32): at 24 pages u32
 //! entry per page (8)
+//! ```
+//!
+//! ```text
+//! region   group │ group │ … 8 of them │ less than 8 units that belong to no group
 //! ```
 
 use crate::page::bytes::{checked_u8, checked_u32, put_u32, u8_at, u32_at};
@@ -42,27 +46,82 @@ pub enum ExtentKind {
     Map = 5,
     /// A unit whose pages are given out one by one.
     Pages = 6,
+    /// Such a unit, whose first page is the page map of its group.
+    PagesWithMap = 7,
 }
 
-/// The page map of the first region.
+/// The page map of the first group.
 pub(super) const PAGE_MAP: PageId = PageId(2);
 /// Pages that it needs for itself, for the superblock and the map page.
 pub(super) const PAGES_OF_MAP: u32 = 3;
+/// Groups of a region.
+const GROUPS: u32 = UNIT_PAGES;
+
+/// Units one behind the other, which have a page map once pages of them are given out one by one. Numbered through the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Group(pub u32);
+
+impl Group {
+    /// The first of all.
+    pub const FIRST: Group = Group(0);
+
+    /// The one that a unit belongs to; a few at a region's end belong to none.
+    pub fn of_unit(unit: u32, page_size: usize) -> Option<Group> {
+        let (region, index) = (unit / region_units(page_size), unit % region_units(page_size));
+        let group = index / group_units(page_size);
+        (group < GROUPS).then(|| Group(region * GROUPS + group))
+    }
+
+    /// The one that tells of a page, if one does.
+    pub fn of_page(page: u32, page_size: usize) -> Option<Group> {
+        Group::of_unit(page / UNIT_PAGES, page_size)
+    }
+
+    /// Its first page.
+    pub fn first_page(self, page_size: usize) -> u32 {
+        let unit = self.0 / GROUPS * region_units(page_size) + self.0 % GROUPS * group_units(page_size);
+        unit * UNIT_PAGES
+    }
+
+    /// Its pages, of which the file need not have all.
+    pub fn pages(self, page_size: usize) -> std::ops::Range<u32> {
+        let first = self.first_page(page_size);
+        first..first + group_units(page_size) * UNIT_PAGES
+    }
+
+    /// Whether its page map may stand on that page.
+    fn may_have_map(self, page: u32, page_size: usize) -> bool {
+        match self {
+            Group::FIRST => page == PAGE_MAP.0,
+            // A region's first unit is its map page's.
+            _ => {
+                page.is_multiple_of(UNIT_PAGES)
+                    && !(page / UNIT_PAGES).is_multiple_of(region_units(page_size))
+            }
+        }
+    }
+}
 
 impl ExtentKind {
     /// Every kind, in the order of its number.
-    pub const ALL: [ExtentKind; 6] = [
+    pub const ALL: [ExtentKind; 7] = [
         ExtentKind::Object,
         ExtentKind::Version,
         ExtentKind::Temp,
         ExtentKind::Inventory,
         ExtentKind::Map,
         ExtentKind::Pages,
+        ExtentKind::PagesWithMap,
     ];
 
     /// The kind of that number.
     pub fn from_u8(number: u8) -> Option<ExtentKind> {
         ExtentKind::ALL.get(usize::from(number).checked_sub(1)?).copied()
+    }
+
+    /// Whether a page map says whose each page of the unit is.
+    pub(super) fn is_of_pages(self) -> bool {
+        matches!(self, ExtentKind::Pages | ExtentKind::PagesWithMap)
     }
 }
 
@@ -79,8 +138,8 @@ pub(super) fn region_units(page_size: usize) -> u32 {
     u32::try_from((page_size - ENTRIES) / ENTRY).expect("a page is small")
 }
 
-/// Units of the first region whose pages can be given out one by one.
-pub(super) fn page_units(page_size: usize) -> u32 {
+/// Units of a group: as many as have an entry for each of their pages on one page.
+pub(super) fn group_units(page_size: usize) -> u32 {
     region_units(page_size) / UNIT_PAGES
 }
 
@@ -124,8 +183,8 @@ fn put_entry(page: &mut [u8], unit: u32, entry: Option<Entry>) {
     }
 }
 
-pub(super) fn pages_payload(page_size: usize) -> [u8; 8] {
-    pair(PAGE_MAP.0, page_units(page_size) * UNIT_PAGES)
+pub(super) fn pages_payload(map: PageId, page_size: usize) -> [u8; 8] {
+    pair(map.0, group_units(page_size) * UNIT_PAGES)
 }
 
 pub(super) fn shrink_payload(units: u32) -> [u8; 8] {
@@ -160,12 +219,22 @@ fn pair(first: u32, second: u32) -> [u8; 8] {
     payload
 }
 
-/// The pages that a [`RecordKind::SPACE_FREE`] record on map page `map` frees: the first one and how many.
-pub(crate) fn freed_pages(map: PageId, payload: &[u8]) -> Result<(PageId, u32), Flaw> {
+/// Whether that is a page map; of a page that is a page map or a map page.
+fn is_page_map(page: PageId) -> bool {
+    page.0 % UNIT_PAGES != 1
+}
+
+/// The pages that a [`RecordKind::SPACE_FREE`] record on map page or page map `map` frees: the first one and how many.
+pub(crate) fn freed_pages(map: PageId, payload: &[u8], page_size: usize) -> Result<(PageId, u32), Flaw> {
     let (first, count) = (checked_u32(payload, 0)?, checked_u32(payload, 4)?);
-    let unit = if map == PAGE_MAP { 1 } else { UNIT_PAGES };
-    let start =
-        first.checked_mul(unit).and_then(|pages| (map.0 / UNIT_PAGES * UNIT_PAGES).checked_add(pages));
+    let (unit, base) = match is_page_map(map) {
+        false => (UNIT_PAGES, map.0 / UNIT_PAGES * UNIT_PAGES),
+        true => {
+            let group = Group::of_page(map.0, page_size).ok_or("a page map of no group")?;
+            (1, group.first_page(page_size))
+        }
+    };
+    let start = first.checked_mul(unit).and_then(|pages| base.checked_add(pages));
     let pages = count.checked_mul(unit);
     match (start, pages) {
         (Some(start), Some(pages)) if start.checked_add(pages).is_some() => Ok((PageId(start), pages)),
@@ -214,14 +283,22 @@ fn redo_init(page: &mut [u8], region: u32, units: u32) -> Result<(), Flaw> {
 }
 
 fn redo_pages_init(page: &mut [u8], id: u32, pages: u32) -> Result<(), Flaw> {
-    if id != PAGE_MAP.0 || pages != page_units(page.len()) * UNIT_PAGES {
+    let size = page.len();
+    let group = Group::of_page(id, size).filter(|group| group.may_have_map(id, size));
+    let Some(group) = group.filter(|_| pages == group_units(size) * UNIT_PAGES) else {
         return Err(Flaw::new(format!("page map {id} of {pages} pages")));
-    }
-    header::init(page, PAGE_MAP, PageKind::SpaceMap, ObjectId::SYSTEM, 0);
+    };
+    header::init(page, PageId(id), PageKind::SpaceMap, ObjectId::SYSTEM, 0);
     put_u32(page, UNITS, pages);
     let entry = Entry { owner: ObjectId::SYSTEM, kind: ExtentKind::Map, root: false };
-    (0..PAGES_OF_MAP).for_each(|own| put_entry(page, own, Some(entry)));
+    own_pages(group, id, size).for_each(|own| put_entry(page, own, Some(entry)));
     Ok(())
+}
+
+/// Which of a group's pages are the page map's, counted from the group's first one.
+fn own_pages(group: Group, map: u32, page_size: usize) -> std::ops::Range<u32> {
+    let own = map - group.first_page(page_size);
+    if group == Group::FIRST { 0..PAGES_OF_MAP } else { own..own + 1 }
 }
 
 fn redo_pages(page: &mut [u8]) -> Result<(), Flaw> {
@@ -261,7 +338,9 @@ fn redo_grow(page: &mut [u8], new_units: u32, new_regions: u32) -> Result<(), Fl
 
 fn checked_run(page: &[u8], first: u32, count: u32) -> Result<std::ops::Range<u32>, Flaw> {
     let limit = units(page)?;
-    let end = first.checked_add(count).filter(|end| *end <= limit && count > 0 && first > 0);
+    // A region's first unit is its map page's, the first page of a group anybody's.
+    let least = u32::from(!is_page_map(header::page_id(page)));
+    let end = first.checked_add(count).filter(|end| *end <= limit && count > 0 && first >= least);
     end.map(|end| first..end).ok_or_else(|| Flaw::new(format!("units {first} + {count} of {limit}")))
 }
 
@@ -281,8 +360,12 @@ fn redo_allocate(page: &mut [u8], first: u32, count: u32, new: Entry) -> Result<
 fn redo_free(page: &mut [u8], first: u32, count: u32) -> Result<(), Flaw> {
     let run = checked_run(page, first, count)?;
     for unit in run.clone() {
-        if entry(page, unit)?.is_none() {
-            return Err(Flaw::new(format!("unit {unit} is free already")));
+        match entry(page, unit)? {
+            None => return Err(Flaw::new(format!("unit {unit} is free already"))),
+            Some(own) if own.kind == ExtentKind::Map => {
+                return Err(Flaw::new(format!("unit {unit} is the map's own")));
+            }
+            Some(_) => {}
         }
     }
     run.for_each(|unit| put_entry(page, unit, None));
@@ -324,16 +407,21 @@ mod tests {
     fn freed_pages_are_those_of_the_units() {
         let map = map_page(1, 4096);
         assert_eq!(map, PageId(508 * 8 + 1));
-        assert_eq!(freed_pages(map, &free_payload(2, 3)), Ok((PageId(508 * 8 + 16), 24)));
-        assert!(freed_pages(map, &free_payload(u32::MAX, 3)).is_err());
-        assert_eq!(freed_pages(PAGE_MAP, &free_payload(13, 2)), Ok((PageId(13), 2)));
-        assert_eq!(freed_pages(map_page(0, 4096), &free_payload(2, 1)), Ok((PageId(16), 8)));
+        let freed = |map, first, count| freed_pages(map, &free_payload(first, count), 4096);
+        assert_eq!(freed(map, 2, 3), Ok((PageId(508 * 8 + 16), 24)));
+        assert!(freed(map, u32::MAX, 3).is_err());
+        assert_eq!(freed(PAGE_MAP, 13, 2), Ok((PageId(13), 2)));
+        assert_eq!(freed(map_page(0, 4096), 2, 1), Ok((PageId(16), 8)));
+        // The page map of the second group, in its sixth unit, and one of the second region's first.
+        assert_eq!(freed(PageId((63 + 5) * 8), 13, 2), Ok((PageId(63 * 8 + 13), 2)));
+        assert_eq!(freed(PageId((508 + 5) * 8), 0, 1), Ok((PageId(508 * 8), 1)));
+        assert!(freed(PageId(505 * 8), 0, 1).is_err());
     }
 
     #[test]
     fn the_page_map_tells_of_pages() {
         let mut page = vec![9; 4096];
-        redo(RecordKind::SPACE_PAGES_INIT, &mut page, &pages_payload(4096)).unwrap();
+        redo(RecordKind::SPACE_PAGES_INIT, &mut page, &pages_payload(PAGE_MAP, 4096)).unwrap();
         assert_eq!(units(&page), Ok(63 * 8));
         let own = Entry { owner: ObjectId::SYSTEM, kind: ExtentKind::Map, root: false };
         assert!((0..4).all(|at| entry(&page, at) == Ok((at < 3).then_some(own))));
@@ -345,6 +433,38 @@ mod tests {
         redo(RecordKind::SPACE_PAGES, &mut units, &[0; 8]).unwrap();
         assert_eq!(entry(&units, 0), Ok(Some(Entry { kind: ExtentKind::Pages, ..own })));
         assert!(redo(RecordKind::SPACE_PAGES, &mut units, &[0; 8]).is_err());
+    }
+
+    #[test]
+    fn each_group_has_a_page_map_of_its_own() {
+        for page_size in crate::page::PAGE_SIZES {
+            let (units, group) = (region_units(page_size), group_units(page_size));
+            assert_eq!(units / group, GROUPS);
+            for unit in [0, 1, group - 1, group, units - 1, units, units + group * 7, units * 3 + 1] {
+                let found = Group::of_unit(unit, page_size);
+                let is_rest = unit % units >= group * GROUPS;
+                assert_eq!(found.is_none(), is_rest, "{page_size}: {unit}");
+                if let Some(found) = found {
+                    assert!(found.pages(page_size).contains(&(unit * UNIT_PAGES)), "{page_size}: {unit}");
+                    let behind = found.pages(page_size).end;
+                    assert!(Group::of_page(behind, page_size) != Some(found));
+                }
+            }
+        }
+        let mut page = vec![9; 4096];
+        let map = PageId((63 + 5) * 8);
+        redo(RecordKind::SPACE_PAGES_INIT, &mut page, &pages_payload(map, 4096)).unwrap();
+        let own = Entry { owner: ObjectId::SYSTEM, kind: ExtentKind::Map, root: false };
+        assert!((0..63 * 8).all(|at| entry(&page, at) == Ok((at == 40).then_some(own))));
+        let table = Entry { owner: ObjectId(5), kind: ExtentKind::Object, root: true };
+        redo(RecordKind::SPACE_ALLOCATE, &mut page, &allocate_payload(0, 1, table)).unwrap();
+        redo(RecordKind::SPACE_FREE, &mut page, &free_payload(0, 1)).unwrap();
+        assert!(redo(RecordKind::SPACE_FREE, &mut page, &free_payload(40, 1)).is_err());
+        // Not on a map page's unit, in no group, or not at the start of a unit.
+        for id in [508 * 8, 505 * 8, 63 * 8 + 1, 8, 0] {
+            let payload = pages_payload(PageId(id), 4096);
+            assert!(redo(RecordKind::SPACE_PAGES_INIT, &mut page, &payload).is_err(), "{id}");
+        }
     }
 
     proptest! {

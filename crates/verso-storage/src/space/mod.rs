@@ -20,7 +20,7 @@
 //!     deleted as long as a quarter of the reserve is there. What makes room otherwise is never refused for the reserve.
 //! S7. Behind the last unit of the map there are zeroes: new units begin so. What a crash while closing has left there (the state
 //!     of the last checkpoint) goes when the map is read.
-//! S8. An object's first pages are given out one by one, further ones as units.
+//! S8. An object's first pages are given out one by one, wherever they stand in the file, further ones as units.
 //! S9. A small database that is closed has no units behind the last one in use: what is kept for changes comes back with the first one
 //!     (S6). A file is cut only when both copies of the superblock say how short it is.
 //! S10. A map page counts as it is also where its newest change stood in a part of the log that was given up: what it says too much is lost
@@ -56,7 +56,7 @@ use crate::page::{Flaw, ObjectId, PageId};
 use crate::rules::{Rule, disabled};
 use crate::wal::RecordKind;
 use crate::{StorageError, TxnId};
-use format::Entry;
+use format::{Entry, Group};
 
 /// Units kept for undo and back-out unless told otherwise.
 pub const RESERVE_UNITS: u32 = 64;
@@ -67,6 +67,8 @@ const GROW_UNITS_MAX: u32 = 2048;
 
 /// Who has fewer pages than this gets the next one by itself (S8).
 const FEW_PAGES: u32 = 4;
+/// Free pages whose page maps are latched ahead of the first change of a mini-transaction, which may take as many of them.
+const HELD_AHEAD: usize = 4;
 
 /// Contiguous pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,7 +116,7 @@ pub struct SpaceMap {
     /// Fewer units are free than are kept for undo and back-out.
     low: AtomicBool,
     runs: Mutex<Runs>,
-    /// Pages that the page map names as somebody's, and the map page does not (S10).
+    /// Pages that a page map names as somebody's, and the map page does not (S10).
     orphans: Vec<u32>,
     /// Pages of the extents of objects that have a say in it.
     growth: Mutex<HashMap<ObjectId, Growth>>,
@@ -228,9 +230,10 @@ impl SpaceMap {
         }
         let mut mini = Mini::begin(core, TxnId::NONE);
         let change = self.change(&mut mini);
-        let done = mini.write(format::PAGE_MAP).and_then(|map| {
-            let free = |page: &u32| mini.apply(map, RecordKind::SPACE_FREE, &format::free_payload(*page, 1));
-            self.orphans.iter().try_for_each(free)
+        let done = self.orphans.iter().try_for_each(|page| {
+            let (map, index) = self.page_place(&change.runs, *page)?;
+            let map = mini.write(map)?;
+            mini.apply(map, RecordKind::SPACE_FREE, &format::free_payload(index, 1))
         });
         mini.put_space(change);
         done?;
@@ -307,7 +310,7 @@ impl SpaceMap {
             return Err(StorageError::TooLarge { what: "an extent".to_owned(), size, limit });
         }
         let mut change = self.change(mini);
-        let held = self.hold_page_map(&change, mini);
+        let held = self.hold_page_maps(&change, mini);
         let entry = Entry { owner, kind, root };
         let result = held.and_then(|()| self.allocate_in(&mut change, mini, units, entry));
         mini.put_space(change);
@@ -351,16 +354,35 @@ impl SpaceMap {
         result
     }
 
-    /// Latches the page map as long as nothing has changed: what needs it later must not fail then.
-    fn hold_page_map<'e>(
+    /// Latches the page maps that the next pages come from, as long as nothing has changed: what needs them later must not fail then.
+    fn hold_page_maps<'e>(
         &'e self,
         change: &SpaceChange<'e>,
         mini: &mut Mini<'e>,
     ) -> Result<(), StorageError> {
-        if change.runs.pages.exists {
-            mini.write(format::PAGE_MAP)?;
+        let pages = &change.runs.pages;
+        let free = pages.free.iter().take(HELD_AHEAD).map(|page| page / UNIT_PAGES);
+        let next = change.runs.first_fit(1).filter(|_| pages.free.len() < HELD_AHEAD);
+        for unit in free.chain(next) {
+            let group = Group::of_unit(unit, self.page_size);
+            if let Some(map) = group.and_then(|group| pages.maps.get(&group)) {
+                mini.write(PageId(*map))?;
+            }
         }
         Ok(())
+    }
+
+    /// The page map that tells of a page, and the page's number there.
+    fn page_place(&self, runs: &Runs, page: u32) -> Result<(PageId, u32), StorageError> {
+        let group = Group::of_page(page, self.page_size);
+        let map = group.and_then(|group| Some((group, *runs.pages.maps.get(&group)?)));
+        match map {
+            Some((group, map)) => Ok((PageId(map), page - group.first_page(self.page_size))),
+            None => {
+                let flaw = "no page map tells whose it is";
+                Err(StorageError::corrupt(PageId(page), ObjectId::SYSTEM, flaw))
+            }
+        }
     }
 
     fn extend_in<'e>(
@@ -370,9 +392,9 @@ impl SpaceMap {
         units: u32,
         entry: Entry,
     ) -> Result<ExtentRun, StorageError> {
-        self.hold_page_map(change, mini)?;
+        self.hold_page_maps(change, mini)?;
         // The database itself has a map page in each region, none of which need be looked at.
-        let is_small = change.runs.total_units <= format::page_units(self.page_size);
+        let is_small = change.runs.total_units <= format::group_units(self.page_size);
         if (is_small || entry.owner != ObjectId::SYSTEM)
             && change.runs.has_few(entry.owner, entry.kind, FEW_PAGES)
         {
@@ -384,7 +406,7 @@ impl SpaceMap {
         }
     }
 
-    /// Allocates `count` pages by themselves, one behind the other; a unit where the first region has none left.
+    /// Allocates `count` pages by themselves, one behind the other; a unit where the next free one belongs to no group.
     fn allocate_pages<'e>(
         &'e self,
         change: &mut SpaceChange<'e>,
@@ -393,37 +415,74 @@ impl SpaceMap {
         entry: Entry,
     ) -> Result<ExtentRun, StorageError> {
         // What may fail comes before any change.
-        let pages = match change.runs.pages.exists {
-            true => mini.write(format::PAGE_MAP)?,
-            false => mini.create(format::PAGE_MAP)?,
+        self.hold_page_maps(change, mini)?;
+        if change.runs.pages.maps.is_empty() {
+            self.begin_pages(change, mini)?;
+        }
+        let first = match change.runs.pages.first_free(count) {
+            Some(first) => first,
+            None => match self.add_unit_of_pages(change, mini)? {
+                Some(first) => first,
+                None => return self.allocate_in(change, mini, 1, entry),
+            },
         };
-        let mut unit = None;
-        // A new page map comes with some.
-        if change.runs.pages.exists && change.runs.pages.first_free(count).is_none() {
-            let free = self.free_unit(change, mini, 1)?;
-            if free >= format::page_units(self.page_size) {
-                return self.allocate_in(change, mini, 1, entry);
-            }
-            unit = Some(free);
-        }
-        let map = mini.write(format::map_page(0, self.page_size))?;
-        if !change.runs.pages.exists {
-            mini.apply(pages, RecordKind::SPACE_PAGES_INIT, &format::pages_payload(self.page_size))?;
-            mini.apply(map, RecordKind::SPACE_PAGES, &[0; 8])?;
-            change.runs.begin_pages();
-        }
-        if let Some(unit) = unit {
-            let entry = Entry { owner: ObjectId::SYSTEM, kind: ExtentKind::Pages, root: false };
-            mini.apply(map, RecordKind::SPACE_ALLOCATE, &format::allocate_payload(unit, 1, entry))?;
-            change.runs.allocate(unit, 1, entry);
-            change.runs.pages.insert_unit(unit);
-        }
-        let first = change.runs.pages.first_free(count).expect("there are some now");
-        mini.apply(pages, RecordKind::SPACE_ALLOCATE, &format::allocate_payload(first, count, entry))?;
+        let (map, index) = self.page_place(&change.runs, first)?;
+        let map = mini.write(map)?;
+        mini.apply(map, RecordKind::SPACE_ALLOCATE, &format::allocate_payload(index, count, entry))?;
         for page in first..first + count {
             change.runs.pages.insert_used(page, Entry { root: entry.root && page == first, ..entry });
         }
         Ok(ExtentRun { first: PageId(first), pages: count })
+    }
+
+    /// Makes the page map of the first group, beside the map page: it comes with some pages.
+    fn begin_pages<'e>(
+        &'e self,
+        change: &mut SpaceChange<'e>,
+        mini: &mut Mini<'e>,
+    ) -> Result<(), StorageError> {
+        let pages = mini.create(format::PAGE_MAP)?;
+        let map = mini.write(format::map_page(0, self.page_size))?;
+        let payload = format::pages_payload(format::PAGE_MAP, self.page_size);
+        mini.apply(pages, RecordKind::SPACE_PAGES_INIT, &payload)?;
+        mini.apply(map, RecordKind::SPACE_PAGES, &[0; 8])?;
+        change.runs.begin_pages();
+        Ok(())
+    }
+
+    /// Makes a unit of pages of the lowest free unit, with a page map where its group has none; the first of its free pages. `None` if
+    /// it belongs to no group, or to one of which the page map is lost (P3).
+    fn add_unit_of_pages<'e>(
+        &'e self,
+        change: &mut SpaceChange<'e>,
+        mini: &mut Mini<'e>,
+    ) -> Result<Option<u32>, StorageError> {
+        let unit = self.free_unit(change, mini, 1)?;
+        let group = Group::of_unit(unit, self.page_size);
+        let Some(group) = group.filter(|group| !change.runs.pages.lost.contains(group)) else {
+            return Ok(None);
+        };
+        let (region, index) = self.place(unit);
+        let known = change.runs.pages.maps.get(&group).copied();
+        let first = pages::of_unit(unit).start;
+        let pages = match known {
+            Some(page) => mini.write(PageId(page))?,
+            None => mini.create(PageId(first))?,
+        };
+        let map = mini.write(format::map_page(region, self.page_size))?;
+        let kind = if known.is_some() { ExtentKind::Pages } else { ExtentKind::PagesWithMap };
+        let entry = Entry { owner: ObjectId::SYSTEM, kind, root: false };
+        mini.apply(map, RecordKind::SPACE_ALLOCATE, &format::allocate_payload(index, 1, entry))?;
+        change.runs.allocate(unit, 1, entry);
+        change.runs.pages.insert_unit(unit);
+        if known.is_some() {
+            return Ok(Some(first));
+        }
+        let payload = format::pages_payload(PageId(first), self.page_size);
+        mini.apply(pages, RecordKind::SPACE_PAGES_INIT, &payload)?;
+        change.runs.pages.maps.insert(group, first);
+        change.runs.pages.insert_used(first, Entry { kind: ExtentKind::Map, ..entry });
+        Ok(Some(first + 1))
     }
 
     fn allocate_in<'e>(
@@ -621,9 +680,10 @@ impl SpaceMap {
         let (first, end) = (run.first.0, run.first.0 + run.pages);
         let unit = first / UNIT_PAGES;
         assert!(run.pages > 0 && end <= pages::of_unit(unit).end, "pages of one unit are freed, not {run:?}");
-        let map = mini.write(format::map_page(0, self.page_size))?;
-        let handle = mini.write(format::PAGE_MAP)?;
-        mini.apply(handle, RecordKind::SPACE_FREE, &format::free_payload(first, run.pages))?;
+        let (map, index) = self.page_place(&change.runs, first)?;
+        let handle = mini.write(map)?;
+        mini.write(format::map_page(self.place(unit).0, self.page_size))?;
+        mini.apply(handle, RecordKind::SPACE_FREE, &format::free_payload(index, run.pages))?;
         assert!(
             change.runs.pages.remove_used(first..end),
             "the page map has just said that they are allocated"
@@ -632,11 +692,32 @@ impl SpaceMap {
         change.freed_pages.extend(first..end);
         // P2. The first unit has pages that are always used.
         if change.runs.pages.is_unused(unit) {
-            mini.apply(map, RecordKind::SPACE_FREE, &format::free_payload(unit, 1))?;
-            assert!(change.runs.remove_used(unit, 1), "it is a unit of pages");
-            change.runs.pages.remove_unit(unit);
-            change.freed.push((unit, 1));
+            self.free_unit_of_pages(change, mini, unit)?;
         }
+        let group = Group::of_unit(unit, self.page_size);
+        let lone = group.and_then(|group| Some((group, change.runs.pages.lone_map(group, self.page_size)?)));
+        if let Some((group, map)) = lone {
+            change.runs.pages.maps.remove(&group);
+            assert!(change.runs.pages.remove_used(map..map + 1), "a page map is its own");
+            self.free_unit_of_pages(change, mini, map / UNIT_PAGES)?;
+            mini.discard_on_commit(PageId(map), 1);
+        }
+        Ok(())
+    }
+
+    /// Gives back a unit none of whose pages is used any more.
+    fn free_unit_of_pages<'e>(
+        &'e self,
+        change: &mut SpaceChange<'e>,
+        mini: &mut Mini<'e>,
+        unit: u32,
+    ) -> Result<(), StorageError> {
+        let (region, index) = self.place(unit);
+        let map = mini.write(format::map_page(region, self.page_size))?;
+        mini.apply(map, RecordKind::SPACE_FREE, &format::free_payload(index, 1))?;
+        assert!(change.runs.remove_used(unit, 1), "it is a unit of pages");
+        change.runs.pages.remove_unit(unit);
+        change.freed.push((unit, 1));
         Ok(())
     }
 
@@ -648,7 +729,7 @@ impl SpaceMap {
     /// Pages that were given out by themselves, then units.
     fn runs_of(&self, runs: &Runs, owner: ObjectId) -> Vec<ExtentRun> {
         let pages = runs.pages.pages_of(owner).map(|(page, _)| single(page));
-        let units = runs.runs_of(owner).filter(|(_, run)| run.entry.kind != ExtentKind::Pages);
+        let units = runs.runs_of(owner).filter(|(_, run)| !run.entry.kind.is_of_pages());
         let mut all: Vec<ExtentRun> =
             pages.chain(units.map(|(first, run)| self.run(first, run.count))).collect();
         all.sort_unstable();
@@ -696,16 +777,18 @@ impl SpaceMap {
     pub fn owner_of(&self, page: PageId) -> Option<(ObjectId, ExtentKind)> {
         let runs = self.runs.lock();
         let entry = match runs.entry(page.0 / UNIT_PAGES)? {
-            entry if entry.kind == ExtentKind::Pages => *runs.pages.used.get(&page.0)?,
+            entry if entry.kind.is_of_pages() => *runs.pages.used.get(&page.0)?,
             entry => entry,
         };
         Some((entry.owner, entry.kind))
     }
 
-    /// Whether it is a map page. The other pages of its unit mean nothing, if they are not given out by themselves.
+    /// Whether it is a map page or a page map. The other pages of its unit mean nothing, if they are not given out by themselves.
     pub fn is_map_page(&self, page: PageId) -> bool {
-        page == format::map_page(page.0 / UNIT_PAGES / self.region_units(), self.page_size)
-            || page == format::PAGE_MAP && self.runs.lock().pages.exists
+        page == format::map_page(page.0 / UNIT_PAGES / self.region_units(), self.page_size) || {
+            let group = Group::of_page(page.0, self.page_size);
+            group.is_some_and(|group| self.runs.lock().pages.maps.get(&group) == Some(&page.0))
+        }
     }
 
     /// How the file is used.
@@ -717,7 +800,7 @@ impl SpaceMap {
             free_pages: pages(runs.free_units) + runs.pages.free.len() as u64,
             ..SpaceStats::default()
         };
-        for run in runs.used.values().filter(|run| run.entry.kind != ExtentKind::Pages) {
+        for run in runs.used.values().filter(|run| !run.entry.kind.is_of_pages()) {
             stats.pages_per_kind[run.entry.kind as usize] += pages(run.count);
         }
         for entry in runs.pages.used.values() {
@@ -823,31 +906,88 @@ fn read_runs(pool: &BufferPool) -> Result<(Runs, Vec<u32>), StorageError> {
         runs.total_units = region * region_units + units;
         region += 1;
     }
-    let orphans = if runs.has_pages(0) { read_pages(pool, &mut runs)? } else { Vec::new() };
+    let orphans = read_pages(pool, &mut runs)?;
     Ok((runs, orphans))
 }
 
-/// Reads the page map (P1); those pages whose unit is not one of pages, where log was lost.
+/// Reads the page maps (P1); those pages whose unit is not one of pages, where log was lost.
 fn read_pages(pool: &BufferPool, runs: &mut Runs) -> Result<Vec<u32>, StorageError> {
-    let page = pool.read(format::PAGE_MAP)?;
-    let corrupt = |flaw: Flaw| StorageError::corrupt(format::PAGE_MAP, ObjectId::SYSTEM, flaw);
-    let count = format::units(&page).map_err(corrupt)?;
-    runs.pages.exists = true;
+    let page_size = pool.page_size();
+    let of_pages = runs.used.iter().filter(|(_, run)| run.entry.kind.is_of_pages());
+    let units: Vec<(u32, ExtentKind)> = of_pages
+        .flat_map(|(first, run)| (*first..first + run.count).map(|unit| (unit, run.entry.kind)))
+        .collect();
     let mut orphans = Vec::new();
-    for number in 0..count {
-        match (format::entry(&page, number).map_err(corrupt)?, runs.has_pages(number / UNIT_PAGES)) {
-            (Some(entry), true) => runs.pages.insert_used(number, entry),
-            (None, true) => drop(runs.pages.free.insert(number)),
-            (None, false) => {}
-            (Some(_), false) if pool.has_gaps() => orphans.push(number),
-            (Some(_), false) => {
-                return Err(corrupt(Flaw::new(format!("page {number} has no unit of pages"))));
+    for (unit, kind) in &units {
+        let map = match (*unit, kind) {
+            (0, _) => format::PAGE_MAP,
+            (_, ExtentKind::PagesWithMap) => PageId(pages::of_unit(*unit).start),
+            _ => continue,
+        };
+        let corrupt = |flaw: &'static str| StorageError::corrupt(map, ObjectId::SYSTEM, flaw);
+        let group = Group::of_unit(*unit, page_size).ok_or_else(|| corrupt("a page map of no group"))?;
+        if runs.pages.maps.contains_key(&group) || runs.pages.lost.contains(&group) {
+            return Err(corrupt("a second page map of its group"));
+        }
+        match read_page_map(pool, runs, (group, map), &mut orphans) {
+            Ok(()) => {}
+            // P3. Without that of the first group there is no table of the catalog.
+            Err(error) if pool.has_gaps() && group != Group::FIRST && error.is_of_a_page() => {
+                runs.pages.lost.insert(group);
             }
+            Err(error) => return Err(error),
         }
     }
-    let last = runs.used.iter().rev().find(|(_, run)| run.entry.kind == ExtentKind::Pages);
-    if last.is_some_and(|(first, run)| (first + run.count) * UNIT_PAGES > count) {
-        return Err(corrupt(Flaw::from("a unit of pages that it does not tell of")));
+    for (unit, _) in units {
+        let group = Group::of_unit(unit, page_size);
+        let is_told_of = group.is_some_and(|group| runs.pages.maps.contains_key(&group));
+        if !is_told_of && pool.has_gaps() {
+            runs.pages.lost.extend(group);
+        } else if !is_told_of {
+            let flaw = "a unit of pages that no page map tells of";
+            return Err(StorageError::corrupt(PageId(unit * UNIT_PAGES), ObjectId::SYSTEM, flaw));
+        }
     }
     Ok(orphans)
+}
+
+/// Reads the page map of a group; nothing was noted if it is damaged.
+fn read_page_map(
+    pool: &BufferPool,
+    runs: &mut Runs,
+    (group, map): (Group, PageId),
+    orphans: &mut Vec<u32>,
+) -> Result<(), StorageError> {
+    let page_size = pool.page_size();
+    let page = pool.read(map)?;
+    let corrupt = |flaw: Flaw| StorageError::corrupt(map, ObjectId::SYSTEM, flaw);
+    let pages = group.pages(page_size);
+    let count = format::units(&page).map_err(corrupt)?;
+    if count != pages.end - pages.start {
+        return Err(corrupt(Flaw::new(format!("a page map of {count} pages"))));
+    }
+    let mut entries = Vec::with_capacity(count as usize);
+    for index in 0..count {
+        entries.push((pages.start + index, format::entry(&page, index).map_err(corrupt)?));
+    }
+    let own = map.0 - pages.start;
+    if entries[own as usize].1.is_none_or(|entry| entry.kind != ExtentKind::Map) {
+        return Err(corrupt(Flaw::from("a page map that does not tell of itself")));
+    }
+    let is_stray =
+        |(number, entry): &&(u32, Option<Entry>)| entry.is_some() && !runs.has_pages(number / UNIT_PAGES);
+    let strays: Vec<u32> = entries.iter().filter(is_stray).map(|(number, _)| *number).collect();
+    if let Some(number) = strays.first().filter(|_| !pool.has_gaps()) {
+        return Err(corrupt(Flaw::new(format!("page {number} has no unit of pages"))));
+    }
+    orphans.extend(strays);
+    runs.pages.maps.insert(group, map.0);
+    for (number, entry) in entries {
+        match entry {
+            _ if !runs.has_pages(number / UNIT_PAGES) => {}
+            Some(entry) => runs.pages.insert_used(number, entry),
+            None => drop(runs.pages.free.insert(number)),
+        }
+    }
+    Ok(())
 }

@@ -1,25 +1,32 @@
-//! Pages of the first region that are given out one by one, so that small objects take little of a small file.
+//! Pages that are given out one by one, so that small objects take little of the file.
 //!
 //! ```text
-//! unit 0           superblock │ map page │ page map │ five pages
-//! a unit of pages  eight pages, each of an owner of its own, or free
-//! page map         an entry for each page, as the map page has one for each unit
+//! unit 0           superblock │ map page │ page map of the first group │ five pages
+//! a unit of pages  eight pages, each of an owner of its own, or free; the first one of each group begins with the group's page map
+//! page map         an entry for each page of the group, as the map page has one for each unit
 //! ```
 //!
-//! P1. The map page says of a unit that its pages are given out one by one, the page map then whose each of them is; entries of pages
-//!     of other units are zero. Unit 0 is one of these once there is a page map.
-//! P2. A unit all of whose pages are free is given back as a whole, in the mini-transaction that frees the last of them.
+//! P1. The map page says of a unit that its pages are given out one by one, the page map of its group then whose each of them is; entries of
+//!     pages of other units are zero. Unit 0 is one of these once there is a page map.
+//! P2. A unit all of whose pages are free is given back as a whole, in the mini-transaction that frees the last of them; a page map
+//!     goes with its unit, when nothing else of its group is left.
+//! P3. No page is taken from a group whose page map a lost part of the log has left unreadable: what its units hold is lost room.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::format::{Entry, UNIT_PAGES};
+use super::format::{Entry, Group, UNIT_PAGES};
 use crate::page::ObjectId;
+
+/// Free pages that are looked at for several that stand one behind the other: a new unit costs less than a longer search.
+const LOOKED_AT: usize = 64;
 
 /// Guarded by the map's lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pages {
-    /// There is a page map.
-    pub exists: bool,
+    /// The page map of each group that has one.
+    pub maps: BTreeMap<Group, u32>,
+    /// Groups whose page map cannot be read (P3).
+    pub lost: BTreeSet<Group>,
     pub used: BTreeMap<u32, Entry>,
     pub free: BTreeSet<u32>,
     owners: BTreeSet<(ObjectId, u32)>,
@@ -31,10 +38,14 @@ pub(super) fn of_unit(unit: u32) -> std::ops::Range<u32> {
 }
 
 impl Pages {
-    /// The first of the lowest `count` free pages that stand one behind the other; no more than a unit has.
+    /// The first of the lowest `count` free pages of one unit that stand one behind the other; no more than a unit has. A few that
+    /// are far behind may be missed.
     pub fn first_free(&self, count: u32) -> Option<u32> {
-        let follow = |first: &u32| (1..count).all(|index| self.free.contains(&(first + index)));
-        self.free.iter().copied().find(follow)
+        let is_there = |first: &u32| {
+            first % UNIT_PAGES + count <= UNIT_PAGES
+                && (1..count).all(|index| self.free.contains(&(first + index)))
+        };
+        self.free.iter().copied().take(LOOKED_AT).find(is_there)
     }
 
     /// The pages of a unit are given out one by one from now on.
@@ -70,6 +81,15 @@ impl Pages {
     /// Whether no page of the unit is used.
     pub fn is_unused(&self, unit: u32) -> bool {
         self.used.range(of_unit(unit)).next().is_none()
+    }
+
+    /// The page map of a group that has nothing else any more. The first group's, which stands beside the map page, stays.
+    pub fn lone_map(&self, group: Group, page_size: usize) -> Option<u32> {
+        let map = *self.maps.get(&group).filter(|_| group != Group::FIRST)?;
+        let pages = group.pages(page_size);
+        let is_lone = self.used.range(pages.clone()).all(|(page, _)| *page == map)
+            && self.free.range(pages).all(|page| page / UNIT_PAGES == map / UNIT_PAGES);
+        is_lone.then_some(map)
     }
 
     /// The pages of an object by address.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::format::{Entry, ExtentKind, PAGES_OF_MAP, UNIT_PAGES};
+use super::format::{Entry, ExtentKind, Group, PAGE_MAP, PAGES_OF_MAP, UNIT_PAGES};
 use super::pages::Pages;
 use crate::page::ObjectId;
 
@@ -117,13 +117,13 @@ impl Runs {
         true
     }
 
-    /// There is a page map from now on, and the first unit is one of pages.
+    /// The first group has its page map from now on, and the first unit is one of pages.
     pub(super) fn begin_pages(&mut self) {
         let first = self.used.get_mut(&0).expect("the map page's unit");
         first.entry.kind = ExtentKind::Pages;
         let own = Entry { kind: ExtentKind::Map, ..first.entry };
         debug_assert_eq!(first.count, 1, "nothing else is of its kind");
-        self.pages.exists = true;
+        self.pages.maps.insert(Group::FIRST, PAGE_MAP.0);
         self.pages.insert_unit(0);
         (0..PAGES_OF_MAP).for_each(|page| self.pages.insert_used(page, own));
     }
@@ -136,7 +136,7 @@ impl Runs {
 
     /// Whether the pages of a unit are given out one by one.
     pub(super) fn has_pages(&self, unit: u32) -> bool {
-        self.entry(unit).is_some_and(|entry| entry.kind == ExtentKind::Pages)
+        self.entry(unit).is_some_and(|entry| entry.kind.is_of_pages())
     }
 
     /// Whether an owner has less than so many pages of a kind.

@@ -242,6 +242,146 @@ fn an_objects_first_pages_are_single_and_further_ones_units() {
     });
 }
 
+/// P1, P2: in every group, past the end of the first region, and with the units there that belong to no group.
+#[test]
+fn pages_are_given_out_one_by_one_wherever_there_is_a_free_unit() {
+    for seed in seeds(5) {
+        let world = World::new(seed);
+        let mut rng = Rng::new(seed);
+        world.run(|env| {
+            let store = Store::create(env, &path(), &options(256 << 20), &REDO).unwrap();
+            let space = store.load_space(4).unwrap();
+            let begun = space.stats();
+            let filler = 1 + rng.below(330) as u32;
+            allocate(&store, &space, 9999, filler, false).unwrap();
+            let mut model: BTreeMap<u32, u32> = BTreeMap::new(); // page → owner
+            let (mut units, mut mini) = (0, Mini::begin(&store.core, TxnId::NONE));
+            for owner in 1..=1500 {
+                let count = 1 + owner % 2;
+                let run = space.begin(&mut mini, ObjectId(owner), count).unwrap();
+                assert!(run.pages == count || run.pages == UNIT_PAGES, "{run:?}");
+                units += u32::from(run.pages == UNIT_PAGES);
+                for page in run.page_ids() {
+                    assert_eq!(model.insert(page.0, owner), None, "page {page} is given out once");
+                }
+                if rng.one_in(4) {
+                    mini.commit().unwrap();
+                    mini = Mini::begin(&store.core, TxnId::NONE);
+                }
+            }
+            mini.commit().unwrap();
+            assert!(units <= 4, "the units of no group");
+            let same = |space: &SpaceMap, store: &Store, model: &BTreeMap<u32, u32>| {
+                space.check(&store.core.pool).unwrap();
+                let mut found = BTreeMap::new();
+                for (owner, run) in space.extents_of_kind(ExtentKind::Object) {
+                    found.extend(run.page_ids().map(|page| (page.0, owner.0)));
+                }
+                found.retain(|_, owner| *owner != 9999);
+                assert_eq!(&found, model);
+                let roots = space.roots();
+                assert!(roots.iter().all(|(owner, page)| model[&page.0] == owner.0));
+                assert_eq!(roots.len(), model.values().collect::<std::collections::BTreeSet<_>>().len());
+                let stats = space.stats();
+                assert_eq!(stats.pages_per_kind.iter().sum::<u64>() + stats.free_pages, stats.total_pages);
+                let maps: Vec<u32> = space.runs.lock().pages.maps.values().copied().collect();
+                assert!(maps.iter().all(|map| space.is_map_page(PageId(*map))));
+                assert!(maps.iter().all(|map| {
+                    space.owner_of(PageId(*map)) == Some((ObjectId::SYSTEM, ExtentKind::Map))
+                }));
+                maps.len()
+            };
+            let reopen = |store: Store, space: SpaceMap| {
+                store.core.wal.flush(store.core.wal.appended()).unwrap();
+                drop((space, store));
+                let (store, _) = Store::open(env, &path(), &options(256 << 20), &REDO, &mut Nothing).unwrap();
+                let space = store.load_space(4).unwrap();
+                (store, space)
+            };
+            assert!(same(&space, &store, &model) > 3);
+            let (store, space) = reopen(store, space);
+            same(&space, &store, &model);
+            // Some go, and others come in their places.
+            let mut owner = 2000;
+            for _ in 0..3 {
+                let mut mini = Mini::begin(&store.core, TxnId::NONE);
+                let gone: Vec<u32> = model.values().copied().filter(|_| rng.one_in(2)).collect();
+                for gone in &gone {
+                    space.free_owner(&mut mini, ObjectId(*gone)).unwrap();
+                }
+                model.retain(|_, owner| !gone.contains(owner));
+                mini.commit().unwrap();
+                same(&space, &store, &model);
+                let mut mini = Mini::begin(&store.core, TxnId::NONE);
+                for _ in 0..rng.below(300) {
+                    owner += 1;
+                    for page in space.begin(&mut mini, ObjectId(owner), 2).unwrap().page_ids() {
+                        assert_eq!(model.insert(page.0, owner), None, "page {page} is given out once");
+                    }
+                }
+                mini.commit().unwrap();
+            }
+            same(&space, &store, &model);
+            let (store, space) = reopen(store, space);
+            same(&space, &store, &model);
+            // P2: nothing but what the first group has for itself stays.
+            let mut mini = Mini::begin(&store.core, TxnId::NONE);
+            let owners: std::collections::BTreeSet<u32> = model.values().copied().collect();
+            for owner in owners.into_iter().chain([9999]) {
+                space.free_owner(&mut mini, ObjectId(owner)).unwrap();
+            }
+            mini.commit().unwrap();
+            assert_eq!(same(&space, &store, &BTreeMap::new()), 1);
+            let stats = space.stats();
+            let maps = |stats: &SpaceStats| stats.total_pages - stats.free_pages;
+            let regions = u64::from(space.runs.lock().regions - 1) * u64::from(UNIT_PAGES);
+            assert_eq!(maps(&stats), maps(&begun) - 5 + regions);
+            let (store, space) = reopen(store, space);
+            assert_eq!(same(&space, &store, &BTreeMap::new()), 1);
+        });
+    }
+}
+
+/// P3: what a damaged page map tells of is lost, once log was given up; without that the database is not opened.
+#[test]
+fn a_page_map_that_cannot_be_read_is_lost_room_only_where_log_was_given_up() {
+    let world = World::new(4);
+    world.run(|env| {
+        let store = Store::create(env, &path(), &options(64 << 20), &REDO).unwrap();
+        let space = store.load_space(4).unwrap();
+        let filler = allocate(&store, &space, 1, 62, false).unwrap();
+        let mut mini = Mini::begin(&store.core, TxnId::NONE);
+        for owner in 2..12 {
+            space.begin(&mut mini, ObjectId(owner), 1).unwrap();
+        }
+        mini.commit().unwrap();
+        let map = *space.runs.lock().pages.maps.values().next_back().unwrap();
+        assert_eq!(map, filler.first.0 + filler.pages);
+        store.core.pool.flush_all().unwrap();
+        let read = |gaps: bool| {
+            // The same file, read by another pool.
+            let file = env.vfs.open(&path(), verso_env::OpenMode::EXISTING).unwrap();
+            let area = env.vfs.open(&World::dir().join("area"), verso_env::OpenMode::CREATE).unwrap();
+            let gate: Arc<dyn crate::buffer::LogGate> = Arc::clone(&store.core.wal) as _;
+            let pool = BufferPool::new(options(64 << 20).pool, env, file, area, gate).unwrap();
+            if gaps {
+                let mut lost = crate::wal::LogGaps::default();
+                assert!(lost.add(crate::wal::LogGap { from: Lsn(u64::MAX - 2), to: Lsn(u64::MAX - 1) }));
+                pool.give_up(lost);
+            }
+            read_runs(&pool).map(|(runs, _)| runs)
+        };
+        assert_eq!(read(false).unwrap().pages.used.len(), 3 + 1 + 10);
+        let file = env.vfs.open(&path(), verso_env::OpenMode::EXISTING).unwrap();
+        file.write_at(&[7; 16], u64::from(map) * 4096 + 100).unwrap();
+        assert!(matches!(read(false), Err(StorageError::Corrupt { page, .. }) if page == PageId(map)));
+        let runs = read(true).unwrap();
+        assert_eq!(runs.pages.used.len(), 3 + 5);
+        assert_eq!(runs.pages.lost.len(), 1);
+        assert!(runs.has_pages(map / UNIT_PAGES) && runs.pages.free.is_empty());
+    });
+}
+
 #[test]
 fn low_addresses_come_first_and_what_a_mini_transaction_frees_is_for_others() {
     let world = World::new(1);

@@ -625,6 +625,54 @@ fn increments_have_what_changed_and_are_restored_upon_their_base() {
     });
 }
 
+/// P1: the page maps of all groups are in the base, and in an increment when they have changed.
+#[test]
+fn small_tables_come_with_a_chain_wherever_they_stand() {
+    let world = World::new(3);
+    world.run(|env| {
+        let (engine, heap, object) = create(env);
+        let make = |count: u32| -> Vec<ObjectId> {
+            let mut txn = engine.begin(TxnOptions::default());
+            let made = (0..count).map(|_| engine.create_heap(&mut txn, &COLUMNS).unwrap()).collect();
+            txn.commit(CommitMode::Wait).unwrap();
+            made
+        };
+        let put = |table: ObjectId| fill(&engine, &engine.heap(table).unwrap(), 0..5);
+        // Pages of a group of 4096 bytes: 504.
+        let first = make(700);
+        put(first[699]);
+        back_up(&engine, "base").unwrap();
+        let mut txn = engine.begin(TxnOptions::default());
+        first[..650].iter().for_each(|table| engine.drop_object(&mut txn, *table).unwrap());
+        txn.commit(CommitMode::Wait).unwrap();
+        engine.housekeeping().unwrap();
+        increment(&engine, "one", "base").unwrap();
+        let second = make(1200);
+        put(second[1199]);
+        increment(&engine, "two", "one").unwrap();
+        let third = make(10);
+        put(third[9]);
+        engine.archive_log().unwrap();
+        let chain = ["base", "one", "two"];
+        for length in 1..=3 {
+            restore_increments(env, &chain[..length], RestoreTarget::End, "r.verso").unwrap();
+            let (again, _) = open(env, "r.verso", object);
+            sound(&again);
+            let rows = |table: ObjectId| now(&again, &again.heap(table).unwrap()).len();
+            assert_eq!([first[699], second[1199], third[9]].map(rows), [5; 3]);
+            let left = first[650..699].iter().chain(&second[..1199]).chain(&third[..9]);
+            assert!(left.copied().map(rows).all(|rows| rows == 0));
+            assert!(first[..650].iter().all(|table| again.heap(*table).is_err()));
+            again.close().unwrap();
+            drop(again);
+            env.vfs.remove_file(&at("r.verso")).unwrap();
+            env.vfs.remove_dir_all(&at("r.verso-wal")).unwrap();
+        }
+        drop(heap);
+        engine.close().unwrap();
+    });
+}
+
 #[test]
 fn a_restore_ends_at_the_first_restore_point_of_the_name_behind_the_base() {
     let world = World::new(1);

@@ -6,12 +6,12 @@ use verso_env::Env;
 use verso_sim::World;
 use verso_storage::heap::{ScanBatch, ScanSpec};
 use verso_storage::{
-    CommitMode, Engine, EngineOptions, Isolation, ObjectId, StorageError, SweepOptions, Txn, TxnOptions,
-    TxnState,
+    CommitMode, Engine, EngineOptions, IndexSpec, Isolation, KeyPart, ObjectId, StorageError, SweepOptions, Txn,
+    TxnOptions, TxnState,
 };
-use verso_types::{Batch, Column, Physical};
+use verso_types::{Batch, Column, KeyType, Physical};
 
-use crate::support::{Row, batch, bump, create, fill, now, options, read, remove, rows, sound};
+use crate::support::{COLUMNS, Row, batch, bump, create, fill, now, options, read, remove, rows, sound};
 
 #[test]
 fn rows_come_back_and_survive_restarts() {
@@ -314,6 +314,68 @@ fn after_a_sweep_an_insert_looks_at_no_page_in_vain_and_finds_what_has_room() {
     let pages = heap.page_count();
     fill(&engine, &heap, 3000..3200);
     assert_eq!(heap.page_count(), pages);
+    sound(&engine);
+}
+
+/// S8, P2: wherever in the file they stand.
+#[test]
+fn a_thousand_small_tables_take_single_pages_and_give_them_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..100);
+    let used = |engine: &Engine| engine.space().total_pages - engine.space().free_pages;
+    let begun = used(&engine);
+    let make = |engine: &Engine| {
+        let mut txn = engine.begin(TxnOptions::default());
+        let mut objects = Vec::new();
+        for _ in 0..1000 {
+            let table = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+            let spec = IndexSpec {
+                table,
+                parts: vec![KeyPart::ascending(1, KeyType::I64)],
+                unique: true,
+                nulls_distinct: true,
+                fill_factor: IndexSpec::FILL_FACTOR,
+            };
+            let index = engine.create_index(&mut txn, spec, &mut |_| ControlFlow::Continue(())).unwrap();
+            objects.push((table, index));
+        }
+        (txn, objects)
+    };
+    let (txn, objects) = make(&engine);
+    txn.commit(CommitMode::Wait).unwrap();
+    // A page of each table, two of its key; pages of versions and page maps are few.
+    let taken = used(&engine) - begun;
+    assert!((3000..3100).contains(&taken), "{taken}");
+    for (table, _) in objects.iter().step_by(100) {
+        fill(&engine, &engine.heap(*table).unwrap(), 0..300);
+    }
+    sound(&engine);
+    drop((heap, engine)); // as a crash
+    let engine = Engine::open(Env::real(), &dir.path().join("t.verso"), options()).unwrap();
+    for (table, _) in objects.iter().step_by(100) {
+        assert_eq!(now(&engine, &engine.heap(*table).unwrap()), rows(0..300));
+    }
+    sound(&engine);
+    // Those of a transaction that is rolled back, and those that are dropped, give back theirs.
+    let before = used(&engine);
+    let (txn, _) = make(&engine);
+    txn.rollback().unwrap();
+    engine.housekeeping().unwrap();
+    assert!(used(&engine) < before + 100, "{before} {}", used(&engine));
+    let mut txn = engine.begin(TxnOptions::default());
+    for (table, index) in objects {
+        engine.drop_object(&mut txn, index).unwrap();
+        engine.drop_object(&mut txn, table).unwrap();
+    }
+    txn.commit(CommitMode::Wait).unwrap();
+    engine.housekeeping().unwrap();
+    assert!(used(&engine) < begun + 100, "{begun} {}", used(&engine));
+    sound(&engine);
+    engine.close().unwrap();
+    drop(engine);
+    let engine = Engine::open(Env::real(), &dir.path().join("t.verso"), options()).unwrap();
+    assert!(engine.space().total_pages < begun + 1000, "{begun} {:?}", engine.space());
     sound(&engine);
 }
 
