@@ -72,6 +72,8 @@ pub struct Shared {
     pub options: EngineOptions,
     /// Page size in bytes.
     pub page_size: usize,
+    /// What an index without a tree has in its place.
+    pub empty_leaf: Box<[u8]>,
     /// Root page of each object.
     pub roots: Mutex<HashMap<ObjectId, PageId>>,
     /// Open tables.

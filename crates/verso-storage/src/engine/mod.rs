@@ -172,6 +172,7 @@ impl Engine {
             transactions,
             versions,
             page_size,
+            empty_leaf: crate::index::empty_leaf(page_size)?,
             roots: Mutex::new(roots),
             heaps: Mutex::default(),
             next_object: AtomicU32::new(next_object.max(greatest)),

@@ -213,8 +213,7 @@ impl Engine {
         // The note first: allocations that may fail come before any change.
         note_object(&shared, txn, &mut mini, EntryKind::CreateObject, object)?;
         mini.use_reserve();
-        // The root of an index's tree stands behind its own.
-        let run = shared.space.begin(&mut mini, object, if kind == root::INDEX { 2 } else { 1 })?;
+        let run = shared.space.begin(&mut mini, object, 1)?;
         let handle = mini.create(run.first)?;
         mini.apply(
             handle,
@@ -355,6 +354,7 @@ impl Engine {
         let shared = self.shared();
         let object = ObjectId(shared.next_object.fetch_add(1, Ordering::AcqRel));
         let mut body = Vec::new();
+        root::patch(&mut body, root::TREE, &root::NO_TREE.to_le_bytes());
         root::patch(&mut body, root::BODY, &spec.encode());
         let unlogged = shared.core().unlogged.contains(spec.table);
         self.create_object(txn, object, (root::INDEX, unlogged), &[], Some(body))?;

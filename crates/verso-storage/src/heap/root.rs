@@ -2,7 +2,7 @@
 //!
 //! | offset | width | field |
 //! |---|---|---|
-//! | 24 | 4 | newest dictionary of its texts, 0 = none |
+//! | 24 | 4 | newest dictionary of its texts, 0 = none; an index: the root of its tree, 0 = the page behind this one, 1 = none yet |
 //! | 32 | 1 | 1 table, 2 sequence, 3 index |
 //! | 33 | 1 | indexes of the table |
 //! | 34 | 2 | lower half of the first page in the list of values that are being written |
@@ -38,6 +38,10 @@ pub const SEQUENCE: u8 = 2;
 pub const INDEX: u8 = 3;
 /// Offset of the newest dictionary, u32.
 const DICTIONARY: usize = header::KIND_SPECIFIC;
+/// Offset of the root of an index's tree, u32.
+pub const TREE: usize = header::KIND_SPECIFIC;
+/// An index that has no tree yet.
+pub const NO_TREE: u32 = 1;
 /// Offset of the object's kind.
 pub const OBJECT_KIND: usize = 32;
 /// Offset of the number of data pages.
@@ -180,6 +184,16 @@ pub(super) fn set_newest_extent(
     patch(&mut change, EXTENT_NEXT, &next.to_le_bytes());
     patch(&mut change, EXTENT_END, &end.to_le_bytes());
     mini.apply(root, RecordKind::PATCH, &change)
+}
+
+/// The root of the tree of an index whose root page is `root`; none before its first entry.
+pub fn tree(page: &[u8], root: PageId) -> Option<PageId> {
+    match u32_at(page, TREE) {
+        // Files of earlier versions.
+        0 => Some(root.offset(1)),
+        NO_TREE => None,
+        tree => Some(PageId(tree)),
+    }
 }
 
 /// The newest dictionary of a table's texts; none where there is none.

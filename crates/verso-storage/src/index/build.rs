@@ -103,11 +103,6 @@ pub(crate) fn create(
     let crew = shared.workers.gather(listed.job(), txn.limits.workers);
     let mut gate = heap.indexes.close();
     check_list(heap, indexes.len())?;
-    for index in &indexes {
-        let mut written = Written::default();
-        load::begin(&shared, txn.id, index, &mut written)?;
-        txn.wrote(written.lsns());
-    }
     let mut collected = collect_all(txn, heap, &indexes, &crew, progress)?;
     for (at, index) in indexes.iter().enumerate() {
         listed.job().at(heap.object, Some(index.object()));
@@ -287,6 +282,11 @@ fn build(
     let id = txn.id;
     let (count, bytes) = runs.size();
     let mut written = Written::default();
+    // Its first entry begins the tree (P3 of `shape`).
+    if count == 0 {
+        return Ok(());
+    }
+    index.begin_tree(&shared, id, false, &mut written)?;
     if bytes + count * SLOT as u64 <= node::room_of_empty(shared.page_size, &[], None) as u64 {
         let mut check = UniqueCheck::new(&shared, id, heap, index);
         let mut all = Entries::default();

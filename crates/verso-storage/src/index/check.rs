@@ -39,8 +39,10 @@ pub(crate) fn check(
     let was_settled = settled();
     {
         let _structure = index.structure.lock();
-        checker.page(index.tree(), None, &[], None)?;
-        checker.neighbours()?;
+        if let Some(tree) = index.look_for_tree(shared)? {
+            checker.page(tree, None, &[], None)?;
+            checker.neighbours()?;
+        }
     }
     if checker.problems.is_empty() && !index.filling.is_on() {
         checker.steps.enter("indexes", u64::from(heap.page_count()))?;

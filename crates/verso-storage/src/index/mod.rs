@@ -31,6 +31,7 @@ pub use table::{Index, IndexProgress, IndexSpec, IndexStatistics};
 pub use build::TemporarySpace;
 pub(crate) use build::{New, create, create_concurrently, free, validate};
 pub(crate) use check::check;
+pub(crate) use tree::empty_leaf;
 
 #[cfg(test)]
 mod tests;

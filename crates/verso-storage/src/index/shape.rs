@@ -8,6 +8,8 @@
 //! P1. The tree's root is always the same page: when it is split, its content moves to two new ones.
 //! P2. Only who holds `structure` changes inner pages, fences and neighbours, so a path read under it stays right.
 //!     Every split and merge is one mini-transaction of a page, its neighbour and their parent.
+//! P3. A tree is begun with the index's first entry, under `structure` and the exclusive latch of the object's root, which names it from then
+//!     on. Who reads an index without a tree has the root latched.
 //!
 //! Latches: `structure`, then parent, then children, exclusively, then the object's root.
 
@@ -38,7 +40,7 @@ impl Index {
     fn path(&self, shared: &Shared, string: &[u8]) -> Result<Path, StorageError> {
         let pool = &shared.core().pool;
         let mut path = Path::new();
-        let mut id = self.tree();
+        let mut id = self.tree_there()?;
         loop {
             path.push(id);
             let page = pool.read(id)?;
@@ -85,7 +87,7 @@ impl Index {
         reserve: bool,
         written: &mut Written,
     ) -> Result<Split, StorageError> {
-        let (id, above) = path.split_last().ok_or_else(|| self.corrupt(self.tree(), "an empty path"))?;
+        let (id, above) = path.split_last().ok_or_else(|| self.corrupt(self.root(), "an empty path"))?;
         let mut mini = Mini::begin(shared.core(), txn);
         if reserve {
             mini.use_reserve();
@@ -156,6 +158,36 @@ impl Index {
         }
         written.add(mini.commit()?);
         Ok(Split::Again)
+    }
+
+    /// Makes the tree an empty one, with a page of its own, where it has none (P3).
+    pub(super) fn begin_tree(
+        &self,
+        shared: &Shared,
+        txn: TxnId,
+        reserve: bool,
+        written: &mut Written,
+    ) -> Result<(), StorageError> {
+        let _structure = self.structure.lock();
+        let mut mini = Mini::begin(shared.core(), txn);
+        if reserve {
+            mini.use_reserve();
+        }
+        let root = mini.write(self.root())?;
+        if self.note_tree(mini.page(root)).is_some() {
+            return Ok(());
+        }
+        let tree = self.new_page(&mut mini, shared, root)?;
+        let page = mini.create(tree)?;
+        let new =
+            NewNode { page: tree, owner: self.object(), level: 0, next: PageId::NONE, low: &[], high: None };
+        init(&mut mini, page, &new, &[])?;
+        let mut change = Vec::new();
+        root::patch(&mut change, root::TREE, &tree.0.to_le_bytes());
+        mini.apply(root, RecordKind::PATCH, &change)?;
+        // The latch is still held: who finds the tree finds its page.
+        written.add(mini.commit_with(|_, _| self.set_tree(tree))?);
+        Ok(())
     }
 
     /// A page of the object, counted.
@@ -257,9 +289,10 @@ impl Index {
 
     /// An inner root with one child takes the child's content over (P1).
     fn collapse(&self, shared: &Shared, txn: TxnId, written: &mut Written) -> Result<bool, StorageError> {
+        let tree = self.tree_there()?;
         let mut mini = Mini::begin(shared.core(), txn);
-        let top = mini.write(self.tree())?;
-        let node = self.node(self.tree(), mini.page(top))?;
+        let top = mini.write(tree)?;
+        let node = self.node(tree, mini.page(top))?;
         if node.is_leaf() || node.count() != 1 {
             return Ok(false);
         }
@@ -269,7 +302,7 @@ impl Index {
         let child = self.node(id, &bytes)?;
         mini.write(self.root())?;
         let new = NewNode {
-            page: self.tree(),
+            page: tree,
             owner: self.object(),
             level: child.level(),
             next: PageId::NONE,

@@ -1,9 +1,9 @@
 //! An index: what it is of, where it stands.
 //!
-//! Its first page is the object's root (space, and what it is of), the page behind it the root of the tree.
+//! Its first page is the object's root (space, what it is of, and where the root of the tree is, once there is one).
 
 use std::cell::Cell;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
@@ -163,6 +163,8 @@ pub struct Index {
     spec: IndexSpec,
     /// Where the columns of the parts stand among the table's.
     pub(super) ordinals: SmallVec<[usize; 4]>,
+    /// The root of the tree; 0 = none is known (P3).
+    tree: AtomicU32,
     /// Held by who changes the structure of the tree (P2).
     pub(super) structure: Mutex<()>,
     /// The last leaf, if keys were appended; 0 = unknown.
@@ -213,6 +215,7 @@ impl Index {
             root,
             spec,
             ordinals,
+            tree: AtomicU32::new(0),
             structure: Mutex::default(),
             hint: AtomicU32::new(0),
             purging: Purging::default(),
@@ -247,9 +250,38 @@ impl Index {
         self.root
     }
 
-    /// The root of its tree.
-    pub(super) fn tree(&self) -> PageId {
-        self.root.offset(1)
+    /// The root of its tree, where that is known; its root page says it in any case (P3).
+    #[inline]
+    pub(super) fn tree(&self) -> Option<PageId> {
+        match self.tree.load(Ordering::Acquire) {
+            0 => None,
+            tree => Some(PageId(tree)),
+        }
+    }
+
+    /// The root of its tree, which is there: something leads to it.
+    pub(super) fn tree_there(&self) -> Result<PageId, StorageError> {
+        self.tree().ok_or_else(|| self.corrupt(self.root, "an index without a tree"))
+    }
+
+    /// It has a tree now, which its root page names.
+    pub(super) fn set_tree(&self, tree: PageId) {
+        self.tree.store(tree.0, Ordering::Release);
+    }
+
+    /// What its root page says, which is latched.
+    pub(super) fn note_tree(&self, root: &[u8]) -> Option<PageId> {
+        let tree = root::tree(root, self.root);
+        tree.into_iter().for_each(|tree| self.set_tree(tree));
+        tree
+    }
+
+    /// The root of its tree, or none before its first entry.
+    pub(super) fn look_for_tree(&self, shared: &Shared) -> Result<Option<PageId>, StorageError> {
+        match self.tree() {
+            None => Ok(self.note_tree(&shared.core().pool.read(self.root)?)),
+            tree => Ok(tree),
+        }
     }
 
     /// What the catalog is going to call it, while it is filled by a transaction that has not ended.
@@ -355,9 +387,12 @@ impl Index {
     pub fn statistics(&self, txn: &Txn) -> Result<IndexStatistics, StorageError> {
         let shared = &txn.shared;
         let pages = u64::from(u32_at(&shared.core().pool.read(self.root)?, root::DATA_PAGES));
+        let Some(tree) = self.look_for_tree(shared)? else {
+            return Ok(IndexStatistics { pages: 1, height: 1, entries: 0 });
+        };
         let height = 1 + u32::from({
-            let top = shared.core().pool.read(self.tree())?;
-            self.node(self.tree(), &top)?.level()
+            let top = shared.core().pool.read(tree)?;
+            self.node(tree, &top)?.level()
         });
         let leaf = self.read_down(shared, |node| node.count() / 2)?;
         let entries = self.node(leaf.id(), &leaf)?.count() as u64;
@@ -389,8 +424,9 @@ impl Index {
 
     fn share_in(&self, shared: &Shared, ranges: &[KeyRange]) -> Result<Option<f64>, StorageError> {
         {
-            let top = shared.core().pool.read(self.tree())?;
-            if self.node(self.tree(), &top)?.is_leaf() {
+            let Some(tree) = self.look_for_tree(shared)? else { return Ok(None) };
+            let top = shared.core().pool.read(tree)?;
+            if self.node(tree, &top)?.is_leaf() {
                 return Ok(None);
             }
         }

@@ -11,19 +11,20 @@
 //! down, exclusive for the leaf that changes. `structure` comes before all of them, and nobody waits for it or for a page
 //! of the heap with a page of the tree latched.
 
+use std::ops::Deref;
 use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 
 use super::entries::Entries;
 use super::hint::LeafHints;
-use super::node::{self, Node, SLOT};
+use super::node::{self, NewNode, Node, SLOT};
 use super::table::Index;
 use crate::StorageError;
 use crate::buffer::{ExclusivePage, SharedPage};
 use crate::engine::RoomInLog;
 use crate::mini::{Mini, PageHandle};
-use crate::page::{Flaw, Lsn, PageId, RecordId, TxnId, header};
+use crate::page::{Flaw, Lsn, ObjectId, PageId, RecordId, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::wal::RecordKind;
@@ -60,6 +61,43 @@ pub(super) enum Adding {
     Scanned,
 }
 
+/// A leaf that is latched; or, of an index without a tree, one without entries, as long as the latch of the index's root page keeps
+/// the tree from being begun (P3 of `shape`).
+pub(super) struct ReadLeaf<'e> {
+    latched: SharedPage<'e>,
+    empty: Option<&'e [u8]>,
+}
+
+impl ReadLeaf<'_> {
+    /// The page that is latched.
+    pub fn id(&self) -> PageId {
+        self.latched.id()
+    }
+}
+
+impl Deref for ReadLeaf<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.empty.unwrap_or(&self.latched)
+    }
+}
+
+/// The leaf that every index without a tree has.
+///
+/// # Errors
+/// A bug.
+pub(crate) fn empty_leaf(page_size: usize) -> Result<Box<[u8]>, StorageError> {
+    let owner = ObjectId::SYSTEM;
+    let new = NewNode { page: PageId::NONE, owner, level: 0, next: PageId::NONE, low: &[], high: None };
+    let (mut page, mut payload) = (vec![0; page_size], Vec::new());
+    new.encode(&mut payload, std::iter::empty());
+    node::redo(RecordKind::INDEX_INIT, &mut page, &payload)
+        .map_err(|flaw| StorageError::corrupt(PageId::NONE, owner, flaw))?;
+    Ok(page.into_boxed_slice())
+}
+
 /// An entry of a batch whose key another record has an entry of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rival {
@@ -79,7 +117,8 @@ impl Index {
     }
 
     pub(super) fn node<'p>(&self, id: PageId, page: &'p [u8]) -> Result<Node<'p>, StorageError> {
-        if header::owner(page) != self.object() {
+        // The leaf of an index without a tree has no number.
+        if header::owner(page) != self.object() && !header::page_id(page).is_none() {
             return Err(self.corrupt(id, "a page of another object in an index"));
         }
         Node::of(page).map_err(|flaw| self.corrupt(id, flaw))
@@ -91,7 +130,7 @@ impl Index {
         &self,
         shared: &'e Shared,
         string: &[u8],
-    ) -> Result<SharedPage<'e>, StorageError> {
+    ) -> Result<ReadLeaf<'e>, StorageError> {
         self.read_down(shared, |node| node.child_for(string))
     }
 
@@ -134,13 +173,23 @@ impl Index {
         &self,
         shared: &'e Shared,
         choose: impl Fn(&Node<'_>) -> usize,
-    ) -> Result<SharedPage<'e>, StorageError> {
+    ) -> Result<ReadLeaf<'e>, StorageError> {
         let pool = &shared.core().pool;
-        let mut page = pool.read(self.tree())?;
+        let tree = match self.tree() {
+            Some(tree) => tree,
+            None => {
+                let root = pool.read(self.root())?;
+                match self.note_tree(&root) {
+                    Some(tree) => tree,
+                    None => return Ok(ReadLeaf { latched: root, empty: Some(&shared.empty_leaf) }),
+                }
+            }
+        };
+        let mut page = pool.read(tree)?;
         loop {
             let node = self.node(page.id(), &page)?;
             if node.is_leaf() {
-                return Ok(page);
+                return Ok(ReadLeaf { latched: page, empty: None });
             }
             let (level, child) = (node.level(), node.child(choose(&node)));
             let below = pool.read(child)?;
@@ -161,15 +210,16 @@ impl Index {
             }
             self.hint.store(0, Ordering::Relaxed);
         }
+        let tree = self.tree_there()?;
         'again: loop {
-            let mut page = pool.read(self.tree())?;
+            let mut page = pool.read(tree)?;
             loop {
                 let node = self.node(page.id(), &page)?;
                 if node.is_leaf() {
                     // The root itself is the leaf: between the two latches it may have grown.
                     drop(page);
-                    let page = pool.write(self.tree())?;
-                    if self.node(self.tree(), &page)?.is_leaf() {
+                    let page = pool.write(tree)?;
+                    if self.node(tree, &page)?.is_leaf() {
                         return Ok(page);
                     }
                     continue 'again;
@@ -231,6 +281,12 @@ impl Index {
         // Undo may hold a page.
         let mut goes_on = |error: &StorageError| !reserve && room.is_there_after(shared, error);
         while next < entries.len() {
+            if self.tree().is_none() {
+                match self.begin_tree(shared, txn, reserve, &mut written) {
+                    Err(error) if goes_on(&error) => continue,
+                    begun => begun?,
+                };
+            }
             let checked = unique && !entries.is_free(next);
             let string = entries.entry(next);
             let known = rivals.len();
@@ -299,6 +355,9 @@ impl Index {
         }
         if entries.is_empty() {
             return Ok(true); // a record that the index does not have
+        }
+        if self.tree().is_none() {
+            return Ok(false);
         }
         let unique = self.is_unique() && !disabled(Rule::I2);
         let checked = unique && !entries.is_free(0);
@@ -544,6 +603,9 @@ impl Index {
         go_on: &mut dyn FnMut() -> Result<(), StorageError>,
     ) -> Result<Written, StorageError> {
         let mut written = Written::default();
+        if self.look_for_tree(shared)?.is_none() {
+            return Ok(written);
+        }
         let mut next = 0;
         while next < entries.len() {
             go_on()?;
@@ -579,7 +641,7 @@ impl Index {
             // Not at each removal from a small leaf.
             let looked_at = gone.len() >= 16 || node.count() % 16 == 0;
             let thin = node.count() == 0 || (looked_at && node.used() < shared.page_size / 8);
-            let is_root = mini.page_id(handle) == self.tree();
+            let is_root = Some(mini.page_id(handle)) == self.tree();
             written.add(mini.commit()?);
             if thin && !is_root {
                 self.merge(shared, txn, entries.entry(first), &mut written)?;

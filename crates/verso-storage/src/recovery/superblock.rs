@@ -19,7 +19,7 @@ use crate::page::{Lsn, ObjectId, PAGE_SIZES, PageId};
 use crate::rules::{Rule, disabled};
 use crate::wal::{DatabaseId, LogGap, LogGaps, SECTOR};
 
-/// Version of the database file. In version 8 no page behind those of the first page map was given out by itself; in version 7 no page was given out by itself; in version 6 no table had dictionaries; in version 5 no table had packed pages; in version 4 no table stored several of its columns
+/// Version of the database file. In version 8 no page behind those of the first page map was given out by itself, and every index had a tree; in version 7 no page was given out by itself; in version 6 no table had dictionaries; in version 5 no table had packed pages; in version 4 no table stored several of its columns
 /// together; in version 3 no page that was given back had a rest, and no table a list of values that are being written.
 pub const FILE_FORMAT: u32 = 9;
 /// The oldest version that can be opened: before it the catalog had other columns.

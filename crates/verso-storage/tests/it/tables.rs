@@ -344,9 +344,9 @@ fn a_thousand_small_tables_take_single_pages_and_give_them_back() {
     };
     let (txn, objects) = make(&engine);
     txn.commit(CommitMode::Wait).unwrap();
-    // A page of each table, two of its key; pages of versions and page maps are few.
+    // A page of each table and one of its key, which has no tree yet; pages of versions and page maps are few.
     let taken = used(&engine) - begun;
-    assert!((3000..3100).contains(&taken), "{taken}");
+    assert!((2000..2100).contains(&taken), "{taken}");
     for (table, _) in objects.iter().step_by(100) {
         fill(&engine, &engine.heap(*table).unwrap(), 0..300);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::collect::Collected;
 use super::merge::Runs;
-use super::{New, Progress, collect_all, load, note_old, write_list};
+use super::{New, Progress, collect_all, note_old, write_list};
 use crate::StorageError;
 use crate::heap::Heap;
 use crate::index::entries::Entries;
@@ -33,7 +33,7 @@ pub(crate) fn create_concurrently(
     listed.job().at(heap.object, Some(object));
     let crew = shared.workers.gather(listed.job(), txn.limits.workers);
     let mut written = Written::default();
-    load::begin(&shared, txn.id, &index, &mut written)?;
+    index.begin_tree(&shared, txn.id, false, &mut written)?;
     txn.wrote(written.lsns());
     // B6.
     let (_registration, _view) = txn.view_of_now();

@@ -1,7 +1,7 @@
 //! Leaves written from left to right, full up to the fill factor; and the levels above.
 
 use super::super::node::{self, CHILD, NewNode, SLOT};
-use super::super::shape::{self, count_pages, separator};
+use super::super::shape::{count_pages, separator};
 use super::super::table::Index;
 use super::super::tree::Written;
 use crate::StorageError;
@@ -41,8 +41,9 @@ pub(in crate::index) fn allocate(
     Ok(page)
 }
 
-pub(in crate::index) fn empty(index: &Index) -> NewNode<'static> {
-    NewNode { page: index.tree(), owner: index.object(), level: 0, next: PageId::NONE, low: &[], high: None }
+/// A page of the tree without anything.
+fn empty(index: &Index, page: PageId) -> NewNode<'static> {
+    NewNode { page, owner: index.object(), level: 0, next: PageId::NONE, low: &[], high: None }
 }
 
 /// Writes the leaves of one part of the keys.
@@ -127,11 +128,10 @@ impl<'w> LeafWriter<'w> {
         mini.use_reserve();
         let handle = mini.create(self.page)?;
         let new = NewNode {
-            page: self.page,
             next: following,
             low: &self.low,
             high: high.as_deref(),
-            ..empty(self.index)
+            ..empty(self.index, self.page)
         };
         mini.apply_with(handle, RecordKind::INDEX_INIT, |out| {
             new.encode(out, (0..end).map(|at| (None, self.entry(at))));
@@ -189,8 +189,9 @@ pub(in crate::index) fn load_root<'c>(
     written: &mut Written,
 ) -> Result<(), StorageError> {
     let mut mini = Mini::begin(shared.core(), txn);
-    let page = mini.write(index.tree())?;
-    let top = NewNode { level, ..empty(index) };
+    let tree = index.tree_there()?;
+    let page = mini.write(tree)?;
+    let top = NewNode { level, ..empty(index, tree) };
     mini.apply_with(page, RecordKind::INDEX_INIT, |out| top.encode(out, cells))?;
     written.add(mini.commit()?);
     Ok(())
@@ -236,7 +237,7 @@ fn load_level(
         let mut mini = Mini::begin(shared.core(), txn);
         mini.use_reserve();
         let handle = mini.create(page)?;
-        let new = NewNode { page, level, next, low: &low, high: high.as_deref(), ..empty(index) };
+        let new = NewNode { level, next, low: &low, high: high.as_deref(), ..empty(index, page) };
         let cells = || (first..end).map(|at| (Some(children[at].0), string(at)));
         mini.apply_with(handle, RecordKind::INDEX_INIT, |out| new.encode(out, cells()))?;
         written.add(mini.commit()?);
@@ -246,22 +247,4 @@ fn load_level(
         first = end;
     }
     Ok(pages)
-}
-
-/// Makes the tree an empty one, with a page of its own.
-pub(in crate::index) fn begin(
-    shared: &Shared,
-    txn: TxnId,
-    index: &Index,
-    written: &mut Written,
-) -> Result<(), StorageError> {
-    let mut mini = Mini::begin(shared.core(), txn);
-    let root = mini.write(index.root())?;
-    let tree = root::allocate_page(&mut mini, &shared.space, index.object(), root)?;
-    assert_eq!(tree, index.tree(), "the first page of an object stands behind its root");
-    count_pages(&mut mini, root, 1)?;
-    let page = mini.create(tree)?;
-    shape::init(&mut mini, page, &empty(index), &[])?;
-    written.add(mini.commit()?);
-    Ok(())
 }
