@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use verso_session::{Background, Instance, Session};
+use verso_storage::recovery::{is_unborn, remove_new};
 use verso_storage::{
     Engine, EngineStatistics, Markers, SpaceReport, StorageError, SweepOptions, SweepProgress, SweepReport,
 };
@@ -24,15 +25,33 @@ impl Database {
     /// Creates a database.
     ///
     /// # Errors
-    /// 58P01 … if there is a file of that name already, or it cannot be written.
+    /// 58P01 … if there is a file of that name already that has something in it, or it cannot be written. Nothing is left of it then.
     pub fn create(path: impl AsRef<Path>, mut options: Options) -> Result<Database, Error> {
         let member = options.place();
         let engine = Engine::create(options.env.clone(), path.as_ref(), options.engine)?;
-        let instance = match options.unfinished {
-            true => Instance::create_unfinished(engine, member)?,
-            false => Instance::create(engine, member)?,
+        let made = match options.unfinished {
+            true => Instance::create_unfinished(engine, member),
+            false => Instance::create(engine, member),
         };
+        let instance = made.inspect_err(|_| {
+            // The first error is the one that is told. What cannot be removed says that its creation did not end.
+            let _ = remove_new(&options.env, path.as_ref());
+        })?;
         Ok(Database::of(instance, options.auto_analyze))
+    }
+
+    /// Whether there is nothing to open at `path`: no file, or one whose creation did not end, on a full disk for example, and that holds
+    /// nothing. [`Database::create`] makes a database there.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn is_missing(path: impl AsRef<Path>, options: &Options) -> Result<bool, Error> {
+        let path = path.as_ref();
+        let there = options.env.vfs.exists(path);
+        let there =
+            there.map_err(|error| StorageError::io(format!("looking for {}", path.display()), error))?;
+        // What cannot be read is there: opening it says why.
+        Ok(!there || is_unborn(&options.env, path).unwrap_or(false))
     }
 
     /// Opens an existing database. After a crash it is as it was when the last commit was acknowledged.
@@ -91,18 +110,15 @@ impl Database {
         self.instance.finish()
     }
 
-    /// Opens the database, or creates it if there is no such file.
+    /// Opens the database, or creates it if there is no such file, or one that holds nothing.
     ///
     /// # Errors
     /// As [`Database::create`] and [`Database::open`].
     pub fn open_or_create(path: impl AsRef<Path>, options: Options) -> Result<Database, Error> {
-        let there = options.env.vfs.exists(path.as_ref());
-        if there
-            .map_err(|error| StorageError::io(format!("looking for {}", path.as_ref().display()), error))?
-        {
-            Database::open(path, options)
-        } else {
+        if Database::is_missing(&path, &options)? {
             Database::create(path, options)
+        } else {
+            Database::open(path, options)
         }
     }
 

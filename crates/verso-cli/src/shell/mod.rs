@@ -156,7 +156,7 @@ impl<'w> Shell<'w> {
     /// # Errors
     /// As the library says.
     pub fn open(&mut self, path: &Path, create: bool) -> Result<bool, versodb::Error> {
-        let missing = !path.exists();
+        let missing = Database::is_missing(path, &self.options)?;
         let database = if missing && create {
             Database::create(path, self.options.clone())?
         } else {

@@ -40,7 +40,9 @@ use crate::maintenance::packing::OwnPacking;
 use crate::maintenance::{background, retire};
 use crate::mini::Mini;
 use crate::page::{ObjectId, PageId, TxnId};
-use crate::recovery::{Checkpointer, CheckpointerOptions, Control, RecoveryReport, Store, temporary_dir};
+use crate::recovery::{
+    Checkpointer, CheckpointerOptions, Control, RecoveryReport, Store, remove_new, temporary_dir,
+};
 use crate::rules::{Rule, disabled};
 use crate::sequence::Sequence;
 use crate::shared::{REDO, Shared};
@@ -90,7 +92,12 @@ impl Engine {
     pub fn create(env: Env, path: &Path, options: EngineOptions) -> Result<Engine, StorageError> {
         let store = Store::create(&env, path, &store_options(&options, None), &REDO)?;
         let restoring = Restoring::of_new_database();
-        Engine::start(env, path, store, options, restoring, None)
+        let started = Engine::start(env.clone(), path, store, options, restoring, None);
+        if started.is_err() {
+            // As `Store::create` does.
+            let _ = remove_new(&env, path);
+        }
+        started
     }
 
     /// Opens a database and recovers it if it was not closed.

@@ -131,11 +131,43 @@ pub fn wal_dir(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Whether the file at `path` is there and holds nothing: its creation did not end, or never began.
+///
+/// # Errors
+/// What the file system reports.
+pub fn is_unborn(env: &Env, path: &Path) -> Result<bool, StorageError> {
+    match env.vfs.open(path, OpenMode::READ_ONLY) {
+        Ok(file) => Superblock::is_unborn(&*file),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(StorageError::io(format!("opening {}", path.display()), error)),
+    }
+}
+
+/// Removes what was made of a database whose creation has failed. Whenever that is cut off, what is left is a file whose creation did
+/// not end.
+///
+/// # Errors
+/// `Locked`, what the file system reports.
+pub fn remove_new(env: &Env, path: &Path) -> Result<(), StorageError> {
+    let removing = |e| StorageError::io(format!("removing {}", path.display()), e);
+    let file = env.vfs.open(path, OpenMode::EXISTING).map_err(removing)?;
+    lock(&*file)?;
+    file.set_len(0).and_then(|()| file.sync_data()).map_err(removing)?;
+    for folder in [wal_dir(path), temporary_dir(path)] {
+        if env.vfs.exists(&folder).map_err(removing)? {
+            env.vfs.remove_dir_all(&folder).map_err(removing)?;
+        }
+    }
+    env.vfs.remove_file(path).map_err(removing)?;
+    sync_parent(env, path)
+}
+
 impl Store {
     /// Creates a database at `path` with an empty space map.
     ///
     /// # Errors
-    /// `Io` with `AlreadyExists` when there is a file; `PageSize`, `Locked`, `Full`, what the file system reports.
+    /// `Io` with `AlreadyExists` when there is a file with something in it; `PageSize`, `Locked`, `Full`, what the file system reports.
+    /// No file is left then.
     pub fn create(
         env: &Env,
         path: &Path,
@@ -155,6 +187,24 @@ impl Store {
         if !Superblock::is_unborn(&*file)? {
             return Err(creating(std::io::Error::from(std::io::ErrorKind::AlreadyExists)));
         }
+        let made = Store::create_in(env, path, options, redo, file);
+        if made.is_err() {
+            // The first error is the one that is told. What cannot be removed says that its creation did not end.
+            let _ = remove_new(env, path);
+        }
+        made
+    }
+
+    /// Makes a database of a file that holds nothing.
+    fn create_in(
+        env: &Env,
+        path: &Path,
+        options: &StoreOptions,
+        redo: &'static dyn PageRedo,
+        file: Arc<dyn VfsFile>,
+    ) -> Result<Store, StorageError> {
+        let (vfs, dir) = (&*env.vfs, wal_dir(path));
+        let creating = |e| StorageError::io(format!("creating {}", path.display()), e);
         file.set_len(0).map_err(creating)?;
         vfs.create_dir_all(&dir).map_err(creating)?;
         sync_parent(env, path)?;

@@ -31,6 +31,10 @@ const GAPS: usize = 96;
 const CRC: usize = SECTOR - 4;
 const FLAG_CLEAN: u32 = 1;
 const FLAG_CHECKPOINT: u32 = 2;
+/// The greatest page.
+const PAGE_BYTES_MAX: u64 = PAGE_SIZES[PAGE_SIZES.len() - 1] as u64;
+/// A file whose creation did not end is at most so long: the first units of the greatest pages.
+const UNBORN_BYTES_MAX: u64 = 64 * 8 * PAGE_BYTES_MAX;
 
 /// A checkpoint's state in the file itself, behind the last page; only of a database that was shut down cleanly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -157,9 +161,22 @@ impl Superblock {
         })
     }
 
-    /// Whether the file is one whose creation never came to an end.
+    /// Whether the file is one whose creation never came to an end: there is nothing in it, but for the map of its pages. A database
+    /// whose superblock was lost has more.
     pub fn is_unborn(file: &dyn VfsFile) -> Result<bool, StorageError> {
-        Ok(read_both(file)?.iter().all(|byte| *byte == 0))
+        let reading = |e| StorageError::io("reading the database file", e);
+        let length = file.len().map_err(reading)?;
+        if length > UNBORN_BYTES_MAX || read_both(file)?.iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        let mut piece = vec![0; 1 << 20];
+        for at in (2 * PAGE_BYTES_MAX..length).step_by(piece.len()) {
+            let read = file.read_at(&mut piece, at).map_err(reading)?;
+            if piece[..read].iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Writes the next copy and makes the file durable; what is returned counts from then on.

@@ -520,6 +520,56 @@ fn a_database_is_created_once_opened_by_one_and_of_one_page_size() {
 }
 
 #[test]
+fn a_creation_without_room_leaves_nothing() {
+    for step in 0..200 {
+        let world = World::new(8);
+        let is_made = world.run(|env| {
+            let capacity_bytes = Some(step * (64 << 10));
+            let faults = verso_sim::FaultPlan::default();
+            world.vfs().set_faults(verso_sim::FaultPlan { capacity_bytes, ..faults });
+            match Toy::create(env) {
+                Ok(_) => return true,
+                Err(error) => assert!(matches!(error, StorageError::Full { .. }), "{error}"),
+            }
+            assert!(!env.vfs.exists(&path()).unwrap() && !env.vfs.exists(&wal_dir(&path())).unwrap());
+            world.vfs().set_faults(verso_sim::FaultPlan::default());
+            drop(Toy::create(env).unwrap());
+            false
+        });
+        if is_made {
+            assert!(step > 2, "some were refused");
+            return;
+        }
+    }
+    panic!("none was made");
+}
+
+/// A file whose creation did not end is made anew; one that only looks so, as its superblock is gone, is somebody's.
+#[test]
+fn a_file_that_holds_nothing_is_made_anew() {
+    let world = World::new(9);
+    world.run(|env| {
+        for empty in [&[][..], &[0; 100][..]] {
+            world.vfs().write_file(&path(), empty).unwrap();
+            assert!(is_unborn(env, &path()).unwrap());
+            drop(Toy::create(env).unwrap());
+            assert!(!is_unborn(env, &path()).unwrap());
+            remove_new(env, &path()).unwrap();
+        }
+    });
+    closed(&world);
+    world.run(|env| {
+        let mut bytes = world.vfs().read_file(&path()).unwrap();
+        bytes[..4096].fill(0);
+        world.vfs().write_file(&path(), &bytes).unwrap();
+        assert!(!is_unborn(env, &path()).unwrap());
+        assert!(matches!(Toy::create(env), Err(StorageError::Io { .. })));
+        assert!(matches!(Toy::open(env), Err(StorageError::NotADatabase { .. })));
+        assert!(world.vfs().read_file(&path()).unwrap() == bytes, "it stays as it is");
+    });
+}
+
+#[test]
 fn a_long_state_of_a_checkpoint_comes_back() {
     let world = World::new(7);
     let many = Numbers((0..300_000).map(|key| (key, key * 3)).collect());
