@@ -9,7 +9,7 @@ use verso_catalog::CatalogSnapshot;
 use verso_exec::plan::{Plan, Statement as Bound};
 use verso_types::{SqlType, TimeStyle, Value};
 
-use crate::client::{Client, Collect, OutputColumn, Results};
+use crate::client::{Client, Collect, Nowhere, OutputColumn, Results};
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::framed;
@@ -94,7 +94,8 @@ pub(crate) fn values_of(
     let mut rows = Vec::new();
     let memory = frame.services.memory.lend();
     let mut held = memory.reserve("arguments");
-    let mut sink = Collect(&mut rows, &mut held);
+    let mut nowhere = Nowhere;
+    let mut sink = Collect { rows: &mut rows, held: &mut held, client: &mut nowhere };
     let client = Client::new(&mut sink);
     let mut results = Results::aside(&client, memory);
     results.streams = true;

@@ -91,6 +91,33 @@ fn messages_of_a_statement_arrive_while_it_runs() {
     }
 }
 
+#[test]
+fn messages_of_the_rows_of_a_cursor_reach_the_client_however_it_moves() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query(
+        "CREATE FUNCTION told(x integer) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'at %', x; RETURN x; END $$",
+    );
+    for scroll in ["SCROLL", "NO SCROLL"] {
+        raw.query("BEGIN");
+        raw.query(&format!("DECLARE k {scroll} CURSOR FOR SELECT told(a) FROM generate_series(1, 9) AS a"));
+        for (sql, told) in
+            [("FETCH 2 FROM k", 1..=2), ("MOVE 2 FROM k", 3..=4), ("FETCH RELATIVE 3 FROM k", 5..=7)]
+        {
+            let replies = raw.query(sql);
+            let texts: Vec<String> = replies
+                .iter()
+                .filter(|reply| reply.kind == 'N')
+                .filter_map(|reply| reply.field('M'))
+                .collect();
+            for row in told {
+                assert!(texts.contains(&format!("at {row}")), "{scroll}, {sql}: {texts:?}");
+            }
+        }
+        raw.query("COMMIT");
+    }
+}
+
 /// A statement that has waited runs again, perhaps over other columns: its rows are announced once.
 #[test]
 fn a_select_that_has_waited_for_a_table_announces_its_rows_once() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
 use verso_catalog::{
     CITEXT, CatalogSnapshot, ExtensionDef, FUZZYSTRMATCH, HSTORE, KeyClass, OWNER_ROLE, Oid,
-    PG_STAT_STATEMENTS, PG_TRGM, PGCRYPTO, UNACCENT, extensions_used,
+    PG_STAT_STATEMENTS, PG_TRGM, PGCRYPTO, UNACCENT,
 };
 use verso_exec::functions::quote_ident;
 use verso_types::Value;

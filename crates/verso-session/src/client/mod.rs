@@ -15,5 +15,5 @@ mod talk;
 pub(crate) use api::tag;
 pub use api::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink, StatementStatistics};
 pub(crate) use results::{Results, Serialized};
-pub(crate) use sinks::{Collect, Counted, Kept, Nowhere};
+pub(crate) use sinks::{Collect, Counted, Kept, Nowhere, PassOver};
 pub(crate) use talk::{Client, Told};

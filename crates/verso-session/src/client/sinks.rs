@@ -96,8 +96,12 @@ impl StatementSink for Counted<'_> {
     }
 }
 
-/// Keeps the rows, as far as there is room for them, and drops all else.
-pub(crate) struct Collect<'b>(pub(crate) &'b mut Vec<Batch>, pub(crate) &'b mut Reservation);
+/// Keeps the rows, as far as there is room for them; messages go on to the client.
+pub(crate) struct Collect<'b> {
+    pub(crate) rows: &'b mut Vec<Batch>,
+    pub(crate) held: &'b mut Reservation,
+    pub(crate) client: &'b mut dyn StatementSink,
+}
 
 impl StatementSink for Collect<'_> {
     fn begin(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
@@ -106,8 +110,8 @@ impl StatementSink for Collect<'_> {
 
     fn batch(&mut self, batch: &Batch) -> Result<(), SqlError> {
         // Once more, as they are put together afterwards.
-        self.1.add(2 * batch.heap_bytes() as u64)?;
-        self.0.push(batch.clone());
+        self.held.add(2 * batch.heap_bytes() as u64)?;
+        self.rows.push(batch.clone());
         Ok(())
     }
 
@@ -115,8 +119,37 @@ impl StatementSink for Collect<'_> {
         Ok(())
     }
 
-    fn notice(&mut self, _: &Notice) -> Result<(), SqlError> {
+    fn notice(&mut self, notice: &Notice) -> Result<(), SqlError> {
+        self.client.notice(notice)
+    }
+
+    fn notice_now(&mut self, notice: &Notice) -> Result<(), SqlError> {
+        self.client.notice_now(notice)
+    }
+}
+
+/// Rows are passed over; messages go on to the client.
+pub(crate) struct PassOver<'s>(pub(crate) &'s mut dyn StatementSink);
+
+impl StatementSink for PassOver<'_> {
+    fn begin(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
         Ok(())
+    }
+
+    fn batch(&mut self, _: &Batch) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn complete(&mut self, _: &CommandTag) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: &Notice) -> Result<(), SqlError> {
+        self.0.notice(notice)
+    }
+
+    fn notice_now(&mut self, notice: &Notice) -> Result<(), SqlError> {
+        self.0.notice_now(notice)
     }
 }
 

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use verso_storage::RecordId;
 use verso_types::{Batch, Value};
 
-use crate::client::{Collect, Nowhere, OutputColumn, StatementSink};
+use crate::client::{Collect, OutputColumn, PassOver, StatementSink};
 use crate::portal::{Portal, PortalEnd};
 use crate::services::Position;
 use verso_exec::error::Result as ExecResult;
@@ -224,7 +224,7 @@ impl SqlCursor {
     ) -> Result<u64, SqlError> {
         match self.rows.take() {
             Some(mut rows) => {
-                let collected = self.collect(&mut rows, direction, advance);
+                let collected = self.collect(&mut rows, direction, sink, advance);
                 let count = collected.and_then(|()| self.scroll(&rows, direction, sink));
                 self.rows = Some(rows);
                 count
@@ -258,8 +258,8 @@ impl SqlCursor {
             Direction::Backward(_) => return Err(backward()),
         };
         if skip > 0 {
-            let mut nowhere = Nowhere;
-            let mut placed = self.place.watch(&mut nowhere);
+            let mut over = PassOver(&mut *sink);
+            let mut placed = self.place.watch(&mut over);
             let end = placed.run(&mut self.portal, skip.unsigned_abs(), &mut *advance)?;
             self.position += skip;
             if end.1 != PortalEnd::Suspended {
@@ -282,6 +282,7 @@ impl SqlCursor {
         &mut self,
         rows: &mut Batch,
         direction: Direction,
+        client: &mut dyn StatementSink,
         advance: Advance<'_>,
     ) -> Result<(), SqlError> {
         let last = match direction {
@@ -302,7 +303,8 @@ impl SqlCursor {
         let wanted = if last == i64::MAX { 0 } else { (last - known).unsigned_abs() };
         let mut batches = Vec::new();
         let Some(held) = &mut self.held else { return Err(SqlError::internal("rows without memory")) };
-        let (_, end) = advance(&mut self.portal, wanted, &mut Collect(&mut batches, held))?;
+        let mut collect = Collect { rows: &mut batches, held, client };
+        let (_, end) = advance(&mut self.portal, wanted, &mut collect)?;
         self.has_all = end != PortalEnd::Suspended;
         batches.iter().for_each(|batch| rows.append(batch));
         held.resize(rows.heap_bytes() as u64)?;

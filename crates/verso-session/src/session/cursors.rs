@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_types::Batch;
 
 use super::{Ending, Session};
-use crate::client::{Client, CommandTag, Nowhere, OutputColumn, Results, StatementSink, tag};
+use crate::client::{Client, CommandTag, Nowhere, OutputColumn, PassOver, Results, StatementSink, tag};
 use crate::cursors::{Places, SqlCursor, backward, check_query, placed, served, tables_placed};
 use crate::failure::Failure;
 use crate::plans::Job;
@@ -98,8 +98,14 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<CommandTag, SqlError> {
         let name = &fetch.name.text;
-        let mut silent = Nowhere;
-        let sink: &mut dyn StatementSink = if fetch.moves { &mut silent } else { sink };
+        let mut over;
+        let sink: &mut dyn StatementSink = match fetch.moves {
+            true => {
+                over = PassOver(sink);
+                &mut over
+            }
+            false => sink,
+        };
         let word = if fetch.moves { "MOVE" } else { "FETCH" };
         self.reach_opened(fetch)?;
         if let Some(count) = served::fetch_opened(&self.services, fetch, sink)? {
@@ -174,7 +180,7 @@ impl Session {
             self.open_portal(&mut portal, false, sink)?;
         }
         if skip > 0 {
-            let (_, end) = self.advance(&mut portal, skip.unsigned_abs(), &mut Nowhere)?;
+            let (_, end) = self.advance(&mut portal, skip.unsigned_abs(), &mut PassOver(&mut *sink))?;
             if end != PortalEnd::Suspended {
                 sink.begin(&columns)?;
                 return Ok(0);

@@ -6,8 +6,8 @@ use verso_env::Env;
 use verso_sim::World;
 use verso_storage::heap::{ScanBatch, ScanSpec};
 use verso_storage::{
-    CommitMode, Engine, EngineOptions, IndexSpec, Isolation, KeyPart, ObjectId, StorageError, SweepOptions, Txn,
-    TxnOptions, TxnState,
+    CommitMode, Engine, EngineOptions, IndexSpec, Isolation, KeyPart, ObjectId, StorageError, SweepOptions,
+    Txn, TxnOptions, TxnState,
 };
 use verso_types::{Batch, Column, KeyType, Physical};
 
