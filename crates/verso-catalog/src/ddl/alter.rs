@@ -576,6 +576,9 @@ impl Catalog {
             sequence.owned_by.is_some_and(|owner| owner.table == table.oid && owner.column == column.id)
         };
         for sequence in snapshot.naming(table.oid).sequences().filter(of_column) {
+            let needing = Needing::of(snapshot, &[Lost::Relation(sequence.oid)]);
+            needing.refuse(snapshot)?;
+            self.claim_gone(txn, snapshot, [sequence.oid])?;
             self.remove_sequence(txn, sequence)?;
         }
         self.remove_default(txn, table, column)?;

@@ -6,7 +6,8 @@
 //! DROP TABLE t              locks t, strongly: waits for the other ─► v names t, which it has not seen: begins anew
 //! ```
 //!
-//! Tables are held as who reads them holds them, everything else by its number.
+//! Tables are held as who reads them holds them, everything else by its number. When they are held they have to be there in what is
+//! committed then, and mean what they meant to the definition: no column, field or label has gone or become another.
 //!
 //! Where what the transaction sees and what is committed differ, it has to be told whether that is the transaction's own doing. That
 //! it has written rows of an object does not say so: who names an object writes rows that belong to it, too. It is, unless others
@@ -63,13 +64,20 @@ impl Catalog {
         let mut roles = BTreeSet::new();
         for oid in &own {
             let known = before.named_by(*oid);
-            named.extend(now.named_by(*oid).into_iter().filter(|one| !known.contains(one)));
+            // What a new text means hangs on the labels and fields of types that were named before, too.
+            let has_new_text = !now.texts_of(*oid).is_subset(&before.texts_of(*oid));
+            let counts = |one: &Oid| !known.contains(one) || has_new_text && now.user_type(*one).is_some();
+            named.extend(now.named_by(*oid).into_iter().filter(counts));
             let known = before.roles_named_by(*oid);
             roles.extend(now.roles_named_by(*oid).into_iter().filter(|one| !known.contains(one)));
         }
-        // What was there before: what is made with it nobody else has seen.
-        named.retain(|oid| before.knows(*oid) && now.knows(*oid));
+        // What was there before: what is made with it nobody else has seen. It may have gone since then: by the transaction itself, or
+        // by what others have done, where it sees that already.
+        named.retain(|oid| before.knows(*oid) && (now.knows(*oid) || !self.is_removed(txn, *oid)));
         for oid in &named {
+            if !now.knows(*oid) {
+                return Err(conflict());
+            }
             match now.relation_by_oid(*oid) {
                 Some(Relation::Table(table)) => {
                     let mode = TableLockMode::AccessShare;
@@ -85,11 +93,12 @@ impl Catalog {
             return Ok(());
         }
         let compared = Compared::new(self, txn, &now)?;
-        let is_there = |oid: Oid| compared.newest.knows(oid) || compared.newest.role_by_oid(oid).is_some();
-        match named.into_iter().chain(roles).all(|oid| is_there(oid) || compared.is_own(oid)) {
-            true => Ok(()),
-            false => Err(conflict()),
-        }
+        let stays = |oid: Oid| {
+            let newest = &compared.newest;
+            let is_there = newest.knows(oid) || newest.role_by_oid(oid).is_some();
+            is_there && now.means_the_same(oid, newest) || compared.is_own(oid)
+        };
+        if named.into_iter().chain(roles).all(stays) { Ok(()) } else { Err(conflict()) }
     }
 
     /// Something of this number stays until the transaction ends.

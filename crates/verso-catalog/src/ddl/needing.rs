@@ -18,7 +18,7 @@ use super::types::{TypeUses, uses};
 use crate::aggregate::{AggregateDef, Callee};
 use crate::authority::PolicyDef;
 use crate::catalog::Catalog;
-use crate::definition::{FunctionDef, FunctionReturn, Oid, TableDef, TypeDef, ViewDef};
+use crate::definition::{FunctionDef, FunctionReturn, Oid, SequenceDef, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::needs::Need;
 use crate::operator::{CastDef, OperatorDef};
@@ -87,6 +87,8 @@ pub(super) struct Needing {
     policies: Vec<(Arc<PolicyDef>, Lost)>,
     operators: Vec<(Arc<OperatorDef>, Lost)>,
     casts: Vec<(CastDef, Lost)>,
+    /// Sequences of columns that go.
+    sequences: Vec<Oid>,
     /// What has a text that names it.
     holders: Vec<(Holder, Lost)>,
     /// Tables whose keys name it, with their partitions.
@@ -127,6 +129,14 @@ impl Needing {
         while let Some(one) = all.get(next).copied() {
             next += 1;
             let naming = naming(one.place().0);
+            // What the sequences of columns give goes with these.
+            for sequence in naming.sequences().filter(|sequence| is_owned(sequence, one)) {
+                let goes = Lost::Relation(sequence.oid);
+                if !all.contains(&goes) {
+                    all.push(goes);
+                }
+                needing.sequences.push(sequence.oid);
+            }
             if let Lost::Relation(oid) | Lost::Type(oid) = one {
                 for function in naming.functions().filter(|function| uses_rows(function, oid)) {
                     let goes = Lost::Function(function.oid);
@@ -225,7 +235,11 @@ impl Needing {
         needing.holders.retain(|(holder, _)| {
             let is_reason = |table: Oid| matches!(holder, Holder::Key(_)) && divided.contains(&table);
             let table = holder.table().is_some_and(|table| goes(table.oid) && !is_reason(table.oid));
-            !table && !holder.domain().is_some_and(&goes)
+            let column = match holder {
+                Holder::Default(table, id) => all.contains(&Lost::Column(table.oid, *id)),
+                _ => false,
+            };
+            !table && !column && !holder.domain().is_some_and(&goes)
         });
         let relations =
             all.iter().filter_map(|one| if let Lost::Relation(oid) = one { Some(*oid) } else { None });
@@ -254,7 +268,8 @@ impl Needing {
         let operators = self.operators.iter().map(|(one, _)| one.oid);
         let casts = self.casts.iter().map(|(one, _)| one.oid);
         let views = self.views.iter().map(|(one, _)| one.oid);
-        views.chain(functions).chain(others).chain(operators).chain(casts)
+        let sequences = self.sequences.iter().copied();
+        views.chain(functions).chain(others).chain(operators).chain(casts).chain(sequences)
     }
 
     /// Leaves out operators and casts that go in another way.
@@ -468,6 +483,15 @@ fn needs(snapshot: &CatalogSnapshot, function: &FunctionDef, lost: Lost) -> bool
     lost.need().is_some_and(|need| function.needs.contains(&need))
         || lost != Lost::Function(function.oid) && defaults.any(|text| names_lost(snapshot, text, lost))
         || matches!(lost, Lost::Other(_)) && body.any(|text| names_lost(snapshot, text, lost))
+}
+
+/// Is it a sequence of the table that is to go, or of the column?
+fn is_owned(sequence: &SequenceDef, lost: Lost) -> bool {
+    sequence.owned_by.is_some_and(|owner| match lost {
+        Lost::Relation(oid) => owner.table == oid,
+        Lost::Column(oid, column) => (owner.table, owner.column) == (oid, column),
+        _ => false,
+    })
 }
 
 /// Does a policy?

@@ -18,19 +18,17 @@ use crate::store::Of;
 use crate::system::field::{Letter, Name};
 use crate::system::row::{CastRow, OperatorRow, SystemRow};
 
-/// Whether there may be a text that uses a cast: its function is noted with those that do, of another cast nothing is.
-fn is_cast_used(snapshot: &CatalogSnapshot, cast: &CastDef) -> bool {
-    let of = match &cast.function {
-        Some(Callee::User(function)) => vec![*function],
-        _ => vec![cast.source, cast.target],
+/// Whether there may be a text that uses a cast, be it one that nobody else sees yet: as long as the function is there that it calls,
+/// and the types that it is between.
+fn may_be_used(snapshot: &CatalogSnapshot, cast: &CastDef) -> bool {
+    let function = match &cast.function {
+        Some(Callee::User(function)) => Some(*function),
+        _ => None,
     };
-    of.into_iter().filter(|oid| !oid.is_system()).any(|oid| {
-        let naming = snapshot.naming(oid);
-        naming.relations().next().is_some()
-            || naming.functions().next().is_some()
-            || naming.types().next().is_some()
-            || naming.policies().next().is_some()
-    })
+    let is_there = |oid: Oid| oid.is_system() || snapshot.type_or_row_by_oid(oid).is_some();
+    function.is_none_or(|oid| snapshot.function_by_oid(oid).is_some())
+        && is_there(cast.source)
+        && is_there(cast.target)
 }
 
 /// The row of an operator.
@@ -181,26 +179,24 @@ impl Catalog {
     }
 
     /// Drops a cast. As in PostgreSQL nothing is in the way of that: what was made with the cast goes on with it, so that it stays
-    /// for the texts that may use it, and is found by nobody else. Those of before whose function or types have gone go now.
+    /// for the texts that may use it, and those that others are about to make, and is found by nobody else. Those of before whose
+    /// function or types have gone go now.
     ///
     /// # Errors
     /// Storage's.
     pub fn drop_cast(&self, txn: &mut Txn, cast: &CastDef) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
-        let is_used = is_cast_used(&snapshot, cast);
         let same = |other: &CastDef| CastDef { oid: cast.oid, ..other.clone() } == *cast;
         let dropped = snapshot.dropped_casts().iter();
         let stale: BTreeSet<Oid> = dropped
-            .filter(|other| same(other) || !is_cast_used(&snapshot, other))
+            .filter(|other| same(other) || !may_be_used(&snapshot, other))
             .map(|other| other.oid)
             .collect();
         self.change(txn, |txn| {
             if !stale.is_empty() {
                 self.delete_rows(txn, Of::All, |row: &CastRow| stale.contains(&row.oid))?;
             }
-            if !is_used {
-                return self.remove_cast(txn, cast.oid);
-            }
+            self.removes(txn, cast.oid)?;
             self.remove_hanging(txn, &BTreeSet::from([(CastRow::TABLE.oid, cast.oid)]))?;
             let is_it = |row: &CastRow| row.oid == cast.oid;
             self.update_rows(txn, Of::All, is_it, |row| row.castcontext = row.castcontext.capital(true))

@@ -149,11 +149,13 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         check_label(to)?;
         self.lock_type(txn, ty)?;
+        let snapshot = self.snapshot(txn)?;
+        // Nobody makes a text that names it meanwhile.
+        self.lock_made(txn, &snapshot, Oid(ty.oid))?;
         let Some(known) = ty.label(from) else { return Err(no_label(from)) };
         if ty.label(to).is_some() {
             return Err(CatalogError::invalid("42710", format!("enum label \"{to}\" already exists")));
         }
-        let snapshot = self.snapshot(txn)?;
         self.change(txn, |txn| {
             let is_it = |row: &EnumRow| row.oid.0 == known.oid;
             self.update_rows(txn, Oid(ty.oid), is_it, |row| row.enumlabel = Name(Arc::clone(to)))?;

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! R1. The definition of a relation, function, type, policy, operator or cast has an entry for every object of users, and
-//!     for every type of an extension, that is in it by its number: in types, in texts, in what the names of its query mean, in what it says of itself. It may have more than
+//!     for every type of an extension, that is in it by its number: in types, in texts, in the orders of keys, in what the names of its query mean, in what it says of itself. It may have more than
 //!     somebody asks for: who asks then looks at the definition.
 //! R2. The entries of a definition follow from it alone, so that they come and go with it.
 //! R3. Schemas and roles have none. A policy of an earlier release that could not be bound has those of its table only.
@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use verso_types::{RangeType, SqlType, SystemType};
+use verso_types::{Collation, EnumLabel, RangeType, RowType, SqlType, SystemType};
 
 use super::CatalogSnapshot;
 use super::relation::Relation;
@@ -155,6 +155,11 @@ impl Named {
         }
     }
 
+    /// In whose orders keys are.
+    fn collations<'c>(&mut self, orders: impl IntoIterator<Item = &'c Option<Arc<Collation>>>) {
+        self.numbers(orders.into_iter().flatten().map(|collation| Oid(collation.oid)));
+    }
+
     fn table(&mut self, table: &TableDef) {
         self.columns(&table.columns);
         self.triggers(&table.triggers);
@@ -168,6 +173,7 @@ impl Named {
         self.texts(table.extended.iter().flat_map(|one| &one.expressions));
         self.numbers(table.of_type());
         self.numbers(table.partition_of.as_ref().map(|of| of.parent));
+        self.collations(table.partitioned.iter().flat_map(|own| &own.orders).map(|order| &order.collation));
         if let Some(view) = &table.materialized {
             self.query(&view.query);
         }
@@ -186,7 +192,10 @@ impl Named {
             Relation::View(view) => self.view(view),
             Relation::Sequence(sequence) => self.numbers(sequence.owned_by.map(|owner| owner.table)),
             // What else it names stands in its table.
-            Relation::Index(index) => self.numbers(index.part_of),
+            Relation::Index(index) => {
+                self.numbers(index.part_of);
+                self.collations(index.parts.iter().map(|part| &part.collation));
+            }
         }
         self
     }
@@ -389,6 +398,53 @@ impl CatalogSnapshot {
         named
     }
 
+    /// The texts of the definition of this number, and of the policies of a table.
+    pub(crate) fn texts_of(&self, own: Oid) -> BTreeSet<Arc<str>> {
+        let contents = &*self.contents;
+        let with_texts = Named::with_texts;
+        let mut all: Vec<Named> = Vec::new();
+        all.extend(contents.relations_by_oid.get(&own).map(|one| with_texts().relation(one)));
+        all.extend(contents.functions_by_oid.get(&own).map(|one| with_texts().function(one)));
+        all.extend(contents.types_by_oid.get(&own).map(|one| with_texts().definition_of_type(one)));
+        all.extend(self.policies(own).iter().map(|one| with_texts().policy(one)));
+        all.into_iter().flat_map(|named| named.into_parts().1).collect()
+    }
+
+    /// Whether what names something, which is there, and was made with what it is in this version, means the same with what it is
+    /// in another one: columns, fields and labels that have come since change nothing.
+    pub(crate) fn means_the_same(&self, oid: Oid, other: &CatalogSnapshot) -> bool {
+        let columns = |relation: &Relation| -> Option<Vec<(u16, u32)>> {
+            let columns = match relation {
+                Relation::Table(table) => &table.columns,
+                Relation::View(view) => &view.columns,
+                Relation::Sequence(_) | Relation::Index(_) => return None,
+            };
+            let shown = columns.iter().filter(|column| !column.is_hidden());
+            Some(shown.map(|column| (column.id, column.declared().pg_oid())).collect())
+        };
+        let (ours, theirs) = (self.relation_by_oid(oid), other.relation_by_oid(oid));
+        if let (Some(ours), Some(theirs)) = (ours.and_then(columns), theirs.and_then(columns)) {
+            return ours.iter().all(|column| theirs.contains(column));
+        }
+        let (ours, theirs) = (self.contents.types_by_oid.get(&oid), other.contents.types_by_oid.get(&oid));
+        let (Some(ours), Some(theirs)) = (ours, theirs) else { return true };
+        match (&ours.ty, &theirs.ty) {
+            (SqlType::Enum(ours), SqlType::Enum(theirs)) => {
+                let is_there = |label: &EnumLabel| {
+                    theirs.labels.iter().any(|one| (one.oid, &one.name) == (label.oid, &label.name))
+                };
+                ours.labels.iter().all(is_there)
+            }
+            (SqlType::Row(our_row), SqlType::Row(their_row)) => {
+                let types = |row: &RowType| row.as_declared().map(|(_, ty)| ty.pg_oid()).collect::<Vec<_>>();
+                let after: Vec<(u16, u32)> = theirs.fields.iter().copied().zip(types(their_row)).collect();
+                ours.fields.iter().copied().zip(types(our_row)).all(|field| after.contains(&field))
+            }
+            // What else users make keeps what it is made of.
+            _ => true,
+        }
+    }
+
     /// Whether there is a relation, function, type, collation, operator or cast of this number.
     pub(crate) fn knows(&self, oid: Oid) -> bool {
         let contents = &*self.contents;
@@ -440,7 +496,7 @@ mod tests {
     use crate::snapshot::PUBLIC;
     use crate::stored::{StoredColumn, StoredCondition, StoredRelation};
     use verso_storage::page::ObjectId;
-    use verso_types::{EnumLabel, EnumType};
+    use verso_types::EnumType;
 
     const MOOD: Oid = Oid(16_401);
     const MOODS: Oid = Oid(16_400);

@@ -267,12 +267,14 @@ impl Lowering<'_> {
         // Those that have gone since have no name.
         let now_of = |id: u16| columns.iter().find(|column| column.id == id);
         let names = noted.columns.iter().filter_map(|then| now_of(then.id));
-        let names = names.map(|column| column.name.to_string()).collect();
+        let names: Vec<String> = names.map(|column| column.name.to_string()).collect();
+        // Those of a sequence are the same for ever.
+        let names = (!matches!(now, Relation::Sequence(_))).then_some(names);
         let mut shown = self.relation_name(noted.relation, now.schema(), now.name());
         if self.ctes.iter().any(|cte| *cte == **now.name()) && !shown.contains('.') {
             shown = format!("{}.{shown}", quote_ident(now.schema()));
         }
-        Some((shown, now.name().to_string(), Some(names)))
+        Some((shown, now.name().to_string(), names))
     }
 
     /// With its schema, where the path does not lead to it.

@@ -48,6 +48,10 @@ impl Binder<'_> {
         }
         if let Some(Relation::Sequence(sequence)) = self.relation_named(name) {
             self.catalog.check_whole(sequence.oid)?;
+            if let Some(noting) = self.noting {
+                // Its columns are the same for ever.
+                noting.relation(name.at().start, sequence.oid, &[]);
+            }
             let role = self.acting;
             let may = |role| self.catalog.rights(role, Object::Relation(sequence.oid)).has(Rights::SELECT);
             if !role.is_none_or(may) {
