@@ -92,11 +92,12 @@ impl Catalog {
         if named.is_empty() && roles.is_empty() {
             return Ok(());
         }
-        let compared = Compared::new(self, txn, &now)?;
+        // With what the statement was bound to: it may see more by now.
+        let compared = Compared::new(self, txn, before)?;
         let stays = |oid: Oid| {
             let newest = &compared.newest;
             let is_there = newest.knows(oid) || newest.role_by_oid(oid).is_some();
-            is_there && now.means_the_same(oid, newest) || compared.is_own(oid)
+            is_there && before.means_the_same(oid, newest) || compared.is_own(oid)
         };
         if named.into_iter().chain(roles).all(stays) { Ok(()) } else { Err(conflict()) }
     }

@@ -11,6 +11,7 @@ mod figures;
 mod files;
 mod full_disk;
 mod guide;
+mod held_definitions;
 mod hidden_columns;
 mod histories;
 mod history;
