@@ -841,8 +841,12 @@ impl Binder<'_> {
         point: u32,
         cx: &mut Context<'_>,
     ) -> Result<(Plan, Vec<TypedExpr>, TypedExpr), SqlError> {
-        let (plan, mut outer) = self.correlated_for(query, &[], cx)?;
+        let (mut plan, mut outer) = self.correlated_for(query, &[], cx)?;
         let output = plan.output();
+        // What does something, and would do it for each row that is compared, does it once, as in PostgreSQL.
+        if outer.is_empty() && plan.is_volatile() && !plan.uses_outer() && !keeps_its_rows(&plan) {
+            plan = Plan::Shared { columns: plan.output(), plan: Arc::new(plan), fence: true };
+        }
         if output.len() != left.len() {
             let word = if output.len() > left.len() { "many" } else { "few" };
             return Err(SqlError::syntax(format!("subquery has too {word} columns")).at(point));
@@ -862,6 +866,19 @@ impl Binder<'_> {
         let theirs = theirs.map(|(n, column)| (TypedExpr::column(n, column.seen()), point)).collect();
         let test = self.compare_rows(op, ours, theirs, point)?;
         Ok((plan, outer, test))
+    }
+}
+
+/// Whether PostgreSQL keeps no second copy of the rows of a query's source, because that has them already: what is computed of them
+/// is computed each time that they are read.
+fn keeps_its_rows(plan: &Plan) -> bool {
+    let mut plan = plan;
+    loop {
+        match plan {
+            Plan::Project { input, .. } | Plan::Filter { input, .. } => plan = input,
+            Plan::FunctionScan { .. } | Plan::Shared { .. } | Plan::WorkTable { .. } => return true,
+            _ => return false,
+        }
     }
 }
 
