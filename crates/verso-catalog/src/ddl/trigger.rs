@@ -42,7 +42,8 @@ impl Catalog {
             if known.constraint {
                 return Err(CatalogError::invalid("42710", format!("{text} is a constraint trigger")));
             }
-            if known.part_of != new.part_of {
+            // That of a partitioned table takes the place of a partition's own.
+            if known.part_of.0 != 0 && new.part_of.0 == 0 {
                 let text = format!("{text} is an internal or a child trigger");
                 return Err(CatalogError::invalid("42710", text));
             }

@@ -24,7 +24,7 @@ pub(crate) struct RowChecks {
     not_null: Vec<(usize, usize)>,
     /// True where the condition is broken: in the order in which a row is asked.
     broken: Vec<(Broken, Predicate)>,
-    /// Of views, whose functions see the row when it is there: asked behind its change. Each row is changed by itself then.
+    /// Of views, whose functions see the row when it is there, or whose rows may not come to be: asked behind its change. Each row is changed by itself then.
     stored: Vec<(Broken, Predicate)>,
     generated: Option<Box<GeneratedColumns>>,
     partition: Option<PartitionCheck>,
@@ -69,6 +69,27 @@ impl GeneratedColumns {
 impl RowChecks {
     /// Checks of new values that are stored in `targets`, indexes into `table.columns`.
     pub fn new(table: &Arc<TableDef>, targets: &[usize], rules: &RowRules, executor: Executor) -> Self {
+        let is_late = |check: &&Check| check.of == CheckOf::View && check.condition.calls_volatile();
+        Self::with_late(table, targets, rules, executor, is_late)
+    }
+
+    /// The same of rows that are inserted one by one, if they do not meet another row: a view asks of those only that are there then.
+    pub fn unless_there(
+        table: &Arc<TableDef>,
+        targets: &[usize],
+        rules: &RowRules,
+        executor: Executor,
+    ) -> Self {
+        Self::with_late(table, targets, rules, executor, |check| check.of == CheckOf::View)
+    }
+
+    fn with_late(
+        table: &Arc<TableDef>,
+        targets: &[usize],
+        rules: &RowRules,
+        executor: Executor,
+        is_late: impl Fn(&&Check) -> bool,
+    ) -> Self {
         let broken = |check: &Check| {
             let arg = Box::new(check.condition.clone());
             let ty = check.condition.ty.clone();
@@ -78,7 +99,6 @@ impl RowChecks {
             let broken = Predicate::compile(&TypedExpr::new(broken, ty), executor);
             (Broken { name: Arc::clone(&check.name), of }, broken)
         };
-        let is_late = |check: &&Check| check.of == CheckOf::View && check.condition.calls_volatile();
         let (late, mut early): (Vec<&Check>, Vec<&Check>) = rules.checks.iter().partition(is_late);
         early.sort_by_key(|check| turn(check.of));
         Self {

@@ -172,7 +172,10 @@ impl InsertStatement {
             source,
             rows: Batch::of_types(&types),
             types,
-            checks: RowChecks::new(&insert.table, &all, &insert.rules, executor),
+            checks: match conflict {
+                Some(_) => RowChecks::unless_there(&insert.table, &all, &insert.rules, executor),
+                None => RowChecks::new(&insert.table, &all, &insert.rules, executor),
+            },
             direct: direct.filter(|_| keys.is_empty() && triggers.is_none()),
             triggers,
             keys,

@@ -271,7 +271,7 @@ fn pair_rows(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     rows(cx, own.pairs().iter().map(row))
 }
 
-fn json(args: &[Value], loose: bool) -> Result<Value> {
+pub(super) fn json(args: &[Value], loose: bool) -> Result<Value> {
     Ok(Value::text(&one(args)?.json(loose)?))
 }
 

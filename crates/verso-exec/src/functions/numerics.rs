@@ -159,8 +159,9 @@ fn bucket_of_floats(value: f64, low: f64, high: f64, count: i32) -> Result<i32, 
     if low.is_infinite() || high.is_infinite() {
         return Err(invalid("lower and upper bounds must be finite"));
     }
-    // Halves, so that no distance of two floats is too large for one.
-    let (value, low, high) = (value / 2.0, low / 2.0, high / 2.0);
+    // Halves where the distance of the bounds is too large for a float; the least floats have none.
+    let by = if (high - low).is_infinite() { 2.0 } else { 1.0 };
+    let (value, low, high) = (value / by, low / by, high / by);
     let (from_low, is_behind, span) = match low.partial_cmp(&high) {
         Some(std::cmp::Ordering::Less) => (value - low, value >= high, high - low),
         Some(std::cmp::Ordering::Greater) => (low - value, value <= high, low - high),

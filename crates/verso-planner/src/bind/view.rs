@@ -591,7 +591,8 @@ impl Binder<'_> {
             stored: Some(&view.query),
             numbered: RowNumbers::default(),
             expanding,
-            acting: self.acting_within(view),
+            // A query that is kept is not run.
+            acting: if self.unread { None } else { self.acting_within(view) },
             ..self.clone()
         })
     }

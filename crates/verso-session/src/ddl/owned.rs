@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    Acl, CatalogError, CollationChange, Lost, Object, Oid, PolicyDef, Relation, RightsOf, StatisticsChange,
-    TableDef, needing_together,
+    Acl, CatalogError, CollationChange, Lost, MembershipChange, Object, Oid, PolicyDef, Relation, RightsOf,
+    StatisticsChange, TableDef, needing_together,
 };
 
 use super::Schema;
@@ -81,6 +81,15 @@ impl Schema<'_> {
                 let mut acl = frame.catalog.acl(object).into_owned();
                 acl.0.retain(|item| !roles.contains(&item.grantee) && !roles.contains(&item.grantor));
                 Ok(store.set_acl(&mut frame.txn.borrow_mut(), frame.catalog, object, Some(&acl))?)
+            })?;
+        }
+        // Roles that they have granted; their own memberships go with the roles.
+        for one in catalog.memberships().iter().filter(|one| roles.contains(&one.grantor)) {
+            let of = (one.role, one.member, one.grantor);
+            let change = MembershipChange::Revoke { admin: false, inherit: false, set: false };
+            self.frame.inside(|frame| {
+                let txn = &mut frame.txn.borrow_mut();
+                Ok(store.change_membership(txn, frame.catalog, of, change).map(drop)?)
             })?;
         }
         for default in catalog.default_acls().iter().filter(|one| roles.contains(&one.role)) {

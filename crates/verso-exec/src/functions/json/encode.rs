@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use verso_types::interrupt::Pieces;
 use verso_types::json::{self, Node};
 use verso_types::text::type_of;
-use verso_types::{Array, Decimal, SqlType, TimeStyle, TypeError, Value, format_text};
+use verso_types::{Array, Decimal, SqlType, SystemType, TimeStyle, TypeError, Value, format_text};
 
 use super::construct::{duplicate, is_null};
 use super::types::{AS_JSON, AS_JSONB, TEXTS};
@@ -19,6 +19,7 @@ use super::{encoded, invalid, json_function};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::functions::define::unexpected;
+use crate::functions::hstore;
 use crate::functions::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 
 /// What a value is written as.
@@ -62,6 +63,11 @@ pub(super) fn iso_text(value: &Value, ty: &SqlType, tz: &TimeStyle) -> String {
     text
 }
 
+/// What the cast to json makes of it, which PostgreSQL asks for.
+fn hstore_as_json(value: &Value) -> Result<Value> {
+    hstore::json(std::slice::from_ref(value), false)
+}
+
 /// The field names and types of a record.
 fn fields(values: &[Value], ty: &SqlType) -> Vec<(String, SqlType)> {
     if let Some(fields) = ty.fields_of(values.len()) {
@@ -100,6 +106,10 @@ impl Encoder<'_> {
             (Value::Jsonb(v), _) => json::format_into(v.root(), out),
             (Value::Text(v), SqlType::Json) => out.push_str(v),
             (Value::Text(v), SqlType::Text | SqlType::Varchar(_)) => json::escape_long(v, out)?,
+            (_, SqlType::System(SystemType::Hstore)) => match hstore_as_json(value)? {
+                Value::Text(text) => out.push_str(&text),
+                other => return Err(unexpected("to_json", &[other])),
+            },
             (Value::Array(array), _) => {
                 let element = element_type(ty).cloned();
                 let mut pieces = Pieces::default();
@@ -145,6 +155,10 @@ impl Encoder<'_> {
             (Value::Bool(v), _) => Node::Bool(*v),
             (Value::Jsonb(v), _) => Node::Encoded(v.bytes().to_vec()),
             (Value::Text(v), SqlType::Json) => Node::parse(v)?,
+            (_, SqlType::System(SystemType::Hstore)) => match hstore_as_json(value)? {
+                Value::Text(text) => Node::parse(&text)?,
+                other => return Err(unexpected("to_jsonb", &[other])),
+            },
             (Value::Array(array), _) => {
                 let (mut parts, mut pieces) = (Vec::new(), Pieces::default());
                 for part in rows_of(array) {
@@ -220,7 +234,11 @@ pub(super) fn to_jsonb(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) 
 
 /// What is a key: the text of any value that is neither NULL nor an array, a row or JSON.
 pub(super) fn key_of(cx: &EvalContext<'_>, value: &Value, ty: &SqlType) -> Result<String> {
-    if matches!(value, Value::Array(_) | Value::Record(_) | Value::Jsonb(_)) || *ty == SqlType::Json {
+    let has_cast = *ty == SqlType::System(SystemType::Hstore);
+    if matches!(value, Value::Array(_) | Value::Record(_) | Value::Jsonb(_))
+        || *ty == SqlType::Json
+        || has_cast
+    {
         return Err(invalid("key value must be scalar, not array, composite, or json"));
     }
     let mut text = String::new();
