@@ -21,6 +21,7 @@ use verso_types::{SqlType, SystemType, Value};
 use super::Binder;
 use super::returning::Returned;
 use super::scope::Scope;
+use super::walk::map_columns;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::Statement;
 
@@ -265,22 +266,27 @@ pub(super) fn refused(error: SqlError, statement: &Statement) -> SqlError {
 }
 
 /// The rows of a table with these behind the columns that are shown, and behind the place, where rows are locked; the table.
-/// None for plans that are no scan of a whole table.
+/// Of the rows that policies show only those. None for plans that are no scan of a whole table.
 pub(super) fn numbered(plan: &Plan, numbers: RowNumbers, locked: bool) -> Option<(Plan, Arc<TableDef>)> {
-    let Plan::TableScan { table, columns, filter: None } = plan else { return None };
+    let (scan, policy) = match plan {
+        Plan::Filter { input, predicate } => (&**input, Some(predicate)),
+        plan => (plan, None),
+    };
+    let Plan::TableScan { table, columns, filter: None } = scan else { return None };
     let all = 0..table.columns.len();
     if locked {
         // The version that is locked is the one that is read: where another one is there by then, the query begins again.
         if table.partitioned.is_some() || !columns.iter().copied().eq(all.chain([RECORD_COLUMN])) {
             return None;
         }
-        return Some((leaf_of(table, Arc::clone(table), numbers, true), Arc::clone(table)));
+        return Some((leaf_of(table, Arc::clone(table), policy, numbers, true), Arc::clone(table)));
     }
     if !columns.iter().copied().eq(all) {
         return None;
     }
     let leaves = table.leaves();
-    let mut inputs: Vec<Plan> = leaves.into_iter().map(|leaf| leaf_of(table, leaf, numbers, false)).collect();
+    let of_leaf = |leaf| leaf_of(table, leaf, policy, numbers, false);
+    let mut inputs: Vec<Plan> = leaves.into_iter().map(of_leaf).collect();
     let plan = match inputs.len() {
         0 => {
             let shown = table.shown().iter();
@@ -294,8 +300,14 @@ pub(super) fn numbered(plan: &Plan, numbers: RowNumbers, locked: bool) -> Option
     Some((plan, Arc::clone(table)))
 }
 
-/// The rows of one that has rows itself, with the columns of the whole table.
-fn leaf_of(whole: &TableDef, leaf: Arc<TableDef>, numbers: RowNumbers, locked: bool) -> Plan {
+/// The rows of one that has rows itself, with the columns of the whole table, over which the policy's condition is.
+fn leaf_of(
+    whole: &TableDef,
+    leaf: Arc<TableDef>,
+    policy: Option<&TypedExpr>,
+    numbers: RowNumbers,
+    locked: bool,
+) -> Plan {
     let column = |column: &verso_catalog::ColumnDef| {
         TypedExpr::column(leaf.column(&column.name).unwrap_or_default(), column.seen())
     };
@@ -313,6 +325,14 @@ fn leaf_of(whole: &TableDef, leaf: Arc<TableDef>, numbers: RowNumbers, locked: b
     }
     exprs.extend(numbers.iter().map(|number| number.of_row(&leaf, &place)));
     names.extend(numbers.iter().map(|number| Arc::from(number.column())));
-    let scan = Plan::TableScan { table: leaf.into(), columns, filter: None };
-    Plan::Project { input: Box::new(scan), exprs, names }
+    let policy = policy.cloned().map(|mut condition| {
+        let known = |at: usize| whole.columns.get(at).and_then(|column| leaf.column(&column.name));
+        map_columns(&mut condition, &mut |at| known(at).unwrap_or(at));
+        condition
+    });
+    let mut plan = Plan::TableScan { table: leaf.into(), columns, filter: None };
+    if let Some(predicate) = policy {
+        plan = Plan::Filter { input: Box::new(plan), predicate };
+    }
+    Plan::Project { input: Box::new(plan), exprs, names }
 }
