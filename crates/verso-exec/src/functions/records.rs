@@ -74,7 +74,7 @@ pub static SET_FIELD: BuiltinFunction = BuiltinFunction {
 };
 
 /// The order of two rows, as `record_cmp` finds it: the rows, the number of the first column (from 0) of which the types differ, or
-/// how many columns the shorter one has, and what is said then. With -1 the types are those of the values, for what has no
+/// how many columns the shorter one has, or that of the first column without a comparison, and what is said then. With -1 the types are those of the values, for what has no
 /// declared columns.
 pub static UNLIKE_ROWS: BuiltinFunction = BuiltinFunction {
     name: "",
@@ -194,7 +194,8 @@ fn unlike_rows(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 
 /// How two rows are ordered, as [`UNLIKE_ROWS`] says.
 fn order(left: &[Value], right: &[Value], unlike: i32, text: &str) -> Result<Ordering> {
-    let mismatch = |text: String| ExecError::raised("42804", text);
+    let is_uncompared = unlike >= 0 && text.starts_with("could not identify");
+    let mismatch = |text: String| ExecError::raised(if is_uncompared { "42883" } else { "42804" }, text);
     for (n, (left, right)) in left.iter().zip(right.iter()).enumerate() {
         if usize::try_from(unlike) == Ok(n) {
             break;

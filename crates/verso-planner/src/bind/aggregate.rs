@@ -384,8 +384,10 @@ impl Binder<'_> {
         }
         let levels = self.levels();
         let used = cx.plain_columns.len();
-        let mut args: Vec<TypedExpr> =
-            self.located(&call.args, cx)?.into_iter().map(|(arg, _)| arg).collect();
+        let is_within = std::mem::replace(&mut cx.of_grouping, true);
+        let bound = self.located(&call.args, cx);
+        cx.of_grouping = is_within;
+        let mut args: Vec<TypedExpr> = bound?.into_iter().map(|(arg, _)| arg).collect();
         let home = self.home(args.iter());
         if home == 0 && !cx.clause.allows_aggregates() {
             let text = format!("grouping operations are not allowed in {}", cx.clause.name());

@@ -15,6 +15,7 @@ use super::Binder;
 use super::collate::{extreme_keys, is_keyed, made_of, nullif, searching, text_of_key};
 use super::comparable;
 use super::context::{Clause, Context, Inside, SET_BASE};
+use super::domain::domain_of_row;
 use super::json::json_aggregate;
 use super::polymorphic::{is_open, no_element};
 use super::resolve::{
@@ -246,11 +247,16 @@ impl Binder<'_> {
                     let text = format!("could not find array type for data type {}", types[0].pg_name());
                     return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text));
                 }
+                let domain = args.first().and_then(|(row, _)| domain_of_row(row));
                 let bound = self.built_in(function, args, &types)?;
                 let bound = match function.name {
                     "json_populate_record" | "jsonb_populate_record" => {
                         let ty = bound.ty.clone();
-                        self.of_fields(bound, &ty)?
+                        let row = self.of_fields(bound, &ty)?;
+                        match &domain {
+                            Some(domain) => self.of_domain(row, domain)?,
+                            None => row,
+                        }
                     }
                     "jsonb_populate_record_valid" => self.valid_row(bound)?,
                     _ => bound,

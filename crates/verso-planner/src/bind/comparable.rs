@@ -1,6 +1,7 @@
 //! Which types have an operator `=`, and which an order: those without are refused where rows are told apart or sorted by them.
 //!
-//! Rows of composite types are let through, as in PostgreSQL, which looks at their fields when they are compared.
+//! Rows have them as far as all of their fields have. Operators take others, too, and say so when they come to such a field
+//! ([`fields_without`]), as in PostgreSQL.
 //!
 //! Geometric types have operators `=` and `<`, but of their sizes ([`compares_roughly`]).
 
@@ -19,6 +20,7 @@ fn has_equality(ty: &SqlType) -> bool {
         SqlType::System(ty) => !ty.is_geometric(),
         SqlType::Array(element) => has_equality(element),
         SqlType::Domain(domain) => has_equality(&domain.base),
+        SqlType::Row(row) => row.fields.iter().all(|(_, ty)| has_equality(ty)),
         _ => true,
     }
 }
@@ -35,7 +37,32 @@ fn has_order(ty: &SqlType) -> bool {
         SqlType::System(SystemType::Xid | SystemType::AclItem) => false,
         SqlType::Array(element) => has_order(element),
         SqlType::Domain(domain) => has_order(&domain.base),
+        SqlType::Row(row) => row.fields.iter().all(|(_, ty)| has_order(ty)),
         other => has_equality(other),
+    }
+}
+
+/// The first column of rows that an operator cannot compare, from 0, and what is said of it.
+pub(super) fn fields_without(op: &str, fields: &[SqlType]) -> Option<(usize, String)> {
+    let (what, known): (_, fn(&SqlType) -> bool) = match op {
+        "=" | "<>" => ("an equality operator", has_equality),
+        _ => ("a comparison function", has_order),
+    };
+    let (at, ty) = fields.iter().enumerate().find(|(_, ty)| !known(ty))?;
+    Some((at, missing(what, ty, 0).message))
+}
+
+/// Whether it is a row that has fields without an operator `=`.
+pub(super) fn is_unequaled_row(ty: &SqlType) -> bool {
+    ty.is_row() && !has_equality(ty)
+}
+
+/// Refuses rows with such fields where something else than the operator compares them; the field is named.
+pub(super) fn check_fields_equality(row: &SqlType) -> Result<(), SqlError> {
+    let SqlType::Row(row) = row else { return Ok(()) };
+    match row.fields.iter().find(|(_, ty)| !has_equality(ty)) {
+        Some((_, ty)) => Err(missing("an equality operator", ty, 0)),
+        None => Ok(()),
     }
 }
 
@@ -66,7 +93,7 @@ pub(super) fn has_extremes(ty: &SqlType) -> bool {
             false
         }
         SqlType::Domain(domain) => has_extremes(&domain.base),
-        SqlType::Array(_) => true,
+        SqlType::Array(_) | SqlType::Row(_) => true,
         other => has_order(other),
     }
 }
@@ -111,7 +138,14 @@ pub(super) fn check_extremes(ty: &SqlType) -> Result<(), SqlError> {
     if has_order(ty) { Ok(()) } else { Err(missing("a comparison function", ty, 0)) }
 }
 
+/// Rows of no composite type are not named, but the field that they cannot be compared by.
 fn missing(what: &str, ty: &SqlType, at: u32) -> SqlError {
+    if let SqlType::Row(row) = ty
+        && row.of.is_none()
+        && let Some((_, field)) = row.fields.iter().find(|(_, ty)| !has_order(ty))
+    {
+        return missing(what, field, at);
+    }
     let text = format!("could not identify {what} for type {}", ty.pg_name());
     let error = SqlError::new(sqlstate::UNDEFINED_FUNCTION, text);
     if at == 0 { error } else { error.at(at) }

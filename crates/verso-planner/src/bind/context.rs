@@ -179,6 +179,8 @@ pub struct Context<'s> {
     pub(super) plain_columns: Vec<(usize, u32, String)>,
     /// Calls with columns that are NULL, as they were written, of what is computed above the groups.
     pub(super) nulls: Vec<TypedExpr>,
+    /// Arguments of GROUPING(): like keys, what others are compared with.
+    pub(super) of_grouping: bool,
     /// What the columns of scalar subqueries are called, by where these begin.
     pub(super) queries: Vec<(u32, Arc<str>)>,
 }
@@ -197,6 +199,7 @@ impl<'s> Context<'s> {
             inside: Inside::Nothing,
             plain_columns: Vec::new(),
             nulls: Vec::new(),
+            of_grouping: false,
             queries: Vec::new(),
         }
     }

@@ -131,6 +131,22 @@ impl Binder<'_> {
                 exprs.push(expr);
             }
         }
+        let plan = match &plan {
+            Plan::FunctionScan { call: SetCall::Builtin { function, args }, .. }
+                if with_definitions(function.name).is_some()
+                    && let Some(row) = args.first()
+                    && let Some(domain) = domain_of_row(row) =>
+            {
+                // The rows themselves are of a domain. It is computed, which is all that matters.
+                let row = TypedExpr::new(K::Row(exprs.clone()), row.ty.clone());
+                let kind = K::IsNull { arg: Box::new(self.of_domain(row, &domain)?), negated: false };
+                let arg = Box::new(TypedExpr::new(kind, SqlType::Bool));
+                let kind = K::IsBool { arg, value: None, negated: true };
+                let predicate = TypedExpr::new(kind, SqlType::Bool);
+                Plan::Filter { input: Box::new(plan), predicate }
+            }
+            _ => plan,
+        };
         if !is_checked {
             return Ok(plan);
         }
@@ -231,6 +247,16 @@ impl Binder<'_> {
             .map_err(SqlError::from)
             .and_then(|expr| self.in_kept_text().default_value(&expr, &column.name, &column.ty));
         bound.map(Some).map_err(|error| SqlError { position: None, ..error })
+    }
+}
+
+/// The domain with conditions that a row was cast to: what is made after its pattern is one of that domain, too.
+pub(super) fn domain_of_row(row: &TypedExpr) -> Option<SqlType> {
+    match &row.kind {
+        K::Domain { rules, .. } if row.ty.is_row() && matches!(rules.of, SqlType::Domain(_)) => {
+            Some(rules.of.clone())
+        }
+        _ => None,
     }
 }
 

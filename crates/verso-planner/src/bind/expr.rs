@@ -719,6 +719,9 @@ impl Binder<'_> {
         point: u32,
     ) -> Result<Vec<TypedExpr>, SqlError> {
         if operands.iter().all(|(operand, _)| operand.ty.is_row() || operand.ty == SqlType::Record) {
+            for (operand, _) in &operands {
+                comparable::check_fields_equality(&operand.ty)?;
+            }
             return operands.into_iter().map(|(operand, at)| self.settle(operand, at)).collect();
         }
         match self.operator("=", operands, point)?.kind {
@@ -737,6 +740,12 @@ impl Binder<'_> {
         negated: bool,
         point: u32,
     ) -> Result<TypedExpr, SqlError> {
+        if sides.iter().all(|(side, _)| side.ty.is_row())
+            && sides.iter().any(|(side, _)| comparable::is_unequaled_row(&side.ty))
+        {
+            let equal = self.operator("=", sides.clone(), point)?;
+            return Ok(distinct_records(sides, equal, negated));
+        }
         if sides.iter().any(|(side, _)| compares_roughly(&side.ty)) {
             let equal = self.operator("=", sides, point)?;
             let sides = match &equal.kind {
@@ -801,6 +810,9 @@ impl Binder<'_> {
         let types: Vec<SqlType> = all.iter().map(|(expr, _)| expr.ty.clone()).collect();
         if types.iter().any(compares_roughly) {
             return self.in_rough_list(all, negated, point);
+        }
+        if types.iter().any(comparable::is_unequaled_row) {
+            return self.among_rows(all, negated, point);
         }
         if let Err((_, right)) = resolve::common_type(types.iter()) {
             if types.iter().any(SqlType::is_row) {

@@ -49,7 +49,7 @@ use verso_exec::plan::{
     ExprKind, PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlReturn, PlStatement,
     PlStatementKind, PlTrigger, PlVariable, PlWithin, TypedExpr,
 };
-use verso_types::{CastKind, SqlType, TimeStyle};
+use verso_types::{CastKind, Collation, SqlType, TimeStyle};
 
 use super::Binder;
 use super::context::{Clause, Context};
@@ -89,6 +89,10 @@ pub fn bind_function(
         }
     }
     body.oid = function.oid.0;
+    body.collation = function.args.iter().find_map(|arg| match &arg.ty {
+        SqlType::Collated(collated) => Some(Arc::clone(&collated.collation)),
+        _ => None,
+    });
     body.read_only = function.volatility != Volatility::Volatile;
     body.columns = column_names(function);
     body.returns = returned(function);
@@ -304,6 +308,8 @@ struct Body<'c> {
     strict: bool,
     /// The function; 0 of a block.
     oid: u32,
+    /// The collation of the arguments that it is called with: variables of texts have it, too, where they say no other.
+    collation: Option<Arc<Collation>>,
     /// It may change nothing.
     read_only: bool,
     /// What the columns of its rows are called.
@@ -353,6 +359,7 @@ impl<'c> Body<'c> {
             compiles: true,
             strict: false,
             oid: 0,
+            collation: None,
             source: Arc::default(),
             noted: RefCell::default(),
             assigns: Cell::default(),

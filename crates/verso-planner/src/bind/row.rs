@@ -12,12 +12,12 @@ use std::sync::Arc;
 use verso_catalog::{Oid, Relation, SystemRelation, kept};
 use verso_exec::functions::records::{FIELD, UNEQUAL_COUNTS, UNLIKE_ROWS};
 use verso_exec::functions::{AggregateFunction, aggregate_candidates, is_named};
-use verso_exec::plan::{AggregateCall, ExprKind as K, Plan, SubqueryTest, TypedExpr};
+use verso_exec::plan::{AggregateCall, ExprKind as K, OutputColumn, Plan, SubqueryTest, TypedExpr};
 use verso_types::{Derivation, KeyType, RowType, SqlType, Value};
 
 use super::Binder;
 use super::columns_of;
-use super::comparable::compares_roughly;
+use super::comparable::{compares_roughly, fields_without};
 use super::context::{Clause, Context};
 use super::resolve::shown;
 use super::scope::{Scope, came_later, is_hidden, part_of_row};
@@ -433,6 +433,10 @@ impl Binder<'_> {
             }
         };
         let Some(place) = place else { return self.of_row(arg, name, missing(), cx) };
+        let of_groups =
+            matches!(cx.clause, Clause::Select | Clause::GroupBy | Clause::Having | Clause::OrderBy);
+        let is_typed = of_groups && bound.ty.composite().is_some();
+        let is_kept = |part: &TypedExpr| is_typed && matches!(part.kind, K::Literal(_));
         if let SqlType::Row(row) = &bound.ty {
             self.note_field(row, place);
             if let (Some(notes), Some(of)) = (self.noted, &row.of)
@@ -446,7 +450,8 @@ impl Binder<'_> {
             _ => Derivation::Default,
         };
         let (ty, row) = match (bound.ty.clone(), bound.kind) {
-            (_, K::Row(mut parts)) if place < parts.len() => {
+            // A constant of a row stays a field of it where GROUP BY tells expressions apart.
+            (_, K::Row(mut parts)) if place < parts.len() && !is_kept(&parts[place]) => {
                 return self.settle(parts.swap_remove(place), name.at.start);
             }
             (SqlType::Row(row), kind) => (row.fields[place].1.clone(), TypedExpr::new(kind, bound.ty)),
@@ -533,7 +538,7 @@ impl Binder<'_> {
             }
             ExprKind::Subquery(query) => {
                 let left = self.located(&self.spread_all(left, cx.scope), cx)?;
-                let (plan, outer, test) = self.against_query(op, left, query, point, cx)?;
+                let (plan, outer, test) = self.against_query(op, (left, None), query, point, cx)?;
                 let plan = Plan::Project { input: Box::new(plan), exprs: vec![test], names: vec!["".into()] };
                 Ok(Some(subquery(plan, outer, SubqueryTest::Scalar, Vec::new(), SqlType::Bool)))
             }
@@ -565,8 +570,8 @@ impl Binder<'_> {
         self.distinct_rows(&left, &right, equal, point, cx).map(Some)
     }
 
-    /// Comparison of two values of row types, where their columns differ in type or number, or are not known; none where they
-    /// are of the same types.
+    /// Comparison of two values of row types, where their columns differ in type or number, are not known, or have no such operator;
+    /// none where they are of the same types.
     pub(super) fn compare_records(
         &self,
         op: &str,
@@ -589,7 +594,13 @@ impl Binder<'_> {
             (Some(left), Some(right)) => {
                 let unlike =
                     left.iter().zip(&right).position(|(left, right)| left.pg_oid() != right.pg_oid());
+                let without = fields_without(op, &left);
                 match unlike {
+                    _ if let Some((at, text)) = without
+                        && at < unlike.unwrap_or(right.len()) =>
+                    {
+                        (at, text)
+                    }
                     Some(n) => {
                         let (left, right) = (shown(&left[n]), shown(&right[n]));
                         let text = "cannot compare dissimilar column types";
@@ -724,7 +735,8 @@ impl Binder<'_> {
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
         let left = self.located(&self.spread_all(args, cx.scope), cx)?;
-        let (plan, outer, test) = self.against_query(op, left, query, point, cx)?;
+        let item = self.only_item_row(args, cx.scope);
+        let (plan, outer, test) = self.against_query(op, (left, item), query, point, cx)?;
         match self.by_extreme(&plan, &outer, &test, op, all, point)? {
             Some(compared) => Ok(compared),
             None => self.decided(plan, outer, test, all, point),
@@ -832,11 +844,18 @@ impl Binder<'_> {
         Ok(subquery(plan, outer, SubqueryTest::Scalar, Vec::new(), SqlType::Bool))
     }
 
-    /// A query, what is handed in to it, and the comparison of the left side, handed in, with its columns.
+    /// `t.*` alone before a query: the row as a value, where the query yields rows as values.
+    pub(super) fn only_item_row<'e>(&self, args: &'e [Expr], scope: &Scope) -> Option<&'e Expr> {
+        let [item] = args else { return None };
+        self.is_item_row(item, scope).then_some(item)
+    }
+
+    /// A query, what is handed in to it, and the comparison of the left side, handed in, with its columns. The left side perhaps is an
+    /// item's row.
     fn against_query(
         &self,
         op: &str,
-        left: Vec<Located>,
+        (mut left, item): (Vec<Located>, Option<&Expr>),
         query: &Query,
         point: u32,
         cx: &mut Context<'_>,
@@ -846,6 +865,11 @@ impl Binder<'_> {
         // What does something, and would do it for each row that is compared, does it once, as in PostgreSQL.
         if outer.is_empty() && plan.is_volatile() && !plan.uses_outer() && !keeps_its_rows(&plan) {
             plan = Plan::Shared { columns: plan.output(), plan: Arc::new(plan), fence: true };
+        }
+        if let (Some(item), [OutputColumn { ty, .. }]) = (item, output.as_slice())
+            && ty.is_row()
+        {
+            left = vec![(self.expr(item, cx)?, item.at.start)];
         }
         if output.len() != left.len() {
             let word = if output.len() > left.len() { "many" } else { "few" };

@@ -23,6 +23,8 @@ const BOOTSTRAP: i64 = 1;
 
 /// What the name of a column begins with that is younger than the text.
 const LATER: &str = "\0later ";
+/// Before the name of a column that SEARCH or CYCLE adds.
+const ADDED: &str = "\0added ";
 
 /// Calls of GROUPING(): their arguments, and where they stand.
 pub type Groupings = Vec<(Vec<TypedExpr>, u32)>;
@@ -302,6 +304,11 @@ impl Scope {
 /// Whether a column has a name of the binder's own, which no text has: `*` leaves it out.
 pub fn is_hidden(name: &str) -> bool {
     name.starts_with('\0')
+}
+
+/// The name of a column that SEARCH or CYCLE adds within the recursion: its own name means it, `*` does not.
+pub(super) fn added(column: &str) -> String {
+    format!("{ADDED}{column}")
 }
 
 /// The name that a column of a relation has in the scope of a kept text that is older than it: no name means it, nor does `*`, but

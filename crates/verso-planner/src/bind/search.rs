@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The query is written anew with the columns that they add, as the standard defines them. Within the step these have names that
-//! nothing else has and that `*` leaves out.
+//! nothing else has and that `*` leaves out; their own names mean them.
 
 use std::sync::Arc;
 
@@ -16,19 +16,18 @@ use verso_exec::plan::{Plan, TypedExpr};
 use verso_types::SqlType;
 
 use super::Binder;
+use super::comparable::check_equality;
 use super::context::{Clause, Context};
-use super::scope::Scope;
+use super::scope::{Scope, added as added_name};
+use super::with::named;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
     Call, Cte, Expr, ExprKind, FromItem, FromSource, Literal, Name, QualifiedName, Query, QueryBody, Select,
     SelectItem, SetOperator, Span,
 };
 
-/// The names that the added columns have within the recursion.
-const ORDER: &str = "\0order";
+/// The name that the level of SEARCH BREADTH FIRST has within the recursion; the other columns that are added can be named there.
 const LEVEL: &str = "\0level";
-const MARK: &str = "\0mark";
-const PATH: &str = "\0path";
 /// The rows of either side.
 const ROWS: &str = "\0rows";
 
@@ -40,9 +39,14 @@ impl Binder<'_> {
         if !recursive {
             return Err(no_recursion());
         }
-        let plain = self.recursive(cte)?;
+        let plain = self.recursive(cte);
         let QueryBody::Set { operator: SetOperator::Union, all, left, right } = &cte.query.body else {
-            return Err(no_recursion());
+            return Err(plain.err().unwrap_or_else(no_recursion));
+        };
+        let plain = match plain {
+            // Perhaps a column that is added here.
+            Err(error) if error.sqlstate == sqlstate::UNDEFINED_COLUMN => named(self.query(left)?, cte)?,
+            plain => plain?,
         };
         let columns: Vec<String> = plain.output().iter().map(|column| column.name.to_string()).collect();
         check_names(cte, &columns)?;
@@ -57,7 +61,7 @@ impl Binder<'_> {
         let added = Added::new(cte);
         let step = self.carrying(right, cte, &added)?;
         let source = Source { at: cte.name.at, columns: &columns };
-        let further: Vec<&str> = added.names.iter().map(|(name, _)| *name).collect();
+        let further: Vec<&str> = added.names.iter().map(|(name, _)| name.as_str()).collect();
         let left = source.select(base, &[], &further, added.first(&source));
         let right = source.select(step, &further, &further, added.next(&source));
         let body = QueryBody::Set {
@@ -96,7 +100,8 @@ impl Binder<'_> {
         let mut cx = Context::new(&scope, Clause::Select);
         let values =
             vec![(self.expr(to, &mut cx)?, to.at.start), (self.expr(default, &mut cx)?, default.at.start)];
-        self.unify(values, "CYCLE").map(drop)
+        let (_, ty) = self.unify(values, "CYCLE")?;
+        check_equality(&ty, 0)
     }
 
     /// The step with the added columns of the round before behind its own.
@@ -124,7 +129,7 @@ impl Binder<'_> {
             let goes_on = of(
                 ExprKind::Binary {
                     op: "<>".to_string(),
-                    left: Box::new(column(&reference, MARK, at)),
+                    left: Box::new(column(&reference, &added_name(&cycle.set.text), at)),
                     right: Box::new(to),
                 },
                 at,
@@ -142,21 +147,21 @@ impl Binder<'_> {
 struct Added<'c> {
     cte: &'c Cte,
     /// Each with its name within the recursion, and outside, where it is seen there.
-    names: Vec<(&'static str, Option<String>)>,
+    names: Vec<(String, Option<String>)>,
 }
 
 impl<'c> Added<'c> {
     fn new(cte: &'c Cte) -> Added<'c> {
         let mut names = Vec::new();
         if let Some(search) = &cte.search {
-            names.push((ORDER, Some(search.set.text.clone())));
+            names.push((added_name(&search.set.text), Some(search.set.text.clone())));
             if !search.depth {
-                names.push((LEVEL, None));
+                names.push((LEVEL.to_string(), None));
             }
         }
         if let Some(cycle) = &cte.cycle {
-            names.push((MARK, Some(cycle.set.text.clone())));
-            names.push((PATH, Some(cycle.using.text.clone())));
+            names.push((added_name(&cycle.set.text), Some(cycle.set.text.clone())));
+            names.push((added_name(&cycle.using.text), Some(cycle.using.text.clone())));
         }
         Added { cte, names }
     }
@@ -185,7 +190,11 @@ impl<'c> Added<'c> {
         match &self.cte.search {
             Some(search) if search.depth => {
                 let row = source.row(None, &search.by);
-                values.push(call("array_append", vec![column(ROWS, ORDER, at), row], at));
+                values.push(call(
+                    "array_append",
+                    vec![column(ROWS, &added_name(&search.set.text), at), row],
+                    at,
+                ));
             }
             Some(search) => {
                 let level = || {
@@ -198,7 +207,7 @@ impl<'c> Added<'c> {
             None => {}
         }
         if let Some(cycle) = &self.cte.cycle {
-            let path = || column(ROWS, PATH, at);
+            let path = || column(ROWS, &added_name(&cycle.using.text), at);
             let row = || source.row(None, &cycle.columns);
             let (to, default) = mark_values(cycle.values.as_deref(), at);
             let position = Box::new(call("array_position", vec![path(), row()], at));

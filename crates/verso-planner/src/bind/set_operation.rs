@@ -218,7 +218,7 @@ fn explicit(plan: &Plan, column: usize) -> bool {
 
 /// The types that literals of a side take from the other one: of a SELECT, whose output they are; those of VALUES, and of several
 /// queries put together, have been given one before, and so have those that rows are told apart, grouped or ordered by.
-fn untyped<'t>(query: &Query, types: &'t [SqlType]) -> Cow<'t, [SqlType]> {
+pub(super) fn untyped<'t>(query: &Query, types: &'t [SqlType]) -> Cow<'t, [SqlType]> {
     let select = match &query.body {
         QueryBody::Select(select) if !select.distinct && select.distinct_on.is_empty() => select,
         QueryBody::Nested(inner) if query.order_by.is_empty() => return untyped(inner, types),

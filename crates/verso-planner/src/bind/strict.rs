@@ -31,6 +31,7 @@ impl Context<'_> {
             match self.clause {
                 // A key is what others are compared with.
                 Clause::GroupBy => return expr,
+                _ if self.of_grouping => return expr,
                 Clause::Select | Clause::Having | Clause::OrderBy => self.nulls.push(expr),
                 _ => {}
             }

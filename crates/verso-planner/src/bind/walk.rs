@@ -1,6 +1,8 @@
 //! Walks over typed expressions: renumbering columns, comparing.
 
-use verso_exec::plan::{ExprKind, TypedExpr};
+use std::sync::Arc;
+
+use verso_exec::plan::{ExprKind, JsonPathCall, TypedExpr};
 use verso_types::{SqlType, Value};
 
 /// Renumbers every column.
@@ -130,12 +132,7 @@ pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
         (
             ExprKind::Subquery { plan: p, outer: o, test: t, args: a },
             ExprKind::Subquery { plan: q, outer: r, test: u, args: b },
-        ) => {
-            t == u
-                && all(o, r)
-                && all(a, b)
-                && (std::sync::Arc::ptr_eq(p, q) || format!("{p:?}") == format!("{q:?}"))
-        }
+        ) => t == u && all(o, r) && all(a, b) && (Arc::ptr_eq(p, q) || format!("{p:?}") == format!("{q:?}")),
         (ExprKind::Not(a), ExprKind::Not(b)) => same(a, b),
         (ExprKind::IsNull { arg: a, negated: m }, ExprKind::IsNull { arg: b, negated: n }) => {
             m == n && same(a, b)
@@ -164,8 +161,23 @@ pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
             ExprKind::Like { arg: a, pattern: p, escape: e, negated: m, case_insensitive: i },
             ExprKind::Like { arg: b, pattern: q, escape: f, negated: n, case_insensitive: j },
         ) => (m, i) == (n, j) && same(a, b) && same(p, q) && optional(e.as_deref(), f.as_deref()),
+        (ExprKind::JsonPath(a), ExprKind::JsonPath(b)) => same_path_call(a, b),
         _ => false, // different kinds
     }
+}
+
+/// The same of two calls of JSON_VALUE and its relatives.
+fn same_path_call(a: &JsonPathCall, b: &JsonPathCall) -> bool {
+    let values = |(a, b): (&(Arc<str>, TypedExpr), &(Arc<str>, TypedExpr))| a.0 == b.0 && same(&a.1, &b.1);
+    (a.test, a.wrapping, a.omit_quotes, &a.column, a.named)
+        == (b.test, b.wrapping, b.omit_quotes, &b.column, b.named)
+        && same(&a.document, &b.document)
+        && same(&a.path, &b.path)
+        && a.passing.len() == b.passing.len()
+        && a.passing.iter().zip(&b.passing).all(values)
+        && optional(a.domain.as_ref(), b.domain.as_ref())
+        && optional(a.on_empty.as_ref(), b.on_empty.as_ref())
+        && optional(a.on_error.as_ref(), b.on_error.as_ref())
 }
 
 /// Whether two literals are one, to the last bit: not a number is itself, and 0 is not -0.

@@ -12,11 +12,13 @@ use verso_exec::plan::{ExprKind, Named, OutputColumn, Plan, TransitionTable, Typ
 use super::Binder;
 use super::collate::told_apart_by;
 use super::recursive::Arranged;
+use super::resolve::{common_type, shown};
 use super::scope::Correlation;
-use super::set_operation::refuse_locks;
+use super::set_operation::{refuse_locks, untyped};
 use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Name, QueryBody, SelectItem, SetOperator};
+use verso_types::SqlType;
 
 /// A query of NOT MATERIALIZED with more operators is computed once.
 const OPERATORS_MAX: usize = 200;
@@ -117,20 +119,29 @@ impl<'c> Binder<'c> {
         let rows = CteRows::Work { number, columns: columns.clone() };
         around.ctes.push(Cte { name: query.name.text.as_str().into(), rows });
         refuse_locks(right)?;
-        let step = around.query(right)?;
+        // Literals without a type take that of the base's column.
+        let wanted: Vec<SqlType> = columns.iter().map(|column| column.ty.without_modifiers()).collect();
+        let step = around.query_for(right, &untyped(right, &wanted))?;
         let types = step.output();
         if types.len() != columns.len() {
             let text = "each UNION query must have the same number of columns";
             return Err(SqlError::syntax(text).at(right.at.start));
         }
         for (index, (column, step)) in columns.iter().zip(&types).enumerate() {
-            if !column.ty.same_base(&step.ty) {
+            let overall = match column.ty.same_base(&step.ty) {
+                true => column.ty.clone(),
+                false => common_type([&column.ty, &step.ty].into_iter()).map_err(|(base, step)| {
+                    let text = format!("UNION types {} and {} cannot be matched", shown(&base), shown(&step));
+                    SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(column_at(right, index))
+                })?,
+            };
+            if !column.ty.same_base(&overall) {
                 let text = format!(
                     "recursive query \"{}\" column {} has type {} in non-recursive term but type {} overall",
                     query.name.text,
                     index + 1,
                     column.ty.pg_name(),
-                    step.ty.pg_name()
+                    overall.pg_name()
                 );
                 return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
                     .with_hint("Cast the output of the non-recursive term to the correct type.")
@@ -256,7 +267,7 @@ fn stays_one(plan: &Plan) -> bool {
 }
 
 /// The plan with the column names that WITH gives.
-fn named(plan: Plan, query: &syntax::Cte) -> Result<Plan, SqlError> {
+pub(super) fn named(plan: Plan, query: &syntax::Cte) -> Result<Plan, SqlError> {
     if query.columns.is_empty() {
         return Ok(plan);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, Relation};
 use verso_exec::plan::{ExprKind, PlDefault, PlLater, PlReturn, PlStatementKind, PlVariable, TypedExpr};
-use verso_types::{NamedType, RowType, SqlType};
+use verso_types::{CollatedType, NamedType, RowType, SqlType};
 
 use super::super::scope::{Record, Variable};
 use super::Body;
@@ -13,6 +13,11 @@ use verso_parser::syntax::{self, Name, PlAlike};
 
 /// What stands for a variable that gets its first value late: a name that none has.
 pub(super) const FIRST: &str = " first";
+
+/// Whether a variable of this type has the collation of the function's arguments.
+fn takes_collation(ty: &SqlType) -> bool {
+    matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_))
+}
 
 impl Body<'_> {
     /// The type of a variable, which may be that of another one or of a column, or an array of it.
@@ -43,7 +48,14 @@ impl Body<'_> {
             let text = format!("variable \"{}\" has pseudo-type {pseudo}", declaration.name.text);
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
         }
-        let Some((collation, at)) = &declaration.collation else { return Ok(ty) };
+        let Some((collation, at)) = &declaration.collation else {
+            return Ok(match &self.collation {
+                Some(collation) if declaration.like.is_empty() && takes_collation(&ty) => {
+                    SqlType::Collated(Arc::new(CollatedType { base: ty, collation: Arc::clone(collation) }))
+                }
+                _ => ty,
+            });
+        };
         let found = self.binder.collation_named(collation.schema_text(), &collation.name.text, 0);
         let found = found.map_err(|error| SqlError { position: None, ..error })?;
         self.binder.with_collation(ty, &found.collation).map_err(|error| error.at(*at))

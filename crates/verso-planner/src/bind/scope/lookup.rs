@@ -1,5 +1,7 @@
 //! What a name means in a scope, and what is told where it means nothing.
 
+use std::ops::Range;
+
 use verso_catalog::{Oid, SystemRelation};
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::opaque::tid::Tid;
@@ -8,7 +10,7 @@ use verso_types::{SqlType, SystemType, Value};
 use super::super::rights::Need;
 use super::super::table_number::{ROW_TABLE, RowNumber};
 use super::super::walk::columns_of;
-use super::{BOOTSTRAP, Meaning, Scope, ScopeTable, Variable, value_type};
+use super::{BOOTSTRAP, Meaning, Scope, ScopeTable, Variable, added, value_type};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Name, PlConflict, Span};
 
@@ -74,7 +76,7 @@ impl Scope {
             return Ok(None);
         }
         let here = match parts {
-            [name] => self.visible.iter().any(|(column, _)| **column == *name.text),
+            [name] => self.has_visible(&name.text) || self.added(0..self.columns.len(), name).is_some(),
             [table, _] => self.table(&table.text).is_some(),
             [schema, table, _] => self.item(Some(&schema.text), &table.text).is_some(),
             _ => false,
@@ -112,6 +114,9 @@ impl Scope {
                     .with_detail("It could refer to either a PL/pgSQL variable or a table column."))
             }
             (Some(_), Some(_), _) => Err(ambiguous()),
+            (None, _, None) if let Some(column) = self.added(0..self.columns.len(), name) => {
+                Ok(Meaning::Column(column))
+            }
             (None, _, None) => {
                 // OLD and NEW of RETURNING are the table once more.
                 let first = |item: &&ScopeTable| self.repeats.is_none_or(|width| item.columns.start < width);
@@ -128,6 +133,13 @@ impl Scope {
                 }
             }
         }
+    }
+
+    /// A column that SEARCH or CYCLE adds, among some columns.
+    fn added(&self, among: Range<usize>, name: &Name) -> Option<TypedExpr> {
+        let is_it = |at: &usize| *self.columns[*at].0 == *added(&name.text);
+        let at = among.into_iter().find(is_it)?;
+        Some(TypedExpr::column(at, self.columns[at].1.clone()))
     }
 
     /// A column that records have beside those of their table, where the rows of this one have it, or of a relation of the system
@@ -196,10 +208,13 @@ impl Scope {
                 (Some(index), None) => {
                     Ok(Meaning::Column(TypedExpr::column(index, self.columns[index].1.clone())))
                 }
-                (None, _) => match self.table_number(item, name) {
-                    Some(number) => Ok(Meaning::Column(number)),
-                    None => Err(self.missing(Some(table), name)),
-                },
+                (None, _) => {
+                    let found = self.added(item.columns.clone(), name);
+                    match found.or_else(|| self.table_number(item, name)) {
+                        Some(column) => Ok(Meaning::Column(column)),
+                        None => Err(self.missing(Some(table), name)),
+                    }
+                }
                 (Some(_), Some(_)) => {
                     let text = format!("column reference \"{}\" is ambiguous", name.text);
                     Err(SqlError::new(sqlstate::AMBIGUOUS_COLUMN, text).at(table.at.start))
