@@ -411,8 +411,17 @@ pub fn collation_uses(snapshot: &CatalogSnapshot, collation: &Collation) -> Vec<
             if collations.map(|one| one.oid).any(|oid| oid == collation.oid)
                 || texts.any(|text| mentions(text, &collation.name))
             {
-                let name = shown(snapshot, &Relation::Index(Arc::clone(index)));
-                uses.push((CollationUse::Index(index.oid), format!("index {name}")));
+                let name = match table.constraint(&index.name) {
+                    Some(constraint) => {
+                        format!(
+                            "constraint {} on {}",
+                            constraint.name,
+                            named(snapshot, Lost::Relation(table.oid))
+                        )
+                    }
+                    None => format!("index {}", shown(snapshot, &Relation::Index(Arc::clone(index)))),
+                };
+                uses.push((CollationUse::Index(index.oid), name));
             }
         }
         for constraint in &table.constraints {

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn, WaitPolicy};
-use verso_types::{Collation, SqlType};
+use verso_types::{Collation, RangeType, SqlType};
 
 use super::holding::{Holder, holders_among, names_lost};
 use super::quoted;
@@ -123,8 +123,15 @@ impl Needing {
         types: &[Oid],
         naming: impl Fn(Oid) -> Naming<'s>,
     ) -> Needing {
-        let mut needing = Needing { asked: lost.to_vec(), ..Needing::default() };
-        let mut all: Vec<Lost> = lost.to_vec();
+        // A multirange type goes with its range type.
+        let mut asked: Vec<Lost> = Vec::with_capacity(lost.len());
+        for one in lost.iter().flat_map(|one| [Some(*one), multirange_of(snapshot, *one)]).flatten() {
+            if !asked.contains(&one) {
+                asked.push(one);
+            }
+        }
+        let mut needing = Needing { asked: asked.clone(), ..Needing::default() };
+        let mut all = asked;
         let mut next = 0;
         while let Some(one) = all.get(next).copied() {
             next += 1;
@@ -289,7 +296,12 @@ impl Needing {
             return Ok(());
         }
         let what = match self.asked.as_slice() {
-            [one] if self.held.is_empty() => named(snapshot, *one),
+            [one, rest @ ..]
+                if self.held.is_empty()
+                    && rest.iter().all(|other| multirange_of(snapshot, *one) == Some(*other)) =>
+            {
+                named(snapshot, *one)
+            }
             _ => "desired object(s)".to_string(),
         };
         refuse_if_needed(what, self.lines(snapshot))
@@ -481,6 +493,7 @@ fn needs(snapshot: &CatalogSnapshot, function: &FunctionDef, lost: Lost) -> bool
     let mut defaults = function.args.iter().filter_map(|arg| arg.default.as_deref());
     let mut body = function.stored.iter().map(|stored| &*stored.query.text);
     lost.need().is_some_and(|need| function.needs.contains(&need))
+        || needs_rows(&function.needs, lost)
         || lost != Lost::Function(function.oid) && defaults.any(|text| names_lost(snapshot, text, lost))
         || matches!(lost, Lost::Other(_)) && body.any(|text| names_lost(snapshot, text, lost))
 }
@@ -494,11 +507,28 @@ fn is_owned(sequence: &SequenceDef, lost: Lost) -> bool {
     })
 }
 
+/// Is the row type of a relation, or an array of it, needed, and is the relation to go?
+fn needs_rows(needs: &[Need], lost: Lost) -> bool {
+    let Lost::Relation(gone) = lost else { return false };
+    needs.iter().any(|need| matches!(need, Need::Type(ty) if relation_of(*ty) == gone))
+}
+
 /// Does a policy?
 fn needs_policy(snapshot: &CatalogSnapshot, policy: &PolicyDef, lost: Lost) -> bool {
     let mut texts = policy.conditions().map(|condition| &condition.query.text);
     lost.need().is_some_and(|need| policy.needs().contains(&need))
         || texts.any(|text| names_lost(snapshot, text, lost))
+}
+
+/// The multirange type beside a range type that is to go.
+fn multirange_of(snapshot: &CatalogSnapshot, lost: Lost) -> Option<Lost> {
+    let Lost::Type(oid) = lost else { return None };
+    match &snapshot.user_type(oid)?.ty {
+        SqlType::Range(RangeType::Own(own)) if own.range.oid == oid.0 => {
+            Some(Lost::Type(Oid(own.multirange.oid)))
+        }
+        _ => None,
+    }
 }
 
 /// Does the function take or give rows of that relation?

@@ -211,6 +211,28 @@ impl Binder<'_> {
         }
         let what = if *case_insensitive { "ILIKE" } else { "LIKE" };
         let collation = needed(&derived, what, point)?;
+        if let (true, Some(collation)) = (*case_insensitive, &collation)
+            && mapping_of(collation) == Mapping::Turkic
+            && collation.is_deterministic()
+        {
+            // Only there letters that differ in case are others than elsewhere.
+            let lowered = |expr: &TypedExpr| {
+                let args = vec![expr.clone(), text("lower"), text(Mapping::Turkic.name())];
+                Ok::<_, SqlError>(TypedExpr::new(
+                    K::Call { function: function(MAPPED, false)?, args },
+                    SqlType::Text,
+                ))
+            };
+            let escape = escape.as_deref().map(&lowered).transpose()?.map(Box::new);
+            let kind = K::Like {
+                arg: Box::new(lowered(arg)?),
+                pattern: Box::new(lowered(pattern)?),
+                escape,
+                negated: *negated,
+                case_insensitive: false,
+            };
+            return Ok(TypedExpr::new(kind, SqlType::Bool));
+        }
         let collator = collation.and_then(|collation| collation.collator);
         let Some(collator) = collator.filter(|collator| !collator.is_deterministic()) else {
             return Ok(like);

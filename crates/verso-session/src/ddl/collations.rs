@@ -122,6 +122,12 @@ impl Schema<'_> {
             CollationUse::Index(oid) | CollationUse::View(oid) | CollationUse::Key(oid) => {
                 match catalog.relation_by_oid(*oid) {
                     Some(Relation::Index(index)) => {
+                        let table = catalog.table_by_oid(index.table);
+                        // One behind a constraint goes with that.
+                        if let Some(table) = table.filter(|one| one.constraint(&index.name).is_some()) {
+                            let of = CollationUse::Check(table.oid, Arc::clone(&index.name));
+                            return self.drop_use(&of);
+                        }
                         changes.drop_index(&mut txn(), Some(&index.schema), &index.name, true, false)?;
                     }
                     Some(Relation::View(view)) => {
