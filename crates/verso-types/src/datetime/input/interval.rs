@@ -312,7 +312,24 @@ fn iso_number(text: &str) -> Result<(Number, &str), Flaw> {
     if !digits.starts_with(is_part) {
         return Err(Flaw::Syntax);
     }
+    let behind = end + exponent(&text[end..]);
+    if behind > end {
+        let value: f64 = text[..behind].parse().map_err(|_| Flaw::Syntax)?;
+        if value.abs() > 1e15 {
+            return Err(Flaw::Range);
+        }
+        let number = Number { whole: value.trunc() as i64, fraction: value.fract() };
+        return Ok((number, &text[behind..]));
+    }
     Ok((number(&text[..end], &mut Unit::Second)?, &text[end..]))
+}
+
+/// How long the exponent is that a text begins with: `e4`, `E-1`.
+fn exponent(text: &str) -> usize {
+    let Some(behind) = text.strip_prefix(['e', 'E']) else { return 0 };
+    let digits = behind.strip_prefix(['+', '-']).unwrap_or(behind);
+    let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+    if count == 0 { 0 } else { text.len() - digits.len() + count }
 }
 
 /// How many digits a number without a sign has.
