@@ -192,7 +192,7 @@ impl Core {
         );
         let mut all = Batch::default();
         // One piece, unless the disk is full (D4).
-        for pages in pages.chunks(self.area_for(flusher, pages.len())?) {
+        for pages in pages.chunks(self.area_for(flusher, pages.len())) {
             let (mut batch, newest) = self.copy_batch(flusher, pages);
             if batch.written > 0 {
                 self.send_or_stall(flusher, Sending { newest, sealed: false, in_area: false })?;
@@ -204,17 +204,17 @@ impl Core {
         Ok(all)
     }
 
-    /// How many pages of a batch the double-write area takes at once, which grows for them where it can (D4).
-    fn area_for(&self, flusher: &mut Flusher, pages: usize) -> Result<usize, StorageError> {
+    /// How many pages of a batch the double-write area takes at once, which grows for them where it can (D4). Where it cannot,
+    /// for whatever reason, the batch goes in pieces: nothing was written, so nothing is lost. A disk that has failed shows in
+    /// the writes that follow, which end the engine (W5).
+    fn area_for(&self, flusher: &mut Flusher, pages: usize) -> usize {
         if pages > flusher.area_pages {
             let wanted = pages.next_power_of_two().min(BATCH_PAGES);
-            match self.grow_area(wanted) {
-                Ok(()) => flusher.area_pages = wanted,
-                Err(StorageError::Full { .. }) => {}
-                Err(error) => return Err(error),
+            if self.grow_area(wanted).is_ok() {
+                flusher.area_pages = wanted;
             }
         }
-        Ok(flusher.area_pages.max(1))
+        flusher.area_pages.max(1)
     }
 
     /// Sends the batch that has waited for room, if there is one (W8).

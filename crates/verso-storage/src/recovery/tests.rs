@@ -342,6 +342,32 @@ fn after_any_crash_pages_given_out_one_by_one_are_whose_they_were() {
     }
 }
 
+/// D4: nothing was written when the double-write area could not grow, so nothing is wrong with what is there.
+#[test]
+fn pages_go_to_the_file_in_pieces_where_the_double_write_area_cannot_grow() {
+    let world = World::new(10);
+    world.run(|env| {
+        let mut toy = Toy::create(env).unwrap();
+        let (mut model, mut rng) = (Model::default(), Rng::new(10));
+        while model.pages.len() < 20 {
+            step(&mut toy, &mut model, &mut rng).unwrap();
+        }
+        world.vfs().set_faults(verso_sim::FaultPlan {
+            only_paths_ending: Some("doublewrite".to_owned()),
+            fail_resize: Some(1),
+            ..verso_sim::FaultPlan::default()
+        });
+        toy.store.core.pool.flush_all().unwrap();
+        assert_eq!(toy.store.core.pool.oldest_dirty(), None);
+        step(&mut toy, &mut model, &mut rng).unwrap();
+        toy.close(true).unwrap();
+        drop(toy);
+        let (toy, report) = Toy::open(env).unwrap();
+        assert!(report.clean, "{report:?}");
+        assert_eq!(canonical(toy.observe()), canonical(model));
+    });
+}
+
 /// A closed database with some content.
 fn closed(world: &World) -> Model {
     let mut rng = Rng::new(world.seed());
