@@ -138,8 +138,8 @@ impl Engine {
         let Restoring {
             mut transactions, active, mut left_to_sweep, next_object, versions, unlogged, ..
         } = restoring;
-        let clean = recovery.as_ref().is_some_and(|report| report.clean);
-        let last_unlogged = restore_unlogged(&store, &space, &unlogged, clean)?;
+        let complete = recovery.as_ref().is_some_and(|report| report.complete);
+        let last_unlogged = restore_unlogged(&store, &space, &unlogged, complete)?;
         // What was under way has failed.
         if !disabled(Rule::DeadAtRestart) {
             transactions.dead.extend(active.iter().copied());

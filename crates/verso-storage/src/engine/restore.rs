@@ -140,15 +140,15 @@ impl StateRedo for Restoring<'_> {
     }
 }
 
-/// U2: gives back what unlogged objects hold, unless the database was closed in order; the greatest number of one.
+/// U2: gives back what unlogged objects hold, unless the database was closed in order, `complete`; the greatest number of one.
 pub(super) fn restore_unlogged(
     store: &Store,
     space: &SpaceMap,
     unlogged: &BTreeSet<ObjectId>,
-    clean: bool,
+    complete: bool,
 ) -> Result<u32, StorageError> {
     for object in unlogged {
-        if clean || disabled(Rule::U2) {
+        if complete || disabled(Rule::U2) {
             store.core.unlogged.insert(*object);
             continue;
         }

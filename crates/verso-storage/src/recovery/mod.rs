@@ -237,6 +237,7 @@ impl Store {
             checkpoint: FIRST_LSN,
             redo: FIRST_LSN,
             clean: false,
+            complete: false,
             has_checkpoint: false,
             state: StatePlace::default(),
             pages: file_pages(&*file, options.pool.page_size)?,
@@ -312,7 +313,7 @@ impl Store {
             (superblock.checkpoint, superblock.redo) = (begin, begin);
         }
         let state_place = std::mem::take(&mut superblock.state);
-        superblock.clean = false;
+        (superblock.clean, superblock.complete) = (false, false);
         let superblock = superblock.write(&*file)?;
         if state_place.length > 0 {
             file.set_len(state_place.offset).map_err(opening)?;
@@ -531,7 +532,7 @@ impl Store {
         assert_eq!(core.pool.oldest_dirty(), None, "nobody changes pages while the database closes");
         let place = match self.write_state(&state, small) {
             Ok(place) => Some(place),
-            // The log has the state, too: it stays, and the next open reads it as after a crash.
+            // The log has the state, too: it stays, and the next open reads it there.
             Err(error @ StorageError::Full { .. }) => {
                 tracing::warn!(%error, "the database is closed, and needs its log when it is opened again");
                 None
@@ -542,6 +543,7 @@ impl Store {
         for _ in 0..2 {
             self.write_superblock(|superblock| {
                 (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) = (begin, begin, true);
+                superblock.complete = place.is_none();
                 if let Some(place) = place {
                     (superblock.clean, superblock.state) = (true, place);
                     superblock.pages = self.pages_before(place);

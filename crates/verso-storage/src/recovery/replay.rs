@@ -52,6 +52,8 @@ pub trait StateRedo {
 pub struct RecoveryReport {
     /// The database had been shut down in order.
     pub clean: bool,
+    /// Every page is as it was when the database was shut down in order, those that are not logged too.
+    pub complete: bool,
     /// The log folder was missing; the file was whole without it.
     pub log_missing: bool,
     /// Where redo started.
@@ -161,6 +163,7 @@ pub(super) struct FoundLog {
     /// How far the archive has the log.
     pub note: Option<ArchiveNote>,
     clean: bool,
+    complete: bool,
     redo: Lsn,
     lives: Lives,
 }
@@ -183,6 +186,8 @@ pub(super) fn find_log(
     };
     let mut lives = Lives::default();
     let mut state = Parts::default();
+    // Whether the log goes on behind the checkpoint.
+    let mut goes_on = false;
     let note = ArchiveNote::read(&*env.vfs, dir, superblock.database)?;
     let image = LogImage::open(&*env.vfs, dir, origin, |start, group| {
         keeper.reached(start)?;
@@ -190,6 +195,8 @@ pub(super) fn find_log(
             let noted = record.and_then(|record| {
                 if record.kind == RecordKind::CHECKPOINT && start >= superblock.checkpoint {
                     state.add(record.payload)?;
+                } else if start >= superblock.checkpoint {
+                    goes_on = true;
                 }
                 lives.note(start.0 + record.offset as u64, &record, superblock.page_size as usize)
             });
@@ -204,8 +211,8 @@ pub(super) fn find_log(
                 image.keep(note.archived, note.sealed);
             }
             let lost = lost(&image, superblock);
-            let complete = state.complete || !superblock.has_checkpoint;
-            if complete && (lost.is_none() || (gives_up && !clean)) {
+            let has_state = state.complete || !superblock.has_checkpoint;
+            if has_state && (lost.is_none() || (gives_up && !clean)) {
                 let checkpoint = superblock.has_checkpoint.then_some(state.bytes);
                 return Ok(FoundLog {
                     image,
@@ -214,6 +221,7 @@ pub(super) fn find_log(
                     lost,
                     note,
                     clean,
+                    complete: clean || (superblock.complete && lost.is_none() && !goes_on),
                     redo,
                     lives,
                 });
@@ -238,7 +246,17 @@ pub(super) fn find_log(
     let image = LogImage::abandon(&*env.vfs, dir, origin, superblock.redo)?;
     let checkpoint = Some(read_state(superblock, file)?);
     let lives = Lives::default();
-    Ok(FoundLog { image, checkpoint, log_missing: true, lost: None, note, clean, redo, lives })
+    Ok(FoundLog {
+        image,
+        checkpoint,
+        log_missing: true,
+        lost: None,
+        note,
+        clean,
+        complete: clean,
+        redo,
+        lives,
+    })
 }
 
 /// What stood behind the end of the log, if more than a torn tail.
@@ -334,6 +352,7 @@ impl FoundLog {
     ) -> Result<RecoveryReport, StorageError> {
         let mut report = RecoveryReport {
             clean: self.clean,
+            complete: self.complete,
             log_missing: self.log_missing,
             redo: self.redo,
             end: self.image.end(),

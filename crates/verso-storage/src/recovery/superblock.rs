@@ -31,6 +31,7 @@ const GAPS: usize = 96;
 const CRC: usize = SECTOR - 4;
 const FLAG_CLEAN: u32 = 1;
 const FLAG_CHECKPOINT: u32 = 2;
+const FLAG_COMPLETE: u32 = 4;
 /// The greatest page.
 const PAGE_BYTES_MAX: u64 = PAGE_SIZES[PAGE_SIZES.len() - 1] as u64;
 /// A file whose creation did not end is at most so long: the first units of the greatest pages.
@@ -58,6 +59,9 @@ pub(super) struct Superblock {
     pub redo: Lsn,
     /// Shut down in order, nothing to be replayed.
     pub clean: bool,
+    /// Shut down in order, and every page is in its place, those that are not logged too; but the disk had no room for the state behind
+    /// the last page: the log is needed, which ends with it. Earlier programs see a database that was not shut down.
+    pub complete: bool,
     /// There is a checkpoint at `checkpoint`; not so in a database just created.
     pub has_checkpoint: bool,
     pub state: StatePlace,
@@ -81,7 +85,8 @@ impl Superblock {
         put_u64(&mut bytes, 64, self.redo.0);
         let clean = if self.clean { FLAG_CLEAN } else { 0 };
         let checkpoint = if self.has_checkpoint { FLAG_CHECKPOINT } else { 0 };
-        put_u32(&mut bytes, 72, clean | checkpoint);
+        let complete = if self.complete { FLAG_COMPLETE } else { 0 };
+        put_u32(&mut bytes, 72, clean | checkpoint | complete);
         put_u32(&mut bytes, 76, self.state.length);
         put_u64(&mut bytes, 80, self.state.offset);
         put_u32(&mut bytes, 88, self.state.crc);
@@ -119,6 +124,7 @@ impl Superblock {
             checkpoint: Lsn(u64_at(bytes, 56)),
             redo: Lsn(u64_at(bytes, 64)),
             clean: flags & FLAG_CLEAN != 0,
+            complete: flags & FLAG_COMPLETE != 0,
             has_checkpoint: flags & FLAG_CHECKPOINT != 0,
             state: StatePlace {
                 length: u32_at(bytes, 76),

@@ -214,6 +214,47 @@ fn u2_a_crash_leaves_nothing_of_an_unlogged_table_and_all_of_the_others() {
     assert!((cut > 0 && closed > 0) || one_seed, "{cut} lives were cut off, {closed} ended in order");
 }
 
+/// A clean shutdown keeps unlogged tables also where the disk has no room for the state that it writes into the file: the log has it.
+#[test]
+fn u2_a_database_that_is_closed_on_a_full_disk_keeps_its_unlogged_tables() {
+    for seed in seeds(8) {
+        let world = World::new(seed);
+        let (logged, unlogged) = world.run(|env| {
+            let (engine, logged, unlogged) = create(env, &path()).unwrap();
+            fill(&engine, &logged, 0..1000);
+            fill(&engine, &unlogged, 0..1000);
+            engine.checkpoint().unwrap();
+            let capacity_bytes = Some(world.vfs().used_bytes());
+            world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+            engine.close().unwrap();
+            (logged.object, unlogged.object)
+        });
+        world.crash();
+        world.run(|env| {
+            let engine = Engine::open(env.clone(), &path(), small_pool()).unwrap();
+            let report = engine.recovery().unwrap();
+            assert!(report.complete && !report.clean, "seed {seed}: {report:?}");
+            for object in [logged, unlogged] {
+                assert_eq!(now(&engine, &engine.heap(object).unwrap()), rows(0..1000), "seed {seed}");
+            }
+            world.vfs().set_faults(FaultPlan::default());
+            engine.housekeeping().unwrap();
+            sound(&engine);
+            fill(&engine, &engine.heap(unlogged).unwrap(), 1000..1100);
+            // Without being closed: that it was complete once is no longer true.
+        });
+        world.crash();
+        world.run(|env| {
+            let engine = Engine::open(env.clone(), &path(), small_pool()).unwrap();
+            assert!(!engine.recovery().unwrap().complete);
+            let gone = engine.heap(unlogged).err();
+            assert!(matches!(gone, Some(StorageError::NoSuchObject(_))), "seed {seed}: {gone:?}");
+            assert_eq!(now(&engine, &engine.heap(logged).unwrap()), rows(0..1000), "seed {seed}");
+            sound(&engine);
+        });
+    }
+}
+
 /// Loads a table within one transaction, and changes it once more behind the load.
 fn load(engine: &Engine, txn: &mut Txn) -> Result<ObjectId, StorageError> {
     let load = engine.begin_unlogged_load().expect("nothing is archived");
