@@ -38,7 +38,7 @@ ask "select oid, typname, typnamespace, 10, typlen, typbyval, typtype, typcatego
         0, typsubscript::oid, typelem, typarray, typinput::oid, typoutput::oid, typreceive::oid, typsend::oid, typmodin::oid,
         typmodout::oid, typanalyze::oid, typalign, typstorage, typnotnull, typbasetype, typtypmod, typndims, typcollation,
         null, case when typtype = 'd' then typdefault end, null
-     from pg_type where oid in $known
+     from pg_type where oid in $known or typname in ('xml', '_xml')
         or typnamespace = 'information_schema'::regnamespace and typname ~ '^_?(cardinal_number|character_data|sql_identifier|time_stamp|yes_or_no)\$'
      order by oid" > $rows/pg_type.tsv
 
@@ -54,12 +54,14 @@ ask "select case when oid in (select unnest(array[typinput, typoutput, typreceiv
           or oid in (select unnest(array[prsstart, prstoken, prsend, prsheadline, prslextype]::oid[]) from pg_ts_parser)
           or oid in (select unnest(array[tmplinit, tmpllexize]::oid[]) from pg_ts_template where tmplname in ('simple', 'snowball'))
           or proname in ('tsvector_update_trigger', 'tsvector_update_trigger_column', 'suppress_redundant_updates_trigger')
+          or proname in ('xml_in', 'xml_out', 'xml_recv', 'xml_send')
           or proname in ('enum_in', 'enum_out', 'enum_recv', 'enum_send', 'domain_in', 'domain_recv') then 1 else 0 end,
         oid, proname, pronamespace, 10, prolang, procost, prorows, provariadic, prosupport::oid, prokind, prosecdef, proleakproof,
         proisstrict, proretset, provolatile, proparallel, pronargs, pronargdefaults, prorettype, proargtypes, proallargtypes,
         proargmodes, proargnames, null, null, prosrc, probin, null, null, null
-     from pg_proc where prorettype in $known and proargtypes::oid[] <@ array(select oid from $known k)
-        and (proallargtypes is null or proallargtypes <@ array(select oid from $known k)) and pronamespace = 11 order by oid" > $rows/pg_proc.tsv
+     from pg_proc where pronamespace = 11 and (proname in ('xml_in', 'xml_out', 'xml_recv', 'xml_send')
+        or prorettype in $known and proargtypes::oid[] <@ array(select oid from $known k)
+        and (proallargtypes is null or proallargtypes <@ array(select oid from $known k))) order by oid" > $rows/pg_proc.tsv
 
 # The names of the parameters of functions, and their defaults, for calls with arguments by name.
 ask "select distinct p.proname, array_to_string(p.proargnames[1:p.pronargs], ','),

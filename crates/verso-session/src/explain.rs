@@ -18,7 +18,7 @@ use crate::settings::{QueryIds, Settings};
 use verso_parser::syntax::{ExplainFormat, ExplainOptions, ExplainSerialize};
 use verso_planner::errors::SqlError;
 use verso_planner::estimate::Estimate;
-use verso_planner::explain::{Serialization, Shown, Summary, Tree, json, text, xml, yaml};
+use verso_planner::explain::{Serialization, Shown, Summary, Tree, bytes_of, json, text, xml, yaml};
 
 /// Settings that plans and the work of operators depend on.
 pub(crate) const SETTINGS: [&str; 8] = [
@@ -74,6 +74,7 @@ pub(crate) fn explain(
         settings: options.settings.then(|| changed_settings(frame)),
         query_id: explained.shown(frame, options),
         serialization: None,
+        planning_bytes: (options.memory && !options.analyze).then(|| bytes_of(&shown)),
         planning_nanos: options.summary.then_some(explained.planning_nanos),
         execution_nanos: None,
     };

@@ -82,6 +82,14 @@ impl std::fmt::Display for Verifier {
     }
 }
 
+/// Whether a text is what PostgreSQL keeps of a password by MD5: `md5` and 32 digits, small letters among them.
+pub fn is_md5(text: &str) -> bool {
+    let digits = text.strip_prefix("md5").map(str::as_bytes);
+    digits.is_some_and(|digits| {
+        digits.len() == 32 && digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+    })
+}
+
 /// HMAC-SHA-256 over the parts in a row.
 pub fn hmac(key: &[u8], parts: &[&[u8]]) -> Key {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of every length");
@@ -119,6 +127,16 @@ mod tests {
             s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0";
         let signature = hmac(&verifier.server_key, &[auth]);
         assert_eq!(STANDARD.encode(signature), "6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=");
+    }
+
+    #[test]
+    fn a_hash_by_md5_is_known_by_its_form() {
+        assert!(is_md5("md5a3556571e93b0d20722ba62be61e8c2d"));
+        for other in
+            ["md5", "md5a3556571e93b0d20722ba62be61e8c2", "md5A3556571e93b0d20722ba62be61e8c2d", "sécret"]
+        {
+            assert!(!is_md5(other), "{other}");
+        }
     }
 
     #[test]

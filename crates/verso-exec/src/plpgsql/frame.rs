@@ -172,6 +172,7 @@ impl Frame {
         for grown in self.growing.extract_if(.., |growing| is_read(growing.slot)) {
             let slot = grown.slot;
             slots[slot] = grown.into_value();
+            self.held.lessen(slot, payload(&slots[slot]));
         }
     }
 

@@ -22,6 +22,8 @@ use verso_types::SqlType;
 
 /// Shorter ones are copied.
 const LONG_BYTES: usize = 1 << 10;
+/// How often a text stands in memory while it moves into a larger buffer, or becomes the variable's value.
+const TIMES: usize = 2;
 /// Longer chains of `||` go the general way.
 const PARTS_MAX: usize = 8;
 
@@ -194,15 +196,18 @@ impl Append {
                         _ => Buffer::Text(String::new()),
                     },
                 };
-                let room = length(own) + more;
-                check_length(room)?;
-                grown.reserve(if is_long { room + room / 2 } else { room })?;
+                let wanted = length(own) + more;
+                check_length(wanted)?;
+                let room = if is_long { wanted + wanted / 2 } else { wanted };
+                if is_long {
+                    frame.held.hold(cx, self.slot, TIMES * room)?;
+                }
+                grown.reserve(room)?;
                 grown.push(own);
                 if !is_long {
                     values.iter().for_each(|value| grown.push(value));
                     return frame.assign(cx, self.slot, grown.into_value());
                 }
-                frame.held.hold(cx, self.slot, grown.capacity())?;
                 frame.slots[self.slot] = Value::Null;
                 frame.growing.push(grown);
                 frame.growing.len() - 1
@@ -213,7 +218,7 @@ impl Append {
         if wanted > growing.capacity() {
             check_length(wanted)?;
             let room = wanted + wanted / 2;
-            frame.held.hold(cx, self.slot, room)?;
+            frame.held.hold(cx, self.slot, TIMES * room)?;
             growing.reserve(room - growing.len())?;
         }
         values.iter().for_each(|value| growing.push(value));

@@ -50,6 +50,16 @@ impl Held {
         self.replace(cx, slot, bytes)
     }
 
+    /// A variable's value takes no more than so many bytes any more.
+    pub fn lessen(&mut self, slot: usize, bytes: usize) {
+        let Some(known) = self.slots.get_mut(slot).filter(|known| **known > bytes) else { return };
+        self.all -= std::mem::replace(known, bytes) - bytes;
+        if let Some(reservation) = &mut self.reservation {
+            // Nobody is refused what is given back.
+            let _ = reservation.resize(self.all as u64);
+        }
+    }
+
     /// A variable has no value any more.
     pub fn forget(&mut self, slot: usize) {
         if let Some(bytes) = self.slots.get_mut(slot) {

@@ -140,9 +140,6 @@ fn check(options: &[(String, bool)]) -> Result<ExplainOptions, SyntaxError> {
     if analyze && is_on("generic_plan") {
         return wrong("EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together".to_string());
     }
-    if is_on("memory") && !analyze {
-        return Err(SyntaxError::unsupported("EXPLAIN (MEMORY) without ANALYZE"));
-    }
     Ok(ExplainOptions {
         analyze,
         verbose: is_on("verbose"),

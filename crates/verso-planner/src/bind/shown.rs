@@ -17,7 +17,7 @@ use std::sync::Arc;
 use verso_catalog::{Oid, PolicyFor, Relation, Rights, StoredColumn, TableDef, TriggerKind, ViewDef};
 use verso_env::recursion;
 use verso_exec::plan::{Check, CheckOf, ExprKind as K, Plan, RowRules, Scanned, TypedExpr};
-use verso_types::SqlType;
+use verso_types::{Derivation, SqlType};
 
 use super::Binder;
 use super::context::{AGGREGATE_BASE, Clause, Context, SET_BASE, WINDOW_BASE};
@@ -568,10 +568,11 @@ impl Binder<'_> {
         let (shown, scope, numbers) = bound.map_err(unshown)?;
         let mut columns = Vec::new();
         for mut expr in shown {
-            // It is no column of the table.
-            if plain(&expr).is_some_and(|column| column >= source.table.columns.len()) {
-                let ty = expr.ty.clone();
-                expr = TypedExpr::new(K::Coalesce(vec![expr]), ty);
+            // It is no column of the table, or one with another order.
+            let is_other = matches!(expr.collation, Derivation::Explicit(_));
+            if plain(&expr).is_some_and(|column| is_other || column >= source.table.columns.len()) {
+                let (ty, collation) = (expr.ty.clone(), expr.collation.clone());
+                expr = TypedExpr { collation, ..TypedExpr::new(K::Coalesce(vec![expr]), ty) };
             }
             if let Some(why) = columns_of(&expr).into_iter().find_map(not_of_row) {
                 return Err(refused(view, change, why));

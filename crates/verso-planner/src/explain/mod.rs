@@ -22,6 +22,7 @@ pub use node::{Node, Shown};
 pub use tree::Tree;
 
 use document::Document;
+use verso_exec::plan::{Plan, Statement, TypedExpr};
 
 /// What stands below a plan.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +33,8 @@ pub struct Summary {
     pub query_id: Option<i64>,
     /// What it took to put the rows into the protocol's form, if asked for.
     pub serialization: Option<Serialization>,
+    /// Bytes of the plan, if asked for: see [`bytes_of`].
+    pub planning_bytes: Option<u64>,
     /// Nanoseconds of planning.
     pub planning_nanos: Option<u64>,
     /// Nanoseconds of the run.
@@ -55,6 +58,25 @@ impl Serialization {
     }
 }
 
+/// The memory that the operators and expressions of a statement take: what planning leaves behind.
+#[must_use]
+pub fn bytes_of(statement: &Statement) -> u64 {
+    let mut bytes = size_of::<Statement>();
+    statement.for_each_plan(&mut |plan| {
+        plan.any(&mut |part| {
+            bytes += size_of::<Plan>();
+            for expr in part.exprs() {
+                expr.any(&mut |_| {
+                    bytes += size_of::<TypedExpr>();
+                    false
+                });
+            }
+            false
+        });
+    });
+    bytes as u64
+}
+
 /// A plan as lines.
 #[must_use]
 pub fn text(node: &Node, shown: Shown, summary: &Summary) -> Vec<String> {
@@ -64,6 +86,10 @@ pub fn text(node: &Node, shown: Shown, summary: &Summary) -> Vec<String> {
         lines.push(format!("Settings: {}", all.join(", ")));
     }
     lines.extend(summary.query_id.map(|id| format!("Query Identifier: {id}")));
+    if let Some(kilobytes) = summary.planning_bytes.map(|bytes| bytes.div_ceil(1024)) {
+        lines.push("Planning:".to_string());
+        lines.push(format!("  Memory: used={kilobytes}kB  allocated={kilobytes}kB"));
+    }
     let milliseconds = |what: &str, nanos: u64| format!("{what} Time: {:.3} ms", nanos as f64 / 1e6);
     lines.extend(summary.planning_nanos.map(|nanos| milliseconds("Planning", nanos)));
     lines.extend(summary.serialization.map(|done| {
@@ -107,6 +133,11 @@ fn document(node: &Node, shown: Shown, summary: &Summary) -> Document {
     }
     if let Some(id) = summary.query_id {
         fields.push(("Query Identifier".to_string(), Document::Number(id.to_string())));
+    }
+    if let Some(kilobytes) = summary.planning_bytes.map(|bytes| bytes.div_ceil(1024)) {
+        let field = |key: &str| (key.to_string(), Document::Number(kilobytes.to_string()));
+        let memory = vec![field("Memory Used"), field("Memory Allocated")];
+        fields.push(("Planning".to_string(), Document::Object(memory)));
     }
     let milliseconds = |nanos: u64| Document::Number(format!("{:.3}", nanos as f64 / 1e6));
     if let Some(nanos) = summary.planning_nanos {

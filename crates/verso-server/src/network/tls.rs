@@ -10,6 +10,8 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use verso_env::{Env, OpenMode};
 
+use super::client_verifier::Logged;
+
 /// The protocol that a client which encrypts from its first byte on has to name (RFC 7301), so that no other service's client
 /// can be led here.
 pub const ALPN: &[u8] = b"postgresql";
@@ -60,7 +62,7 @@ impl TlsFiles<'_> {
                     .allow_unauthenticated()
                     .build()
                     .map_err(|error| invalid(path, &error))?;
-                builder.with_client_cert_verifier(verifier)
+                builder.with_client_cert_verifier(Arc::new(Logged(verifier)))
             }
         };
         let mut config =

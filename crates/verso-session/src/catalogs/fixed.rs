@@ -24,6 +24,9 @@ const ANY_ENUM: i64 = 3500;
 const ANY_RANGE: i64 = 3831;
 const ANY_MULTIRANGE: i64 = 4537;
 
+/// `xml` and arrays of it: programs name them in questions to the catalogs, and there are no values of them.
+const NAMED_ONLY: [i64; 2] = [142, 143];
+
 /// The files, by relation.
 const FILES: &[(&str, &str)] = &[
     ("pg_type", include_str!("../../data/pg_type.tsv")),
@@ -407,7 +410,10 @@ type Wanted = Box<dyn Fn(&[Value]) -> bool>;
 /// Which rows of a file are of things that Verso has.
 fn wanted(relation: &str) -> Wanted {
     match relation {
-        "pg_type" => Box::new(|row| knows(&row[0]) || row[6] == Value::text("p") || is_of_standard(row)),
+        "pg_type" => Box::new(|row| {
+            let named = row[0].as_i64().is_some_and(|oid| NAMED_ONLY.contains(&oid));
+            knows(&row[0]) || row[6] == Value::text("p") || is_of_standard(row) || named
+        }),
         "pg_proc" => Box::new(has_function),
         "pg_operator" => Box::new(has_operator),
         "pg_cast" => Box::new(|row| knows(&row[1]) && knows(&row[2])),
@@ -518,7 +524,8 @@ mod tests {
         };
         assert_eq!(row("pg_type", 23), Some(Value::text("int4")));
         assert_eq!(row("pg_type", 600), Some(Value::text("point")));
-        assert_eq!(row("pg_type", 142), None); // xml
+        assert_eq!(row("pg_type", 142), Some(Value::text("xml")));
+        assert_eq!(row("pg_type", 32), None); // pg_ddl_command
         assert_eq!(row("pg_proc", 1317), Some(Value::text("length")));
         assert_eq!(row("pg_operator", 96), Some(Value::text("=")));
         assert_eq!(row("pg_am", 2742), Some(Value::text("gin")));

@@ -196,7 +196,12 @@ pub(super) fn type_name(catalog: &CatalogSnapshot, oid: u32) -> Option<String> {
     }
     let row = fixed_row("pg_type", oid)?;
     if !fixed::is_of_standard(&row) {
-        return row[1].as_str().map(quoted_type);
+        let array =
+            row[1].as_str().and_then(|name| name.strip_prefix('_')).filter(|_| row[13].as_i64() > Some(0));
+        return match array {
+            Some(element) => Some(quoted_type(element) + "[]"),
+            None => row[1].as_str().map(quoted_type),
+        };
     }
     // The domains of the standard's schema, which is not searched, and arrays of them.
     match row[13].as_i64().and_then(|element| u32::try_from(element).ok()) {
@@ -396,9 +401,13 @@ impl ObjectNames for SessionNames {
                     }
                 }
                 let known = type_named(&self.catalog, text).map(|ty| ty.pg_oid());
-                // What no value is of: `trigger`, `anyelement`, `event_trigger`.
+                // What no value is of: `trigger`, `anyelement`, `event_trigger`, `xml`.
                 let pseudo = || {
-                    let (schema, name) = path(text).ok()?;
+                    let element = text.trim().strip_suffix("[]");
+                    let (schema, mut name) = path(element.unwrap_or(text)).ok()?;
+                    if element.is_some() {
+                        name.insert(0, '_');
+                    }
                     if schema.as_deref() == Some(INFORMATION_SCHEMA) {
                         return type_of_standard(&name);
                     }

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, Object, Oid, Relation, SystemRelation, TypeDef};
-use verso_types::{Collation, DomainType, SqlType, SystemType, Value};
+use verso_types::{DomainType, SqlType, SystemType, Value};
 
 use super::fixed::{TypeFacts, by_oid, default_class, facts_of};
 use super::keys::Keys;
 use super::relations::{OWNER, namespace};
 use super::{definitions, letter, number};
 use crate::views::Views;
+
+/// The collation `C`.
+const BY_BYTES: u32 = 950;
 
 /// The functions that read and write values of a type, by their numbers in `pg_proc`.
 #[derive(Clone, Copy)]
@@ -291,7 +294,8 @@ pub(super) fn ranges(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec
     for ty in types {
         let SqlType::Range(of) = &ty.ty else { continue };
         let subtype = of.subtype();
-        let collation = if subtype.is_collatable() { Collation::DEFAULT } else { 0 };
+        // Bounds that are texts are in the order of their bytes, whatever the order of the database is: a dump has to say so.
+        let collation = if subtype.is_collatable() { BY_BYTES } else { 0 };
         rows.push(vec![
             number(ty.oid.0),
             number(subtype.pg_oid()),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     ArgMode, CatalogError, FunctionArg, FunctionLanguage, FunctionReturn, KeyClass, NewFunction, NewRange,
-    Object, ObjectKind, Oid, Planning, Volatility, relations_in,
+    Object, ObjectKind, Oid, ParallelSafety, Planning, Volatility, relations_in,
 };
 use verso_exec::functions::candidates;
 use verso_types::{OwnRange, RangeType, SqlType};
@@ -173,7 +173,7 @@ impl Schema<'_> {
                 strict,
                 security_definer: false,
                 leakproof: false,
-                planning: Planning::default(),
+                planning: Planning::new(None, None, ParallelSafety::Safe),
                 rows_of: None,
                 standard_body: false,
                 settings: Vec::new(),

@@ -10,7 +10,7 @@ use super::memberships::check_owners;
 use crate::client::tag;
 use crate::client::{CommandTag, Notice};
 use crate::failure::Failure;
-use crate::scram::Verifier;
+use crate::scram::{Verifier, is_md5};
 use crate::services::refused;
 use verso_parser::syntax::{Name, RoleOptions, RoleStatement};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -287,25 +287,33 @@ impl Schema<'_> {
             replication: options.replication,
             bypass_rls: options.bypass_rls,
             connection_limit: options.connection_limit,
-            password: password
-                .as_ref()
-                .map(|password| password.as_deref().and_then(|text| self.verifier(text))),
+            password: match password {
+                Some(Some(text)) => Some(self.verifier(text)?),
+                Some(None) => Some(None),
+                None => None,
+            },
             valid_until: valid_until.as_ref().map(until).transpose()?.map(Some),
             name: None,
         })
     }
 
     /// What is kept of a password; a client may send that itself. The empty one is none.
-    fn verifier(&self, password: &str) -> Option<Arc<str>> {
+    fn verifier(&self, password: &str) -> Result<Option<Arc<str>>, SqlError> {
         if password.is_empty() {
-            return None;
+            return Ok(None);
         }
         if Verifier::parse(password).is_some() {
-            return Some(password.into());
+            return Ok(Some(password.into()));
+        }
+        // Were it taken for a password, whoever knows the hash could log in with it, and the role's owner could not.
+        if is_md5(password) {
+            let hint = "Give the password itself, or its verifier as PostgreSQL keeps it with \
+                        password_encryption = 'scram-sha-256'.";
+            return Err(SqlError::unsupported("a password in the form of MD5").with_hint(hint));
         }
         let services = self.frame.services;
         let iterations = services.settings.scram_iterations;
-        Some(Verifier::of_password(password, iterations, &*services.env.random).to_string().into())
+        Ok(Some(Verifier::of_password(password, iterations, &*services.env.random).to_string().into()))
     }
 }
 

@@ -466,6 +466,22 @@ fn keys_of_foreign_keys_are_charged_and_looked_at_before_there_are_too_many() {
 }
 
 #[test]
+fn a_text_that_grows_is_charged_with_the_room_that_it_moves_to() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("SET statement_memory_limit = '8MB'");
+    let grow = |thousands: u32| {
+        format!(
+            "DO $$ DECLARE s text := ''; BEGIN
+               FOR i IN 1..{thousands} LOOP s := s || repeat('x', 1000); END LOOP;
+             END $$"
+        )
+    };
+    assert_eq!(client.run(&grow(2000)), ["DO"]);
+    assert_eq!(client.fails(&grow(5500)).0, "53200");
+}
+
+#[test]
 fn messages_that_wait_are_charged_and_those_that_are_sent_at_once_are_not() {
     let world = World::new();
     let mut client = world.connect();

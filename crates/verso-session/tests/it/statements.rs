@@ -268,6 +268,9 @@ fn each_option_of_explain_shows_what_it_says() {
     assert!(!text(&mut client, "ANALYZE, WAL", "SELECT a FROM t").contains("WAL"));
     // Memory of the operator that holds it, not of those around it.
     client.run("SET work_mem = '256kB'");
+    let planned = text(&mut client, "MEMORY, COSTS off", "SELECT a FROM t ORDER BY b");
+    assert!(planned.contains("Planning:"), "{planned}");
+    assert!(planned.contains("  Memory: used=") && planned.contains("kB  allocated="), "{planned}");
     let sort = text(&mut client, "ANALYZE, MEMORY, SETTINGS", "SELECT a FROM t ORDER BY b");
     let lines: Vec<&str> = sort.lines().collect();
     assert!(lines[0].starts_with("Sort "), "{sort}");
