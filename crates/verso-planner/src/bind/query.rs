@@ -5,7 +5,7 @@
 //! ```
 
 use verso_env::recursion;
-use verso_exec::plan::{OutputColumn, Plan, TypedExpr};
+use verso_exec::plan::{ExprKind as K, OutputColumn, Plan, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::Binder;
@@ -15,6 +15,7 @@ use super::lock::{self, Locking, Mark};
 use super::resolve::shown;
 use super::scope::Scope;
 use super::select::check_targets;
+use super::walk::map_columns;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, ExprKind, LockWait, Query, QueryBody};
 
@@ -190,13 +191,30 @@ fn limit_with_ties(plan: Plan, limit: Option<TypedExpr>, offset: Option<TypedExp
             Some(Plan::Project { input, exprs, names })
         }
         plan => {
-            let sorted = match &plan {
-                Plan::DistinctOn { input, .. } | Plan::LockRows { input, .. } => input,
-                other => other,
-            };
-            let Plan::Sort { keys, .. } = sorted else { return None };
-            let ties = keys.iter().map(|key| key.expr.clone()).collect();
+            let ties = order_of(&plan)?;
             Some(Plan::Limit { input: Box::new(plan), limit, offset, ties })
         }
+    }
+}
+
+/// What the rows of a plan are in the order of, over its output.
+fn order_of(plan: &Plan) -> Option<Vec<TypedExpr>> {
+    match plan {
+        Plan::Sort { keys, .. } => Some(keys.iter().map(|key| key.expr.clone()).collect()),
+        Plan::DistinctOn { input, .. } | Plan::LockRows { input, .. } | Plan::ProjectSet { input, .. } => {
+            order_of(input)
+        }
+        Plan::Project { input, exprs, .. } => {
+            let mut keys = order_of(input)?;
+            let mut is_whole = true;
+            let mut place = |column: usize| {
+                let found = exprs.iter().position(|expr| matches!(expr.kind, K::Column(at) if at == column));
+                is_whole &= found.is_some();
+                found.unwrap_or(column)
+            };
+            keys.iter_mut().for_each(|key| map_columns(key, &mut place));
+            is_whole.then_some(keys)
+        }
+        _ => None,
     }
 }

@@ -140,6 +140,8 @@ impl Binder<'_> {
         // Without ORDER BY the rows of set-returning functions are among those that DISTINCT ON tells apart.
         let late = match order_by {
             [] => None,
+            // All of the output is compared.
+            _ if select.distinct => None,
             _ => LateSets::of(&exprs, &sort, &distinct_on, &set_calls, &done),
         };
         if let Some(late) = late {
@@ -443,8 +445,8 @@ fn over_sets(
     (plan, exprs)
 }
 
-/// DISTINCT ON with ORDER BY takes the first row of each group before set-returning functions of the output make several of it,
-/// unless rows are told apart or ordered by what one of them yields.
+/// With ORDER BY rows are sorted, and DISTINCT ON takes the first one of each group, before set-returning functions of the output
+/// make several of each, unless rows are told apart or ordered by what one of them yields. So a LIMIT ends the functions, too.
 struct LateSets {
     /// What is computed before; the first ones are entries of the output, or stand in place of them.
     below: Vec<TypedExpr>,
@@ -463,7 +465,7 @@ impl LateSets {
     ) -> Option<LateSets> {
         let has_set = |expr: &TypedExpr| columns_of(expr).into_iter().any(|column| column >= SET_BASE);
         let mut keys = sort.iter().map(|key| key.column).chain(distinct_on.iter().copied());
-        if distinct_on.is_empty() || done.iter().all(|done| *done) || keys.any(|n| has_set(&exprs[n])) {
+        if done.iter().all(|done| *done) || keys.any(|n| has_set(&exprs[n])) {
             return None;
         }
         let (mut below, mut above, mut calls) = (exprs.to_vec(), exprs.to_vec(), set_calls.to_vec());
