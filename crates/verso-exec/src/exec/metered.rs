@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use verso_env::stack;
 use verso_types::Batch;
+#[cfg(debug_assertions)]
+use verso_types::{Physical, SqlType};
 
 use super::filter::{KeyFilter, Reach};
 use super::operator::{Operator, boxed};
@@ -21,11 +23,41 @@ pub(crate) struct MeteredOperator {
     /// The address of its plan, under which it is measured, and whether it has yielded rows since it was opened.
     place: usize,
     yielded: bool,
+    /// How the columns that its plan yields are laid out.
+    #[cfg(debug_assertions)]
+    forms: Arc<[Physical]>,
 }
 
 impl MeteredOperator {
-    pub fn new(input: Box<dyn Operator>, place: usize) -> Self {
-        Self { input, held: None, place, yielded: false }
+    pub fn new(input: Box<dyn Operator>, plan: &Plan) -> Self {
+        Self {
+            input,
+            held: None,
+            place: std::ptr::from_ref(plan).addr(),
+            yielded: false,
+            #[cfg(debug_assertions)]
+            forms: super::operator::types_of(plan).iter().map(SqlType::physical).collect(),
+        }
+    }
+
+    /// The same around another operator of the plan.
+    fn over(&self, input: Box<dyn Operator>) -> Self {
+        Self {
+            input,
+            held: None,
+            place: self.place,
+            yielded: false,
+            #[cfg(debug_assertions)]
+            forms: Arc::clone(&self.forms),
+        }
+    }
+
+    /// P6 of the plan.
+    #[cfg(debug_assertions)]
+    fn check_forms(&self, out: &Batch) {
+        for (n, (column, form)) in out.columns.iter().zip(self.forms.iter()).enumerate() {
+            assert_eq!(column.physical(), *form, "P6: the form of column {n} of a batch");
+        }
     }
 
     /// Charges the batch as it is now.
@@ -88,6 +120,10 @@ impl Operator for MeteredOperator {
         if !more {
             out.clear();
         }
+        #[cfg(debug_assertions)]
+        if out.rows > 0 {
+            self.check_forms(out);
+        }
         let bytes = out.heap_bytes() as u64;
         if bytes > SMALL_BYTES || self.held.is_some() {
             self.charge(cx, bytes)?;
@@ -101,7 +137,7 @@ impl Operator for MeteredOperator {
 
     fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
         let parts = self.input.split(cx, parts)?.into_iter();
-        Ok(boxed(parts.map(|part| Self::new(part, self.place))))
+        Ok(boxed(parts.map(|part| self.over(part))))
     }
 
     fn is_portable(&self) -> bool {
@@ -110,7 +146,7 @@ impl Operator for MeteredOperator {
 
     fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
         stack::check()?;
-        Ok(Box::new(Self::new(self.input.copy(cx)?, self.place)))
+        Ok(Box::new(self.over(self.input.copy(cx)?)))
     }
 
     fn can_set_aside(&self) -> bool {

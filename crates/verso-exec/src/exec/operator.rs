@@ -163,7 +163,7 @@ fn typed_input(plan: &Plan, input: &Plan, executor: Executor) -> (Box<dyn Operat
 
 /// An operator whose memory, rows and time are told as those of `plan`.
 fn metered(plan: &Plan, operator: Box<dyn Operator>) -> Box<dyn Operator> {
-    Box::new(MeteredOperator::new(operator, std::ptr::from_ref(plan).addr()))
+    Box::new(MeteredOperator::new(operator, plan))
 }
 
 fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {

@@ -9,10 +9,16 @@
 //! P2. `ExprKind::Column(i)` is column `i` of the batch that the operator's input yields.
 //! P3. Casts are explicit, except between types of one representation (`varchar(9)` to `text`,
 //!     `numeric(9,2)` to `numeric`), which may be left out because they change no value.
-//! P4. Values that reach a table have been cast to the column's type (`CastKind::Assignment`) by the binder; that cast is not left
-//!     out where the types stand otherwise in columns (`numeric(9,2)` is a scaled integer, `numeric` bytes).
+//!     The expression keeps the type that it has without the cast: whoever reads its column reads that type.
+//! P4. Values that reach a table have been cast to the column's type (`CastKind::Assignment`) by the binder.
 //! P5. `ExprKind::Outer(n)` is value `n` that the nearest `Subquery` or `Apply` around it hands in; what comes from
 //!     further out is handed on level by level.
+//! P6. A batch has the form of its types. Types of one representation may stand otherwise in columns (`numeric(9,2)` is a scaled
+//!     integer, `numeric` bytes; [`SqlType::same_form`](verso_types::SqlType::same_form)), and nothing in a column tells. So the cast
+//!     that P3 leaves out is there after all where an expression takes the place of another one (a body that becomes part of its
+//!     caller's plan), and wherever a plan, a table or a list has types of its own: columns of tables, sides of UNION, keys of joins.
+//!     The binder has `exactly` and `in_form` for that. Operators look at the batches of their inputs where debug assertions are
+//!     on, and storage refuses what has not the form of the table in any case (`OtherForm`).
 
 mod access;
 mod ahead;

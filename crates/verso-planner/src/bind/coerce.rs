@@ -23,6 +23,12 @@ pub fn exactly(expr: TypedExpr, ty: &SqlType) -> TypedExpr {
     TypedExpr::new(ExprKind::Cast { arg: Box::new(expr), kind: CastKind::Implicit }, ty.clone())
 }
 
+/// The expression as values of this type stand in columns (P3 of the plan): what takes the place of an expression of the type, or goes
+/// to a column of it, has its form. A number with a scale has another one than a number without.
+pub(crate) fn in_form(expr: TypedExpr, ty: &SqlType) -> TypedExpr {
+    if expr.ty.same_form(ty) { expr } else { exactly(expr, &ty.erased()) }
+}
+
 impl Binder<'_> {
     /// Casts where the context allows it. `at` is where the expression starts.
     pub(super) fn coerce(
@@ -214,9 +220,7 @@ impl Binder<'_> {
             SqlType::Char(None) => without_blanks(expr),
             _ => expr,
         };
-        let value = self.coerce(expr, at, to, CastKind::Assignment)?;
-        // Numbers with and without a scale stand otherwise in columns, though no value changes (P3, P4 of the plan).
-        Ok(if value.ty.physical() == to.physical() { value } else { exactly(value, to) })
+        Ok(in_form(self.coerce(expr, at, to, CastKind::Assignment)?, to))
     }
 
     /// Whether an assignment casts from a type to another.

@@ -135,7 +135,7 @@ use crate::hints::Hints;
 use crate::rewrite::{Planning, Rules};
 use verso_parser::syntax;
 
-pub(crate) use coerce::exactly;
+pub(crate) use coerce::{exactly, in_form};
 pub use collate::refuse_undetermined;
 pub(crate) use collate::unkeyed;
 pub(crate) use dml::EXCLUDED;

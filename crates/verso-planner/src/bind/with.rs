@@ -129,19 +129,21 @@ impl<'c> Binder<'c> {
         }
         for (index, (column, step)) in columns.iter().zip(&types).enumerate() {
             let overall = match column.ty.same_base(&step.ty) {
-                true => column.ty.clone(),
+                true if column.ty == step.ty => column.ty.clone(),
+                true => column.ty.without_modifiers(),
                 false => common_type([&column.ty, &step.ty].into_iter()).map_err(|(base, step)| {
                     let text = format!("UNION types {} and {} cannot be matched", shown(&base), shown(&step));
                     SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(column_at(right, index))
                 })?,
             };
-            if !column.ty.same_base(&overall) {
+            // A modifier that not all terms have is none: the values of the others would be cut or rounded.
+            let modified = column.ty != step.ty && column.ty != column.ty.without_modifiers();
+            if modified || !column.ty.same_base(&overall) {
+                let (ours, overall) = (column.ty.pg_name(), overall.pg_name());
                 let text = format!(
-                    "recursive query \"{}\" column {} has type {} in non-recursive term but type {} overall",
+                    "recursive query \"{}\" column {} has type {ours} in non-recursive term but type {overall} overall",
                     query.name.text,
                     index + 1,
-                    column.ty.pg_name(),
-                    overall.pg_name()
                 );
                 return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
                     .with_hint("Cast the output of the non-recursive term to the correct type.")

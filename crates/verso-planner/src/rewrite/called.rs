@@ -29,7 +29,7 @@ use verso_exec::plan::{
 use verso_types::{CastKind, SqlType, TimeStyle, cast_kind};
 
 use super::Planning;
-use crate::bind::{body_as_query, is_immutable};
+use crate::bind::{body_as_query, in_form, is_immutable};
 use crate::errors::SqlError;
 
 /// What an argument that is used several times may cost, in calls of built-in functions.
@@ -265,7 +265,7 @@ impl<'s> Calls<'s> {
         }
         let Some(mut value) = casted(value, ty) else { return Ok(None) };
         self.within(function, |calls| calls.expr(&mut value))?;
-        put(&mut value, args, &mut HashMap::new());
+        put_whole(&mut value, args, &mut HashMap::new());
         Ok(Some(value))
     }
 
@@ -404,7 +404,8 @@ fn is_fixed(arg: &TypedExpr) -> bool {
 
 type Replaced = HashMap<*const Plan, (Arc<Plan>, Arc<Plan>)>;
 
-/// Puts arguments in the place of parameters.
+/// Puts arguments in the place of parameters. What is given may have another modifier than the parameter, which changes no value:
+/// only where it becomes a column it has to have the parameter's form ([`put_whole`]).
 fn put(expr: &mut TypedExpr, args: &[TypedExpr], shared: &mut Replaced) {
     if let K::Parameter(n) = expr.kind {
         if let Some(arg) = args.get(n) {
@@ -421,8 +422,18 @@ fn put(expr: &mut TypedExpr, args: &[TypedExpr], shared: &mut Replaced) {
     }
 }
 
+/// The same in an expression that becomes a column, whose type is known to what reads it (P6 of the plan).
+fn put_whole(expr: &mut TypedExpr, args: &[TypedExpr], shared: &mut Replaced) {
+    let ty = expr.ty.clone();
+    put(expr, args, shared);
+    if !expr.ty.same_form(&ty) {
+        let given = std::mem::replace(expr, TypedExpr::null(SqlType::Unknown));
+        *expr = in_form(given, &ty);
+    }
+}
+
 fn put_in_plan(plan: &mut Plan, args: &[TypedExpr], shared: &mut Replaced) {
-    plan.for_each_expr_mut(&mut |expr| put(expr, args, shared));
+    plan.for_each_expr_mut(&mut |expr| put_whole(expr, args, shared));
     match plan {
         Plan::Apply { left, right, outer, .. } => {
             put_in_plan(left, args, shared);

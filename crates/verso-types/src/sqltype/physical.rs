@@ -92,6 +92,22 @@ impl SqlType {
         }
     }
 
+    /// Whether the columns of both types lie alike, so that one may be read as the other: where a number has another scale, or none,
+    /// its column means something else.
+    pub fn same_form(&self, other: &SqlType) -> bool {
+        match (self, other) {
+            (SqlType::Domain(domain), other) | (other, SqlType::Domain(domain)) => {
+                domain.base.same_form(other)
+            }
+            (SqlType::Collated(of), other) | (other, SqlType::Collated(of)) => of.base.same_form(other),
+            (SqlType::Numeric(Some(a)), SqlType::Numeric(Some(b))) => {
+                (a.scale, a.is_small()) == (b.scale, b.is_small())
+            }
+            (SqlType::Numeric(Some(_)), _) | (_, SqlType::Numeric(Some(_))) => false,
+            (a, b) => a.physical() == b.physical(),
+        }
+    }
+
     /// PostgreSQL's `pg_type.typlen`: the width of fixed types, -1 for variable ones, -2 for `unknown`.
     pub fn typlen(&self) -> i16 {
         match self {
@@ -116,6 +132,20 @@ impl SqlType {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sqltype::NumericSpec;
+
+    #[test]
+    fn numbers_of_another_scale_have_another_form() {
+        let scaled = |precision, scale| SqlType::Numeric(NumericSpec::new(precision, scale));
+        assert!(scaled(6, 2).same_form(&scaled(8, 2)));
+        assert!(!scaled(6, 2).same_form(&scaled(6, 3)));
+        assert!(!scaled(6, 2).same_form(&scaled(30, 2)));
+        assert!(!scaled(6, 2).same_form(&SqlType::Numeric(None)));
+        assert!(!SqlType::Numeric(None).same_form(&scaled(30, 4)));
+        assert!(!scaled(6, 0).same_form(&SqlType::Int8));
+        assert!(SqlType::Varchar(Some(3)).same_form(&SqlType::Text));
+        assert!(SqlType::Timestamp(Some(0)).same_form(&SqlType::Timestamp(None)));
+    }
 
     #[test]
     fn physical_codes_are_stable() {
