@@ -23,6 +23,10 @@ const PAGES_BETWEEN_RESTS: usize = 32;
 /// A rest is so many times as long as the work before it.
 const REST: u32 = 3;
 
+/// Data pages that are still backed out when the database is being closed; the rest waits for the next opening, as after a crash: who
+/// stops a server does not wait for minutes.
+const PAGES_WHILE_CLOSING: usize = 512;
+
 /// Who backs out, and how eagerly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
@@ -133,6 +137,9 @@ fn back_out_by(
 }
 
 /// Backs out pages, and rests in between.
+///
+/// # Errors
+/// `Closed` where the database is being closed and much is left.
 fn back_out_resting(
     shared: &Arc<Shared>,
     txn: TxnId,
@@ -141,9 +148,15 @@ fn back_out_resting(
 ) -> Result<(), StorageError> {
     let clock = &shared.env.clock;
     let mut since = clock.monotonic_nanos();
+    let mut closing = 0;
     for (count, (table, page_index)) in pages.iter().enumerate() {
         let rests = (count + 1) % PAGES_BETWEEN_RESTS == 0;
-        if rests && !shared.closed.load(Ordering::Acquire) {
+        if shared.closed.load(Ordering::Acquire) {
+            closing += 1;
+            if closing > PAGES_WHILE_CLOSING {
+                return Err(StorageError::Closed);
+            }
+        } else if rests {
             let worked = Duration::from_nanos(clock.monotonic_nanos().saturating_sub(since));
             clock.sleep(worked.min(Duration::from_millis(10)) * REST);
             since = clock.monotonic_nanos();

@@ -184,6 +184,42 @@ fn f5_a_dead_transaction_is_stepped_over_at_once_and_backed_out_by_sweep() {
 
 /// Housekeeping that would begin one of its own has nothing to report.
 #[test]
+fn who_closes_a_database_does_not_wait_until_a_large_change_is_backed_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.verso");
+    let resting = EngineOptions { background: true, ..options() };
+    let (engine, heap) = create(dir.path());
+    let object = heap.object;
+    fill(&engine, &heap, 0..60_000);
+    engine.close().unwrap();
+    drop((engine, heap));
+    let engine = Engine::open(Env::real(), &path, resting).unwrap();
+    let heap = engine.heap(object).unwrap();
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement().unwrap();
+    bump(&heap, &mut txn, "lost", 1.0, |_| true).unwrap();
+    txn.end_statement().unwrap();
+    let id = txn.id().unwrap();
+    txn.rollback().unwrap();
+    engine.close().unwrap();
+    drop((engine, heap));
+    // A thousand pages and more: housekeeping rests most of the time, and closing does 512 at most.
+    let engine = Engine::open(Env::real(), &path, options()).unwrap();
+    let heap = engine.heap(object).unwrap();
+    assert_eq!(engine.txn_state(id), TxnState::Dead);
+    assert_eq!(sorted(now(&engine, &heap)), rows(0..60_000));
+    engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_ne!(engine.txn_state(id), TxnState::Dead);
+    assert_eq!(sorted(now(&engine, &heap)), rows(0..60_000));
+    sound(&engine);
+}
+
+fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort_by_key(|row| row.0);
+    rows
+}
+
+#[test]
 fn a_sweep_that_is_due_while_one_runs_is_no_failure() {
     let dir = tempfile::tempdir().unwrap();
     let (engine, heap) = create(dir.path());
