@@ -78,6 +78,12 @@ impl Binder<'_> {
                 (Value::Text(text), SqlType::Unknown) if self.is_later(text, to) => None,
                 (Value::Text(text), SqlType::Unknown) => {
                     let value = self.constant(text, to, kind);
+                    let open = to.without_modifiers();
+                    if value.is_err() && kind == CastKind::Assignment && open != *to {
+                        // One that is too long is refused when it is stored, not before: a default may wait for years.
+                        let value = self.coerce_value(expr, at, &open, kind)?;
+                        return Ok(TypedExpr::new(ExprKind::Cast { arg: Box::new(value), kind }, to.clone()));
+                    }
                     if let Ok(value) = &value {
                         self.note_literal((at, None), text, value, to);
                     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_exec::plan::{ExprKind as K, OutputColumn, Plan, RowLock, SortKey, TypedExpr};
-use verso_types::SqlType;
+use verso_types::{Derivation, SqlType};
 
 use super::Binder;
 use super::collate::{distinguished, ordered};
@@ -11,6 +11,7 @@ use super::comparable::{check_equality, compares_roughly};
 use super::context::{Clause, Context};
 use super::scope::Scope;
 use super::select::Item;
+use super::set_operation::explicit;
 use super::walk::{map_columns, same};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, ExprKind, Literal, OrderItem};
@@ -91,7 +92,11 @@ impl Output {
         }
         if locked || types.len() > width + shown {
             let kept = (0..width).chain(types.len() - shown..types.len());
-            let exprs = kept.map(|n| TypedExpr::column(n, seen[n].clone())).collect();
+            let column = |n: usize| match explicit(&plan, n) {
+                Some(derived) => TypedExpr { collation: derived, ..TypedExpr::column(n, seen[n].clone()) },
+                None => TypedExpr::column(n, seen[n].clone()),
+            };
+            let exprs = kept.map(column).collect();
             let names = names.into_iter().chain((0..shown).map(|_| Arc::from(""))).collect();
             plan = Plan::Project { input: Box::new(plan), exprs, names };
         }
@@ -133,6 +138,10 @@ fn sorted(
         && width == exprs.len()
         && exprs.iter().enumerate().all(|(n, expr)| matches!(expr.kind, K::Column(column) if column == n))
         && output.iter().zip(&names).all(|(column, name)| column.name == *name)
+        // COLLATE weighs more than the collation of a column (UNION), also where it names the same one; that of a query in FROM
+        // is its column's for whoever reads it.
+        && !exprs.iter().any(|expr| matches!(expr.collation, Derivation::Explicit(_)))
+        && (0..output.len()).all(|column| explicit(&input, column).is_none())
         // COLLATE is all that `a COLLATE c` changes.
         && output.iter().zip(&exprs).all(|(column, expr)| column.collation == expr.collation.kept());
     let mut plan = input;

@@ -120,19 +120,20 @@ impl Binder<'_> {
             let known = |column: &OutputColumn| {
                 column.collation.clone().filter(|collation| collation.oid != Collation::OPEN)
             };
+            let is_explicit = |plan: &Plan| explicit(plan, n).is_some();
             let without = |column: &OutputColumn| column.collation.is_some() && known(column).is_none();
             column.collation = match (&known(a), &known(b)) {
                 (None, None) if without(a) && without(b) => Derivation::Without,
                 // COLLATE of one of them counts; of both, it is one too many
                 (Some(one), Some(two))
-                    if one.oid != two.oid && (explicit(&first, n) || explicit(second, n)) =>
+                    if one.oid != two.oid && (is_explicit(&first) || is_explicit(second)) =>
                 {
-                    if explicit(&first, n) && explicit(second, n) {
+                    if is_explicit(&first) && is_explicit(second) {
                         let text =
                             format!("collation mismatch between explicit collations \"{one}\" and \"{two}\"");
                         return Err(SqlError::new("42P21", text));
                     }
-                    Derivation::Implicit(Arc::clone(if explicit(&first, n) { one } else { two }))
+                    Derivation::Implicit(Arc::clone(if is_explicit(&first) { one } else { two }))
                 }
                 (Some(one), Some(two)) if one.oid != two.oid && !any => {
                     let text =
@@ -165,7 +166,7 @@ impl Binder<'_> {
         let mut exprs = Vec::with_capacity(to.len());
         for (index, (column, to)) in output.iter().zip(to).enumerate() {
             let expr = TypedExpr::column(index, column.seen());
-            let collation = expr.collation.clone();
+            let collation = explicit(&plan, index).unwrap_or_else(|| expr.collation.clone());
             let keeps = expr.ty.own_collation().is_none();
             let mut cast = exactly(self.coerce(expr, 0, to, CastKind::Implicit)?, to);
             if keeps && cast.ty.is_collatable() {
@@ -206,14 +207,20 @@ fn union(first: Plan, second: Plan, all: bool) -> Result<Plan, SqlError> {
     if all { Ok(append) } else { super::collate::distinct(append) }
 }
 
-/// Whether a column of a query says its collation by COLLATE.
-fn explicit(plan: &Plan, column: usize) -> bool {
-    match plan {
-        Plan::Project { exprs, .. } => {
-            exprs.get(column).is_some_and(|expr| matches!(expr.collation, Derivation::Explicit(_)))
-        }
-        _ => false,
+/// The collation of a column of a query, if COLLATE says it there.
+pub(super) fn explicit(plan: &Plan, column: usize) -> Option<Derivation> {
+    let mut plan = plan;
+    while let Plan::Distinct { input }
+    | Plan::DistinctOn { input, .. }
+    | Plan::Sort { input, .. }
+    | Plan::Limit { input, .. }
+    | Plan::LockRows { input, .. } = plan
+    {
+        plan = input;
     }
+    let Plan::Project { exprs, .. } = plan else { return None };
+    let derived = exprs.get(column).map(|expr| &expr.collation);
+    derived.filter(|derived| matches!(derived, Derivation::Explicit(_))).cloned()
 }
 
 /// The types that literals of a side take from the other one: of a SELECT, whose output they are; those of VALUES, and of several

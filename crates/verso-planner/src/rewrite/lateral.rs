@@ -3,11 +3,14 @@
 //! ```text
 //! a, LATERAL (SELECT a.x + 1 AS y)                                ─►  a with one more column
 //! a, LATERAL (SELECT b.*, a.x AS y FROM b WHERE b.z = a.x)        ─►  a join of a and b, with one more column
+//! a, LATERAL (b JOIN (VALUES (a.x), (-1)) AS s (x) ON b.y = s.x)  ─►  a join of (a, LATERAL (VALUES …)) and b
 //! ```
 //!
-//! What is computed stands above the join, so that conditions on it are conditions of the join.
+//! What is computed stands above the join, so that conditions on it are conditions of the join. What a lateral join reads beside
+//! what depends on the row is read once, and not for each row.
 //!
-//! Termination: each `Apply` is looked at once, those within its inputs before it.
+//! Termination: each `Apply` is looked at once, those within its inputs before it. One that is left of a lateral join has a join
+//! less on its right.
 
 use verso_env::recursion::check;
 use verso_exec::plan::{ExprKind as K, JoinKind, Plan, TypedExpr};
@@ -26,10 +29,88 @@ pub(super) fn pulled(plan: &mut Plan) -> Result<(), SqlError> {
         }
     });
     result?;
-    if is_computed(plan) {
-        *plan = joined(std::mem::replace(plan, nothing()));
+    let mut open = plan;
+    loop {
+        if is_computed(open) {
+            *open = joined(std::mem::replace(open, nothing()));
+            return Ok(());
+        }
+        let Some(first) = depends_first(open) else { return Ok(()) };
+        *open = parted(std::mem::replace(open, nothing()), first);
+        let Some(rest) = innermost(open) else { return Ok(()) };
+        open = rest;
     }
-    Ok(())
+}
+
+/// Of the join on the right of an `Apply`: whether the first of its sides is the one that depends on the row. None where both or none
+/// do, or where it is no such join.
+fn depends_first(plan: &Plan) -> Option<bool> {
+    let Plan::Apply { right, kind: JoinKind::Inner, unread, .. } = plan else { return None };
+    let mut below = &**right;
+    while let Plan::Filter { input, .. } = below {
+        below = input;
+    }
+    let Plan::Join { left: first, right: second, kind: JoinKind::Inner, equal, .. } = below else {
+        return None;
+    };
+    let depends = (first.uses_outer(), second.uses_outer());
+    if depends.0 == depends.1
+        || !equal.is_empty()
+        || !unread.is_empty()
+        || right.is_volatile()
+        || right.any(&mut |part| matches!(part, Plan::LockRows { .. }))
+        || right.any_expr(&mut |part| matches!(part.kind, K::Subquery { .. }))
+    {
+        return None;
+    }
+    Some(depends.0)
+}
+
+/// An `Apply` of a join as a join of an `Apply` with the side that does not depend on the row; `first`: the other one is the first.
+fn parted(plan: Plan, first: bool) -> Plan {
+    let output = plan.output();
+    let Plan::Apply { left, right, outer, kind, filter, unread } = plan else { return plan };
+    let width = left.output().len();
+    let mut conditions = Vec::new();
+    let mut below = *right;
+    while let Plan::Filter { input, predicate } = below {
+        conditions.push(predicate);
+        below = *input;
+    }
+    let Plan::Join { left: one, right: two, filter: pairs, .. } = below else { return below };
+    let (own, others) = (one.output().len(), two.output().len());
+    conditions.extend(pairs);
+    for condition in &mut conditions {
+        beside(condition, &outer, width);
+    }
+    conditions.extend(filter);
+    let (dependent, free) = if first { (one, two) } else { (two, one) };
+    let apply = Plan::Apply { left, right: dependent, outer, kind, filter: None, unread };
+    let (left, right) = (Box::new(apply), free);
+    let mut joined = Plan::Join { left, right, kind: JoinKind::Inner, equal: Vec::new(), filter: None };
+    if !first {
+        // The columns as they were: those of the side that depends on the row come last.
+        let place = |at: usize| match at {
+            at if at < width => at,
+            at if at < width + own => at + others,
+            at => at - own,
+        };
+        let exprs = output.iter().enumerate();
+        let exprs = exprs.map(|(at, column)| TypedExpr::column(place(at), column.seen())).collect();
+        let names = output.iter().map(|column| column.name.clone()).collect();
+        joined = Plan::Project { input: Box::new(joined), exprs, names };
+    }
+    let conditions = conditions.into_iter().flat_map(TypedExpr::conjuncts).collect();
+    keep(joined, conditions)
+}
+
+/// The `Apply` that [`parted`] has left.
+fn innermost(plan: &mut Plan) -> Option<&mut Plan> {
+    match plan {
+        Plan::Filter { input, .. } | Plan::Project { input, .. } => innermost(input),
+        Plan::Join { left, .. } => Some(left),
+        _ => None,
+    }
 }
 
 /// Whether the right side of an `Apply` is a projection that can be made above a join.
