@@ -73,8 +73,7 @@ pub(super) enum State {
     },
     Extreme {
         best: Value,
-        largest: bool,
-        order: ValueOrder,
+        of: Extreme,
     },
     Bool {
         value: Option<bool>,
@@ -237,8 +236,8 @@ impl Accumulator {
                 }
                 _ => State::Float { sum: FloatSum::default(), average },
             },
-            AggregateKind::Min => State::Extreme { best: Value::Null, largest: false, order: order_of(&arg) },
-            AggregateKind::Max => State::Extreme { best: Value::Null, largest: true, order: order_of(&arg) },
+            AggregateKind::Min => State::Extreme { best: Value::Null, of: Extreme::new(&arg, false) },
+            AggregateKind::Max => State::Extreme { best: Value::Null, of: Extreme::new(&arg, true) },
             AggregateKind::BoolAnd => State::Bool { value: None, all: true },
             AggregateKind::BoolOr => State::Bool { value: None, all: false },
             AggregateKind::StringAgg if arg == SqlType::Bytea => State::Bytes { value: None },
@@ -369,9 +368,9 @@ impl Accumulator {
                 *sum = sum.checked_add(more)?;
                 *count += rows;
             }
-            (State::Extreme { best, largest, order }, State::Extreme { best: other, .. }) => {
+            (State::Extreme { best, of }, State::Extreme { best: other, .. }) => {
                 if !other.is_null() {
-                    take_extreme(best, &other, *largest, *order);
+                    of.take(best, &other);
                     self.payload = payload(best);
                 }
             }
@@ -464,8 +463,8 @@ impl Accumulator {
                     *count += 1;
                 }
             }
-            State::Extreme { best, largest, order } => {
-                take_extreme(best, first, *largest, *order);
+            State::Extreme { best, of } => {
+                of.take(best, first);
                 self.payload = payload(best);
             }
             State::Bool { value, all } => {
@@ -637,11 +636,11 @@ impl Accumulator {
                     sum.add_all(values);
                 }
             }
-            (State::Extreme { best, largest, order }, data) => {
-                let Some(row) = extreme_row(data, nulls, any_nulls, *largest, ty) else {
+            (State::Extreme { best, of }, data) => {
+                let Some(row) = extreme_row(data, nulls, any_nulls, of.largest, ty) else {
                     return Ok(present == 0);
                 };
-                take_extreme(best, &column.value(row, ty), *largest, *order);
+                of.take(best, &column.value(row, ty));
                 self.payload = payload(best);
             }
             (State::Bool { value, all }, ColumnData::Bool(values)) => {
@@ -926,11 +925,31 @@ fn float4_sum(a: f32, b: f32) -> Result<f32, TypeError> {
     }
 }
 
-/// Of values that are equal the last one counts, as in PostgreSQL: 1.00 and 1.0 look different.
-fn take_extreme(best: &mut Value, value: &Value, largest: bool, order: ValueOrder) {
-    let order = order(value, best);
-    if best.is_null() || if largest { order.is_ge() } else { order.is_le() } {
-        *best = value.clone();
+/// Which of two values of a type is the smaller or larger one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extreme {
+    largest: bool,
+    order: ValueOrder,
+    /// Of values that are equal the last one counts, as in PostgreSQL (1.00 and 1.0 look different); of `char(n)` the first.
+    keeps_first: bool,
+}
+
+impl Extreme {
+    pub(crate) fn new(ty: &SqlType, largest: bool) -> Extreme {
+        Extreme { largest, order: order_of(ty), keeps_first: matches!(ty, SqlType::Char(_)) }
+    }
+
+    /// Whether a value takes the place of one before it.
+    pub(crate) fn replaces(&self, later: &Value, earlier: &Value) -> bool {
+        let order = (self.order)(later, earlier);
+        let order = if self.largest { order } else { order.reverse() };
+        if self.keeps_first { order.is_gt() } else { order.is_ge() }
+    }
+
+    fn take(&self, best: &mut Value, value: &Value) {
+        if best.is_null() || self.replaces(value, best) {
+            *best = value.clone();
+        }
     }
 }
 

@@ -14,7 +14,7 @@ mod places;
 mod seen;
 mod states;
 
-pub(crate) use accumulator::{Accumulator, payload};
+pub(crate) use accumulator::{Accumulator, Extreme, payload};
 pub(crate) use float_sum::FloatSum;
 pub(crate) use ordered::{OrderedRows, ValueOrder, same_arguments};
 pub(crate) use states::GroupStates;

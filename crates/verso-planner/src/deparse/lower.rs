@@ -8,7 +8,7 @@ use verso_parser::syntax::{
     Expr, ExprKind, JsonForm, JsonFormat, JsonKind, JsonOutput, Literal, Query, Span,
 };
 use verso_types::datetime::heeds_clock;
-use verso_types::{SqlType, format_text, parse_text};
+use verso_types::{SqlType, SystemType, format_text, parse_text};
 
 use super::node::{
     Body, Connective, Item, ItemKind, Node, Select, Sublink, SublinkKind, Subscript, Target, Written,
@@ -758,11 +758,11 @@ impl<'b> Lowering<'b> {
             }
         }
         steps.reverse();
-        let of_json = self.type_of(base) == SqlType::Jsonb;
+        let has_keys = matches!(self.type_of(base), SqlType::Jsonb | SqlType::System(SystemType::Hstore));
         for step in &mut steps {
-            // a key of a JSON object is a text
+            // a key of a JSON object or an hstore is a text
             for key in step.lower.iter_mut().chain(&mut step.upper) {
-                if of_json && matches!(key, Node::Const { ty: SqlType::Unknown, .. }) {
+                if has_keys && matches!(key, Node::Const { ty: SqlType::Unknown, .. }) {
                     let literal = std::mem::replace(key, Node::Param(0));
                     *key = self.coerced(literal, &SqlType::Unknown, &SqlType::Text);
                 }

@@ -78,7 +78,10 @@ impl Schema<'_> {
                 let options = names.iter().map(|name| (name.as_str(), None));
                 return self.set_view_options(view, options).map(|()| true);
             }
-            (Relation::Index(_), AlterAction::Options(given)) => self.index_options(name, given, &[])?,
+            (Relation::Index(index), AlterAction::Options(given)) => {
+                check_options(OptionsOf::Index(index.method()), given)?;
+                self.index_options(name, given, &[])?;
+            }
             (Relation::Index(_), AlterAction::ResetOptions(names)) => self.index_options(name, &[], names)?,
             _ => return Ok(false),
         }

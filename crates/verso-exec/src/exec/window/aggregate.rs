@@ -14,15 +14,15 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use verso_types::{SqlType, Value, cmp_sql};
+use verso_types::{SqlType, Value};
 
 use super::super::ExecContext;
 use super::frame::{Frame, FrameSpec, Frames};
 use super::partition::Partition;
-use crate::aggregate::{Accumulator, ValueOrder, payload};
+use crate::aggregate::{Accumulator, Extreme, payload};
 use crate::error::Result;
 use crate::expr::{Executor, FoldState, FoldSteps};
-use crate::functions::{AggregateFunction, AggregateKind, order_of};
+use crate::functions::{AggregateFunction, AggregateKind};
 use crate::memory::Reservation;
 use crate::plan::{AggregateCall, TypedExpr, WindowCall};
 
@@ -120,8 +120,8 @@ impl AggregateWindow {
         let state: Box<dyn Moving> = match self.call.function.kind {
             _ if let Some(steps) = &self.fold => Box::new(Folding::new(steps)),
             kind @ (AggregateKind::Min | AggregateKind::Max) if moving && !frames.leaves_out() => {
-                let order = self.types.first().map_or(cmp_sql as ValueOrder, order_of);
-                Box::new(Extremes::new(kind == AggregateKind::Max, order))
+                let ty = self.types.first().unwrap_or(&SqlType::Unknown);
+                Box::new(Extremes::new(Extreme::new(ty, kind == AggregateKind::Max)))
             }
             _ if moving && self.takes_out && Accumulator::takes_out(&self.call) => {
                 Box::new(Sliding::new(&self.call))
@@ -379,8 +379,7 @@ impl Moving for Folding {
 
 /// Smallest or largest values: rows that a later one beats are never asked for again.
 struct Extremes {
-    largest: bool,
-    order: ValueOrder,
+    of: Extreme,
     /// Rows, each better than those behind it.
     queue: VecDeque<(usize, Value)>,
     /// What their values hold.
@@ -390,14 +389,8 @@ struct Extremes {
 }
 
 impl Extremes {
-    fn new(largest: bool, order: ValueOrder) -> Self {
-        Self { largest, order, queue: VecDeque::new(), payload: 0, seen: 0 }
-    }
-
-    /// Whether a value takes the place of one before it; of equal ones the last one counts.
-    fn replaces(&self, later: &Value, earlier: &Value) -> bool {
-        let order = (self.order)(later, earlier);
-        if self.largest { order.is_ge() } else { order.is_le() }
+    fn new(of: Extreme) -> Self {
+        Self { of, queue: VecDeque::new(), payload: 0, seen: 0 }
     }
 }
 
@@ -412,7 +405,7 @@ impl Moving for Extremes {
             }
             let Some(value) = args.value(row)? else { continue };
             while let Some((_, last)) = self.queue.back()
-                && self.replaces(&value, last)
+                && self.of.replaces(&value, last)
             {
                 self.payload -= payload(last);
                 self.queue.pop_back();

@@ -87,7 +87,7 @@ pub(super) fn index_parameters(
 
 /// Refuses parameters that none of the methods has, and values they do not take. Most of them say how PostgreSQL's indexes do
 /// what those here do otherwise; they are kept for tools that compare.
-fn check_index_parameter(methods: &[&str], name: &str, value: &str) -> Result<(), SyntaxError> {
+pub(super) fn check_index_parameter(methods: &[&str], name: &str, value: &str) -> Result<(), SyntaxError> {
     let of = |method: &str| methods.contains(&method);
     let refused = |what: &str| {
         Err(SyntaxError::new("22023", format!("invalid value for {what} option \"{name}\": {value}")))

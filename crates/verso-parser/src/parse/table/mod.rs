@@ -324,21 +324,24 @@ fn unchecked_parameters(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>
 
 /// Whose options they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OptionsOf {
+pub enum OptionsOf<'m> {
     /// A table's, or a materialized view's.
     Table,
     /// A view's.
     View,
+    /// Those of an index with this access method.
+    Index(&'m str),
 }
 
-/// Refuses options that a table or a view does not have, and values that they do not take, of `ALTER TABLE … SET (…)`.
+/// Refuses options that a table, a view or an index does not have, and values that they do not take, of `ALTER TABLE … SET (…)`.
 ///
 /// # Errors
 /// 22023.
-pub fn check_options(of: OptionsOf, given: &[(String, String)]) -> Result<(), SyntaxError> {
+pub fn check_options(of: OptionsOf<'_>, given: &[(String, String)]) -> Result<(), SyntaxError> {
     given.iter().try_for_each(|(name, value)| match of {
         OptionsOf::Table => check_parameter(name, value),
         OptionsOf::View => super::view::check_option(name, value),
+        OptionsOf::Index(method) => index::check_index_parameter(&[method], name, value),
     })
 }
 
