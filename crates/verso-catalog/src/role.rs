@@ -187,7 +187,8 @@ impl Catalog {
         }
         self.change(txn, |txn| {
             let of_it = |row: &AuthIdRow| row.oid == found.oid;
-            self.update_rows(txn, Of::All, of_it, |row| change.apply(row)).map(drop)
+            self.update_rows(txn, Of::All, of_it, |row| change.apply(row))?;
+            if change.name.is_some() { self.removes(txn, found.oid) } else { Ok(()) }
         })
     }
 
@@ -211,11 +212,8 @@ impl Catalog {
     /// Locks the name of a new role; fails if somebody has made one of that name meanwhile.
     fn take_role_name(&self, txn: &mut Txn, name: &str) -> Result<(), CatalogError> {
         self.lock_name(txn, NameOf::Role, [name, ""])?;
-        let own = self.roles(txn)?;
-        let is_new = |role: &Role| {
-            let known = own.iter().any(|known| known.oid == role.oid) || self.is_removed(txn, role.oid);
-            &*role.name == name && !known
-        };
+        // A role that the transaction knows may have got this name meanwhile.
+        let is_new = |role: &Role| &*role.name == name && !self.is_removed(txn, role.oid);
         if self.committed_roles()?.iter().any(is_new) {
             return Err(conflict());
         }

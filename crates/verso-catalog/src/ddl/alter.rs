@@ -10,13 +10,14 @@ use std::sync::Arc;
 use verso_storage::Txn;
 use verso_types::SqlType;
 
+use super::claim::Taking;
 use super::composite::check_depth;
 use super::constraint::{Target, relying_on};
 use super::foreign_key::{refuse_recollated, refuse_retyped};
 use super::names::Names;
 use super::needing::{Lost, Needing};
 use super::sequence_of;
-use super::table::{find_table, relation_kind};
+use super::table::{find_table, refuse_type_of_name, relation_kind};
 use super::together::needing_column;
 use crate::catalog::Catalog;
 use crate::definition::{
@@ -610,7 +611,11 @@ impl Catalog {
         to: &Arc<str>,
     ) -> Result<(), CatalogError> {
         let exists = snapshot.relation(Some(&schema.name), to).is_some();
-        if exists || !self.take_name(txn, &schema.name, to)? {
+        let of = Taking::of(snapshot.relation_by_oid(oid));
+        if !exists && of == Taking::Both {
+            refuse_type_of_name(snapshot, schema, to)?;
+        }
+        if exists || !self.take_name(txn, &schema.name, to, of)? {
             return Err(CatalogError::exists(ObjectKind::Relation, &**to));
         }
         let is_it = |row: &ClassRow| row.oid == oid;

@@ -1,7 +1,8 @@
 //! What a change of the schema relies on while others change it too: names that stay free, definitions that stay as they are.
 //!
-//! L1. Something new has its name locked to the end of its transaction. Who would give something else the same name waits,
-//!     and then finds it taken, or not.
+//! L1. Something new has its name locked to the end of its transaction, and so has what gets another name or comes to another schema.
+//!     Who would give something else the same name waits, and then finds it taken, or not. Relations and types have names of their
+//!     own in a schema, and tables, views and composite types have both ([`Taking`]).
 //! L2. What is made in a schema holds a weak lock on the schema's name, and what drops a schema a strong one.
 //! L3. A definition that is changed, or that something new relies on, is locked with its table's heap, and is then the
 //!     newest one; otherwise the statement begins anew with a newer snapshot (`Conflict`).
@@ -26,7 +27,7 @@ use verso_types::{SqlType, SystemType};
 
 use crate::catalog::Catalog;
 use crate::definition::{Oid, SchemaDef, TableDef};
-use crate::error::CatalogError;
+use crate::error::{CatalogError, ObjectKind};
 use crate::path::is_temporary;
 use crate::row_type::{ARRAY, relations_in};
 use crate::snapshot::{CatalogSnapshot, Relation};
@@ -51,6 +52,32 @@ pub(crate) enum NameOf {
     Statistics,
     /// What has a comment.
     Comment,
+}
+
+/// Which names something takes in a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taking {
+    /// That of a relation: indexes and sequences.
+    Relation,
+    /// That of a type: enum types, domains, ranges, multiranges, types of extensions.
+    Type,
+    /// Both: tables and views, whose rows are of a type of their name, and composite types.
+    Both,
+}
+
+impl Taking {
+    /// Those that a relation has.
+    pub(super) fn of(relation: Option<&Relation>) -> Taking {
+        match relation {
+            Some(Relation::Index(_) | Relation::Sequence(_)) => Taking::Relation,
+            _ => Taking::Both,
+        }
+    }
+
+    /// Those that a type has.
+    pub(super) fn of_type(ty: &SqlType) -> Taking {
+        if ty.is_row() { Taking::Both } else { Taking::Type }
+    }
 }
 
 /// The number by which a name is locked (FNV-1a).
@@ -91,14 +118,36 @@ impl Catalog {
         Err(conflict())
     }
 
-    /// Takes a relation's name for something new (L1); whether it is free.
-    pub(super) fn take_name(&self, txn: &mut Txn, schema: &str, name: &str) -> Result<bool, CatalogError> {
-        self.lock_name(txn, NameOf::Relation, [schema, name])?;
+    /// Takes a name in a schema for something new there (L1); whether no relation has it, or for a type alone no type.
+    ///
+    /// # Errors
+    /// `Exists` where something that is a relation, too, finds a type; storage's.
+    pub(super) fn take_name(
+        &self,
+        txn: &mut Txn,
+        schema: &str,
+        name: &str,
+        of: Taking,
+    ) -> Result<bool, CatalogError> {
+        if of != Taking::Type {
+            self.lock_name(txn, NameOf::Relation, [schema, name])?;
+        }
+        if of != Taking::Relation {
+            self.lock_name(txn, NameOf::Type, [schema, name])?;
+        }
         let newest = self.committed()?;
-        let is_free = |oid: Option<Oid>| oid.is_none_or(|oid| self.is_removed(txn, oid));
-        // A composite type is a relation by its name.
-        let ty = newest.type_named(Some(schema), name).filter(|ty| ty.ty.is_row()).map(|ty| ty.oid);
-        Ok(is_free(newest.relation(Some(schema), name).map(Relation::oid)) && is_free(ty))
+        let stays = |oid: Oid| !self.is_removed(txn, oid);
+        let is_in_the_way = |one: &Relation| of != Taking::Type || Taking::of(Some(one)) == Taking::Both;
+        let relation = newest.relation(Some(schema), name).filter(|one| is_in_the_way(one));
+        if relation.is_some_and(|one| stays(one.oid())) {
+            return Ok(false);
+        }
+        match newest.type_named(Some(schema), name).filter(|ty| stays(ty.oid)) {
+            // A composite type is a relation by its name.
+            Some(ty) if of == Taking::Type || ty.ty.is_row() => Ok(false),
+            Some(_) if of == Taking::Both => Err(CatalogError::exists(ObjectKind::Type, name)),
+            _ => Ok(true),
+        }
     }
 
     /// Locks a table whose definition is about to change, or is relied upon (L3).

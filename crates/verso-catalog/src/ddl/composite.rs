@@ -11,14 +11,14 @@ use verso_types::SqlType;
 use verso_types::composite::{CompositeName, DEPTH_MAX};
 
 use super::alter::refuse_shown;
-use super::claim::NameOf;
+use super::claim::{NameOf, Taking};
 use super::holding::{Holder, holders};
 use super::needing::{Lost, Needing, shown_type};
 use super::target_schema;
 use super::types::array_name;
 use crate::catalog::Catalog;
 use crate::definition::{Oid, TableDef, TypeDef};
-use crate::error::{CatalogError, ObjectKind};
+use crate::error::CatalogError;
 use crate::request::NewComposite;
 use crate::row_type::is_made_of;
 use crate::snapshot::CatalogSnapshot;
@@ -41,10 +41,7 @@ impl Catalog {
         check_fields(new.fields.iter().map(|(name, ty)| (name, ty)))?;
         self.hold_schema(txn, &schema)?;
         self.hold_types(txn, &snapshot, &schema.name, new.fields.iter().map(|(_, ty)| ty))?;
-        self.take_type_name(txn, &snapshot, &schema, &new.name)?;
-        if !self.take_name(txn, &schema.name, &new.name)? {
-            return Err(CatalogError::exists(ObjectKind::Table, &*new.name));
-        }
+        self.take_type_name(txn, &snapshot, &schema, (&new.name, Taking::Both))?;
         // As in PostgreSQL the array has the smaller number.
         let (array, oid) = (self.new_oid()?, self.new_oid()?);
         let of = CompositeName {

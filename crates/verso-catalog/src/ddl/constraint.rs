@@ -11,6 +11,7 @@ use std::sync::Arc;
 use verso_storage::{ObjectId, TableLockMode, Txn};
 use verso_types::{Exclusion, SqlType};
 
+use super::claim::Taking;
 use super::foreign_key::{check_types, foreign_key};
 use super::index::MAX_KEY_COLUMNS;
 use super::index::index_parts;
@@ -495,7 +496,8 @@ impl Catalog {
         let Some(name) = &new.name else {
             return self.index_name(txn, names, &target.schema, &target.name, (columns, label, true));
         };
-        if !names.take_relation(name) || !self.take_name(txn, &target.schema.name, name)? {
+        let takes = |txn: &mut Txn| self.take_name(txn, &target.schema.name, name, Taking::Relation);
+        if !names.take_relation(name) || !takes(txn)? {
             return Err(CatalogError::exists(ObjectKind::Relation, &**name));
         }
         Ok(Arc::clone(name))

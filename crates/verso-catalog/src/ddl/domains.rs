@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_storage::Txn;
 use verso_types::{DomainCheck, DomainType, SqlType};
 
-use super::claim::NameOf;
+use super::claim::{NameOf, Taking};
 use super::target_schema;
 use super::types::array_name;
 use crate::catalog::Catalog;
@@ -41,7 +41,7 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let schema = target_schema(&snapshot, Some(&new.schema))?;
         self.hold_schema(txn, &schema)?;
-        self.take_type_name(txn, &snapshot, &schema, &new.name)?;
+        self.take_type_name(txn, &snapshot, &schema, (&new.name, Taking::Type))?;
         self.hold_types(txn, &snapshot, &schema.name, [&new.base])?;
         // As in PostgreSQL the array has the smaller number.
         let (array, oid) = (self.new_oid()?, self.new_oid()?);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use verso_storage::Txn;
 
-use super::claim::NameOf;
+use super::claim::{NameOf, Taking};
 use super::types::TypeUses;
 use super::{refuse_if_needed, target_schema};
 use crate::catalog::Catalog;
@@ -38,7 +38,7 @@ impl Catalog {
             return Err(CatalogError::invalid("42710", text));
         }
         for ty in types_of(name, &schema.name) {
-            self.take_type_name(txn, &snapshot, &schema, &ty.name)?;
+            self.take_type_name(txn, &snapshot, &schema, (&ty.name, Taking::Type))?;
             self.hold(txn, ty.oid)?;
         }
         let row = ExtensionRow {
@@ -66,7 +66,7 @@ impl Catalog {
         self.hold_schema(txn, &schema)?;
         if schema.name != extension.schema {
             for ty in types_of(&extension.name, &schema.name) {
-                self.take_type_name(txn, &snapshot, &schema, &ty.name)?;
+                self.take_type_name(txn, &snapshot, &schema, (&ty.name, Taking::Type))?;
             }
         }
         self.change(txn, |txn| {

@@ -13,7 +13,7 @@ use verso_storage::index::{IndexSpec, KeyPart};
 use verso_storage::{ObjectId, RecordId, StorageError, TableLockMode, Txn, WaitPolicy};
 use verso_types::{Exclusion, SqlType, SystemType, TimeStyle, Value, format_text};
 
-use super::claim::NameOf;
+use super::claim::{NameOf, Taking};
 use super::constraint::{Target, refuse_virtual_among, relying_on};
 use super::names::Names;
 use super::online::PreparedIndex;
@@ -113,7 +113,7 @@ impl Catalog {
             false => self.lock_for_build(txn, &table, &snapshot)?,
         }
         if let Some(name) = &new.name
-            && !self.take_name(txn, &schema.name, name)?
+            && !self.take_name(txn, &schema.name, name, Taking::Relation)?
         {
             return if if_not_exists {
                 Ok(None)
@@ -321,7 +321,7 @@ impl Catalog {
     ) -> Result<Arc<str>, CatalogError> {
         loop {
             let name = names.index(table, columns, label, constraint);
-            if self.take_name(txn, &schema.name, &name)? {
+            if self.take_name(txn, &schema.name, &name, Taking::Relation)? {
                 return Ok(name.into());
             }
         }

@@ -488,12 +488,17 @@ fn held_by_others(
     uses.with_types(snapshot, &ty)
 }
 
+/// Is what is to go among what a text needs? A relation takes the type of its rows along, and a type its array.
+fn needs_one(snapshot: &CatalogSnapshot, needs: &[Need], lost: Lost) -> bool {
+    let types = || needs.iter().filter_map(|need| if let Need::Type(oid) = need { Some(*oid) } else { None });
+    lost.need().is_some_and(|need| needs.contains(&need)) || needs_type(snapshot, types(), lost)
+}
+
 /// Does a function's body, or the default of an argument, need what is to go?
 fn needs(snapshot: &CatalogSnapshot, function: &FunctionDef, lost: Lost) -> bool {
     let mut defaults = function.args.iter().filter_map(|arg| arg.default.as_deref());
     let mut body = function.stored.iter().map(|stored| &*stored.query.text);
-    lost.need().is_some_and(|need| function.needs.contains(&need))
-        || needs_rows(&function.needs, lost)
+    needs_one(snapshot, &function.needs, lost)
         || lost != Lost::Function(function.oid) && defaults.any(|text| names_lost(snapshot, text, lost))
         || matches!(lost, Lost::Other(_)) && body.any(|text| names_lost(snapshot, text, lost))
 }
@@ -507,17 +512,11 @@ fn is_owned(sequence: &SequenceDef, lost: Lost) -> bool {
     })
 }
 
-/// Is the row type of a relation, or an array of it, needed, and is the relation to go?
-fn needs_rows(needs: &[Need], lost: Lost) -> bool {
-    let Lost::Relation(gone) = lost else { return false };
-    needs.iter().any(|need| matches!(need, Need::Type(ty) if relation_of(*ty) == gone))
-}
-
 /// Does a policy?
 fn needs_policy(snapshot: &CatalogSnapshot, policy: &PolicyDef, lost: Lost) -> bool {
     let mut texts = policy.conditions().map(|condition| &condition.query.text);
-    lost.need().is_some_and(|need| policy.needs().contains(&need))
-        || texts.any(|text| names_lost(snapshot, text, lost))
+    let needs: Vec<Need> = policy.needs().into_iter().collect();
+    needs_one(snapshot, &needs, lost) || texts.any(|text| names_lost(snapshot, text, lost))
 }
 
 /// The multirange type beside a range type that is to go.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use verso_storage::{Isolation, Txn, TxnOptions};
 use verso_types::SqlType;
 
-use super::claim::NameOf;
+use super::claim::{NameOf, Taking};
 use super::holding::shown_statistics;
 use super::needing::{Lost, Needing, function_name, named, operator_name};
 use super::refuse_if_needed;
@@ -211,9 +211,15 @@ impl Catalog {
             Relation::Sequence(_) | Relation::Index(_) | Relation::View(_) => {}
         }
         self.hold_schema(txn, &target)?;
-        for (_, name) in &moved {
+        for (oid, name) in &moved {
             let taken = snapshot.relation(Some(&target.name), name).is_some();
-            if taken || !self.take_name(txn, &target.name, name)? {
+            let of = Taking::of(snapshot.relation_by_oid(*oid));
+            let ty = snapshot.type_named(Some(&target.name), name);
+            if of == Taking::Both && ty.is_some_and(|ty| !ty.ty.is_row()) {
+                let text = format!("type \"{name}\" already exists in schema \"{}\"", target.name);
+                return Err(CatalogError::invalid("42710", text));
+            }
+            if taken || !self.take_name(txn, &target.name, name, of)? {
                 let text = format!("relation \"{name}\" already exists in schema \"{}\"", target.name);
                 return Err(CatalogError::invalid("42P07", text));
             }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use verso_storage::{ObjectId, RecordId, StorageError, TableLockMode, Txn, TxnId, WaitPolicy};
 
+use super::claim::Taking;
 use super::needing::{Lost, Needing, named};
 use super::table::find_table;
 use super::{persistence, refuse_if_needed, sequence_spec, target_schema};
@@ -54,7 +55,7 @@ impl Catalog {
             }
         };
         self.hold_schema(txn, &schema)?;
-        if !self.take_name(txn, &schema.name, &new.name)? {
+        if !self.take_name(txn, &schema.name, &new.name, Taking::Relation)? {
             return if if_not_exists {
                 Ok(None)
             } else {

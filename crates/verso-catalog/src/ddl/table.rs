@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn};
 
+use super::claim::Taking;
 use super::composite::check_depth;
 use super::constraint::Target;
 use super::names::{Names, free};
@@ -55,7 +56,7 @@ impl Catalog {
         if let Some(of) = &new.partition_of {
             self.lock_parent(txn, &snapshot, of, (&new.name, TableLockMode::AccessExclusive))?;
         }
-        if !self.take_name(txn, &schema.name, &new.name)? {
+        if !self.take_name(txn, &schema.name, &new.name, Taking::Both)? {
             return if if_not_exists {
                 Ok(None)
             } else {
@@ -317,7 +318,8 @@ impl Catalog {
         if let Some(name) = &wanted.sequence_name {
             let exists = || CatalogError::exists(ObjectKind::Relation, &**name);
             let known = snapshot.relation(Some(&schema.name), name).is_some();
-            if known || *name == table.name || !self.take_name(txn, &schema.name, name)? {
+            let takes = |txn: &mut Txn| self.take_name(txn, &schema.name, name, Taking::Relation);
+            if known || *name == table.name || !takes(txn)? {
                 return Err(exists());
             }
             return self.owned_sequence(txn, schema, name, (table_oid, table.unlogged), column, wanted);
@@ -338,7 +340,7 @@ impl Catalog {
                     || *name == *table.name
                     || others.iter().chain(&tried).any(|other| other == name)
             });
-            if self.take_name(txn, &schema.name, &name)? {
+            if self.take_name(txn, &schema.name, &name, Taking::Relation)? {
                 break name;
             }
             tried.push(name);

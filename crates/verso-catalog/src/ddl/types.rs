@@ -12,7 +12,7 @@ use verso_storage::Txn;
 use verso_types::enum_type::NewPlace;
 use verso_types::{EnumLabel, EnumType, OwnRange, RangeName, RangeType, SqlType};
 
-use super::claim::NameOf;
+use super::claim::{NameOf, Taking};
 use super::needing::{Lost, Needing, named, shown_type};
 use super::{refuse_if_needed, target_schema};
 use crate::catalog::Catalog;
@@ -39,7 +39,7 @@ impl Catalog {
         let schema = target_schema(&snapshot, Some(&new.schema))?;
         new.labels.iter().try_for_each(|label| check_label(label))?;
         self.hold_schema(txn, &schema)?;
-        self.take_type_name(txn, &snapshot, &schema, &new.name)?;
+        self.take_type_name(txn, &snapshot, &schema, (&new.name, Taking::Type))?;
         // As in PostgreSQL the array has the smaller number.
         let (array, oid) = (self.new_oid()?, self.new_oid()?);
         let mut labels: Vec<EnumLabel> = Vec::new();
@@ -78,11 +78,11 @@ impl Catalog {
         self.hold_schema(txn, &schema)?;
         self.hold_schema(txn, &multi_schema)?;
         self.hold_types(txn, &snapshot, &schema.name, [&new.subtype])?;
-        self.take_type_name(txn, &snapshot, &schema, &new.name)?;
+        self.take_type_name(txn, &snapshot, &schema, (&new.name, Taking::Type))?;
         if (&schema.name, &new.name) == (&multi_schema.name, &new.multirange.1) {
             return Err(CatalogError::exists(ObjectKind::Type, &*new.name));
         }
-        self.take_type_name(txn, &snapshot, &multi_schema, &new.multirange.1)?;
+        self.take_type_name(txn, &snapshot, &multi_schema, (&new.multirange.1, Taking::Type))?;
         let named = |schema: &SchemaDef, name: &Arc<str>| {
             let (array, oid) = (self.new_oid()?, self.new_oid()?);
             let (schema, name) = (Arc::clone(&schema.name), Arc::clone(name));
@@ -184,7 +184,7 @@ impl Catalog {
         }
         self.hold_schema(txn, &schema)?;
         self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
-        self.take_type_name(txn, &snapshot, &schema, name)?;
+        self.take_type_name(txn, &snapshot, &schema, (name, Taking::of_type(&ty.ty)))?;
         self.check_newest(txn, &snapshot)?;
         self.change(txn, |txn| {
             let own = |row: &TypeRow| row.oid == ty.oid;
@@ -252,6 +252,7 @@ impl Catalog {
         if let SqlType::Range(of) = &ty.ty
             && let Some(multi) = of.own_name(true)
         {
+            self.lock_made(txn, seen, Oid(multi.oid))?;
             self.delete_rows(txn, ty.oid, |row: &RangeRow| row.rngtypid == ty.oid)?;
             let (multi, array) = (Oid(multi.oid), Oid(multi.array));
             self.remove_objects(txn, multi, |row: &TypeRow| row.oid == multi || row.oid == array)?;
@@ -279,27 +280,26 @@ impl Catalog {
         self.check_newest(txn, &snapshot)
     }
 
-    /// Takes the name of a type for a new one.
+    /// Takes the name of a type for a new one, or for one that comes there.
     pub(super) fn take_type_name(
         &self,
         txn: &mut Txn,
         snapshot: &CatalogSnapshot,
         schema: &SchemaDef,
-        name: &str,
+        (name, of): (&str, Taking),
     ) -> Result<(), CatalogError> {
-        let exists = || Err(CatalogError::exists(ObjectKind::Type, name));
-        // A table or view has a type of its name.
+        let exists = |kind: ObjectKind| Err(CatalogError::exists(kind, name));
         let relation = snapshot.relation(Some(&schema.name), name);
-        let has_row_type = relation.is_some_and(|one| one.as_table().is_some() || one.as_view().is_some());
-        if has_row_type || snapshot.type_named(Some(&schema.name), name).is_some() {
-            return exists();
+        // A table or view has a type of its name.
+        let has_rows = relation.is_some_and(|one| Taking::of(Some(one)) == Taking::Both);
+        if has_rows || snapshot.type_named(Some(&schema.name), name).is_some() {
+            return exists(ObjectKind::Type);
         }
-        self.lock_name(txn, NameOf::Type, [&schema.name, name])?;
-        let newest = self.committed()?;
-        match newest.type_named(Some(&schema.name), name) {
-            Some(other) if !self.is_removed(txn, other.oid) => exists(),
-            _ => Ok(()),
+        let taken = if of == Taking::Type { ObjectKind::Type } else { ObjectKind::Relation };
+        if of == Taking::Both && relation.is_some() || !self.take_name(txn, &schema.name, name, of)? {
+            return exists(taken);
         }
+        Ok(())
     }
 }
 

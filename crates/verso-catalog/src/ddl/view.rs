@@ -7,7 +7,7 @@ use verso_storage::Txn;
 use verso_storage::page::ObjectId;
 use verso_types::SqlType;
 
-use super::claim::made_of;
+use super::claim::{Taking, made_of};
 use super::needing::{Lost, Needing};
 use super::{persistence, target_schema};
 use crate::catalog::Catalog;
@@ -49,7 +49,7 @@ impl Catalog {
             None => super::table::refuse_type_of_name(&snapshot, &schema, &new.name)?,
         }
         self.hold_schema(txn, &schema)?;
-        if !self.take_name(txn, &schema.name, &new.name)? {
+        if !self.take_name(txn, &schema.name, &new.name, Taking::Both)? {
             return Err(CatalogError::exists(ObjectKind::View, &*new.name));
         }
         let oid = self.new_oid()?;
