@@ -33,7 +33,9 @@ impl Catalog {
         let schema = target_schema(&snapshot, Some(&schema.into()))?;
         self.hold_schema(txn, &schema)?;
         self.lock_name(txn, NameOf::Extension, ["", name])?;
-        if snapshot.extension(name).is_some() || self.committed()?.extension(name).is_some() {
+        let newest = self.committed()?;
+        let stays = |other: &ExtensionDef| !self.is_removed(txn, other.oid);
+        if snapshot.extension(name).is_some() || newest.extension(name).is_some_and(stays) {
             let text = format!("extension \"{name}\" already exists");
             return Err(CatalogError::invalid("42710", text));
         }
@@ -87,7 +89,11 @@ impl Catalog {
             self.lock_made(txn, &snapshot, ty.oid)?;
         }
         self.change(txn, |txn| {
-            self.remove_objects(txn, Of::All, |row: &ExtensionRow| row.oid == extension.oid).map(drop)
+            self.remove_objects(txn, Of::All, |row: &ExtensionRow| row.oid == extension.oid)?;
+            self.removes(txn, extension.oid)?;
+            // Their names are free for what the transaction makes next.
+            let types = types_of(&extension.name, &extension.schema);
+            types.into_iter().try_for_each(|ty| self.removes(txn, ty.oid))
         })
     }
 }

@@ -23,6 +23,9 @@ use crate::error::CatalogError;
 use crate::relations::SystemRelation;
 use crate::row_type::{relation_of, row_type};
 
+/// The name of the schema of a number.
+type SchemaOf<'s> = dyn Fn(Oid) -> Result<Arc<str>, CatalogError> + 's;
+
 /// The types that users have made, as the rows have them, and those row types that something is made of.
 #[derive(Debug, Default)]
 pub(super) struct UserTypes<'a> {
@@ -55,7 +58,7 @@ impl<'a> UserTypes<'a> {
     pub(super) fn of(
         rows: TypeRows<'_>,
         collated: &Collated,
-        schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+        schema_of: &SchemaOf<'_>,
         base: Option<Base<'a>>,
         flaws: &Flaws,
     ) -> Result<UserTypes<'a>, CatalogError> {
@@ -131,7 +134,7 @@ impl<'a> UserTypes<'a> {
     fn add_unread(
         &mut self,
         row: &TypeRow,
-        schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+        schema_of: &SchemaOf<'_>,
         flaws: &Flaws,
         flaw: impl Into<Arc<str>>,
     ) -> Result<(), CatalogError> {
@@ -163,7 +166,7 @@ impl<'a> UserTypes<'a> {
         own: &HashSet<Oid>,
         (domains, ranges): (&mut HashMap<Oid, DomainRow>, &mut RangeRows),
         fields: &mut HashMap<Oid, Vec<AttributeRow>>,
-        (collated, schema_of, flaws): (&Collated, &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>, &Flaws),
+        (collated, schema_of, flaws): (&Collated, &SchemaOf<'_>, &Flaws),
     ) -> Result<(), CatalogError> {
         while !rows.is_empty() {
             let before = rows.len();
@@ -207,7 +210,7 @@ impl<'a> UserTypes<'a> {
         &mut self,
         row: &TypeRow,
         fields: Vec<AttributeRow>,
-        schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+        schema_of: &SchemaOf<'_>,
     ) -> Result<(), CatalogError> {
         let (schema, name) = (schema_of(row.typnamespace)?, Arc::clone(&row.typname.0));
         let (ids, fields) = self.fields(fields)?;
@@ -234,7 +237,7 @@ impl<'a> UserTypes<'a> {
         &mut self,
         row: &TypeRow,
         domain: Option<DomainRow>,
-        (collated, schema_of): (&Collated, &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>),
+        (collated, schema_of): (&Collated, &SchemaOf<'_>),
     ) -> Result<(), CatalogError> {
         let domain = domain.ok_or_else(|| corrupt("it has no row in verso_domain".to_owned()))?;
         let (schema, name) = (schema_of(row.typnamespace)?, Arc::clone(&row.typname.0));
@@ -251,7 +254,7 @@ impl<'a> UserTypes<'a> {
         &mut self,
         row: &TypeRow,
         ranges: &mut RangeRows,
-        schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+        schema_of: &SchemaOf<'_>,
     ) -> Result<(), CatalogError> {
         let (of, multi) =
             ranges.take(row.oid).ok_or_else(|| corrupt("it has no row in pg_range".to_owned()))?;

@@ -168,13 +168,12 @@ pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
 
 /// The same of two calls of JSON_VALUE and its relatives.
 fn same_path_call(a: &JsonPathCall, b: &JsonPathCall) -> bool {
-    let values = |(a, b): (&(Arc<str>, TypedExpr), &(Arc<str>, TypedExpr))| a.0 == b.0 && same(&a.1, &b.1);
     (a.test, a.wrapping, a.omit_quotes, &a.column, a.named)
         == (b.test, b.wrapping, b.omit_quotes, &b.column, b.named)
         && same(&a.document, &b.document)
         && same(&a.path, &b.path)
         && a.passing.len() == b.passing.len()
-        && a.passing.iter().zip(&b.passing).all(values)
+        && a.passing.iter().zip(&b.passing).all(|(a, b)| a.0 == b.0 && same(&a.1, &b.1))
         && optional(a.domain.as_ref(), b.domain.as_ref())
         && optional(a.on_empty.as_ref(), b.on_empty.as_ref())
         && optional(a.on_error.as_ref(), b.on_error.as_ref())
