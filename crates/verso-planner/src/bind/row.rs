@@ -12,7 +12,7 @@ use std::sync::Arc;
 use verso_catalog::{Oid, Relation, SystemRelation, kept};
 use verso_exec::functions::records::{FIELD, UNEQUAL_COUNTS, UNLIKE_ROWS};
 use verso_exec::functions::{AggregateFunction, aggregate_candidates, is_named};
-use verso_exec::plan::{AggregateCall, ExprKind as K, OutputColumn, Plan, SubqueryTest, TypedExpr};
+use verso_exec::plan::{AggregateCall, ExprKind as K, Plan, SubqueryTest, TypedExpr};
 use verso_types::{Derivation, KeyType, RowType, SqlType, Value};
 
 use super::Binder;
@@ -538,7 +538,7 @@ impl Binder<'_> {
             }
             ExprKind::Subquery(query) => {
                 let left = self.located(&self.spread_all(left, cx.scope), cx)?;
-                let (plan, outer, test) = self.against_query(op, (left, None), query, point, cx)?;
+                let (plan, outer, test) = self.against_query(op, left, query, point, cx)?;
                 let plan = Plan::Project { input: Box::new(plan), exprs: vec![test], names: vec!["".into()] };
                 Ok(Some(subquery(plan, outer, SubqueryTest::Scalar, Vec::new(), SqlType::Bool)))
             }
@@ -735,8 +735,7 @@ impl Binder<'_> {
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
         let left = self.located(&self.spread_all(args, cx.scope), cx)?;
-        let item = self.only_item_row(args, cx.scope);
-        let (plan, outer, test) = self.against_query(op, (left, item), query, point, cx)?;
+        let (plan, outer, test) = self.against_query(op, left, query, point, cx)?;
         match self.by_extreme(&plan, &outer, &test, op, all, point)? {
             Some(compared) => Ok(compared),
             None => self.decided(plan, outer, test, all, point),
@@ -844,18 +843,11 @@ impl Binder<'_> {
         Ok(subquery(plan, outer, SubqueryTest::Scalar, Vec::new(), SqlType::Bool))
     }
 
-    /// `t.*` alone before a query: the row as a value, where the query yields rows as values.
-    pub(super) fn only_item_row<'e>(&self, args: &'e [Expr], scope: &Scope) -> Option<&'e Expr> {
-        let [item] = args else { return None };
-        self.is_item_row(item, scope).then_some(item)
-    }
-
-    /// A query, what is handed in to it, and the comparison of the left side, handed in, with its columns. The left side perhaps is an
-    /// item's row.
+    /// A query, what is handed in to it, and the comparison of the left side, handed in, with its columns.
     fn against_query(
         &self,
         op: &str,
-        (mut left, item): (Vec<Located>, Option<&Expr>),
+        left: Vec<Located>,
         query: &Query,
         point: u32,
         cx: &mut Context<'_>,
@@ -865,11 +857,6 @@ impl Binder<'_> {
         // What does something, and would do it for each row that is compared, does it once, as in PostgreSQL.
         if outer.is_empty() && plan.is_volatile() && !plan.uses_outer() && !keeps_its_rows(&plan) {
             plan = Plan::Shared { columns: plan.output(), plan: Arc::new(plan), fence: true };
-        }
-        if let (Some(item), [OutputColumn { ty, .. }]) = (item, output.as_slice())
-            && ty.is_row()
-        {
-            left = vec![(self.expr(item, cx)?, item.at.start)];
         }
         if output.len() != left.len() {
             let word = if output.len() > left.len() { "many" } else { "few" };

@@ -118,7 +118,7 @@ impl Binder<'_> {
         point: u32,
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
-        let mut given = self.located(&self.spread_all(args, cx.scope), cx)?;
+        let given = self.located(&self.spread_all(args, cx.scope), cx)?;
         if given.iter().any(|(arg, _)| compares_roughly(&arg.ty)) {
             let member = self.quantified_subquery("=", args, query, false, point, cx)?;
             let not = |member| TypedExpr::new(K::Not(Box::new(member)), SqlType::Bool);
@@ -126,12 +126,6 @@ impl Binder<'_> {
         }
         let (plan, outer) = self.correlated(query, cx)?;
         let output = plan.output();
-        if let (Some(item), [OutputColumn { ty, .. }]) =
-            (self.only_item_row(args, cx.scope), output.as_slice())
-            && ty.is_row()
-        {
-            given = vec![(self.expr(item, cx)?, item.at.start)];
-        }
         if output.len() != given.len() {
             let word = if output.len() > given.len() { "many" } else { "few" };
             return Err(SqlError::syntax(format!("subquery has too {word} columns")).at(point));

@@ -251,7 +251,7 @@ pub(super) fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> R
 pub(in crate::bind) fn row_of_call(call: &SetCall) -> Option<Arc<RowType>> {
     let ty = match call {
         SetCall::User { function, .. } => match &function.returns {
-            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => ty.erased(),
+            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => ty.clone(),
             _ => return None,
         },
         SetCall::Builtin { function, args } => {
@@ -270,7 +270,7 @@ pub(super) fn yields_values(call: &SetCall) -> bool {
     match call {
         SetCall::User { function, .. } => match &function.returns {
             FunctionReturn::Table(_) => true,
-            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => !ty.erased().is_row(),
+            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => !ty.is_row(),
             FunctionReturn::Void | FunctionReturn::Procedure | FunctionReturn::Trigger => true,
         },
         SetCall::Builtin { function, .. } => {
@@ -292,11 +292,10 @@ pub(super) fn columns_of_routine(function: &FunctionDef, name: &str) -> (Vec<Out
     };
     match &function.returns {
         FunctionReturn::Void | FunctionReturn::Procedure | FunctionReturn::Trigger => one(&SqlType::Void),
-        FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => match ty.erased() {
-            // Also of a domain over a composite type.
-            SqlType::Row(row) => (row.fields.iter().map(output).collect(), false),
-            _ => one(ty),
-        },
+        FunctionReturn::Scalar(SqlType::Row(row)) | FunctionReturn::Set(SqlType::Row(row)) => {
+            (row.fields.iter().map(output).collect(), false)
+        }
+        FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => one(ty),
         FunctionReturn::Table(columns) => (columns.iter().map(output).collect(), false),
     }
 }
