@@ -346,8 +346,8 @@ impl Child {
         let own = |at: usize| TypedExpr::column(at, self.table.columns[at].ty.clone());
         let equal = self.columns.iter().enumerate();
         let equal = equal.map(|(n, at)| {
-            let (own, key) = (TypedExpr::column(*at, types(n)), TypedExpr::column(n, types(n)));
-            (self.told(n, own), self.told(n, key))
+            let own = in_form(TypedExpr::column(*at, self.table.columns[*at].ty.clone()), &types(n));
+            (self.told(n, own), self.told(n, TypedExpr::column(n, types(n))))
         });
         let join = Plan::Join {
             left: Box::new(scan),
@@ -362,7 +362,10 @@ impl Child {
         let exprs: Vec<TypedExpr> = (0..width).map(own).chain(keys).chain([place]).collect();
         let names = exprs.iter().map(|_| Arc::from("")).collect();
         let mut assignments: Vec<(usize, TypedExpr)> = (self.columns.iter().enumerate())
-            .map(|(n, at)| (*at, TypedExpr::column(width + count + n, self.table.columns[*at].ty.clone())))
+            .map(|(n, at)| {
+                let new = TypedExpr::column(width + count + n, types(n));
+                (*at, in_form(new, &self.table.columns[*at].ty))
+            })
             .collect();
         set_generated(&mut assignments, &rules);
         let named = assignments.len();
@@ -385,6 +388,14 @@ impl Child {
         };
         Ok(UpdateStatement::new(&update, cx.executor))
     }
+}
+
+/// A column seen as one of another modifier, in the form that such a column has (P6 of the plan): a `numeric(6,2)` is a scaled integer.
+fn in_form(column: TypedExpr, ty: &SqlType) -> TypedExpr {
+    if column.ty.physical() == ty.physical() {
+        return TypedExpr { ty: ty.clone(), ..column };
+    }
+    TypedExpr::new(ExprKind::Cast { arg: Box::new(column), kind: CastKind::Assignment }, ty.clone())
 }
 
 /// Adds to the assignments of an UPDATE that the other columns, of which all are read, keep their values: triggers may set
