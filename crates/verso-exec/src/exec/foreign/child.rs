@@ -392,7 +392,7 @@ impl Child {
 
 /// A column seen as one of another modifier, in the form that such a column has (P6 of the plan): a `numeric(6,2)` is a scaled integer.
 fn in_form(column: TypedExpr, ty: &SqlType) -> TypedExpr {
-    if column.ty.physical() == ty.physical() {
+    if column.ty.same_form(ty) {
         return TypedExpr { ty: ty.clone(), ..column };
     }
     TypedExpr::new(ExprKind::Cast { arg: Box::new(column), kind: CastKind::Assignment }, ty.clone())
