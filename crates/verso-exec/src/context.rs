@@ -118,6 +118,15 @@ pub trait Random {
     fn uuid_stamp(&self, micros: i64) -> i128;
 }
 
+/// How the argument of `nextval` and kin names its sequence.
+#[derive(Clone, Copy, Debug)]
+pub enum SequenceName<'a> {
+    /// A `regclass`: nothing is left to look up by name, whatever the search path is.
+    Oid(u32),
+    /// A text: `name` or `schema.name`, perhaps quoted.
+    Text(&'a str),
+}
+
 /// What sequences have yielded in a session.
 pub trait SequenceState {
     /// The session's last `nextval` of the sequence with this oid.
@@ -458,11 +467,11 @@ pub trait Runtime {
     /// Calls a PL/pgSQL function for its one value.
     fn call_function(&self, function: &Arc<FunctionDef>, args: Vec<Value>) -> Result<Value>;
     /// The next value of a sequence, and the sequence's oid.
-    fn next_value(&self, sequence: &str) -> Result<(u32, i64)>;
+    fn next_value(&self, sequence: SequenceName<'_>) -> Result<(u32, i64)>;
     /// Sets a sequence; yields its oid.
-    fn set_value(&self, sequence: &str, value: i64, is_called: bool) -> Result<u32>;
+    fn set_value(&self, sequence: SequenceName<'_>, value: i64, is_called: bool) -> Result<u32>;
     /// The oid of a sequence.
-    fn sequence_oid(&self, sequence: &str) -> Result<u32>;
+    fn sequence_oid(&self, sequence: SequenceName<'_>) -> Result<u32>;
     /// Whether there still is a sequence with this oid.
     /// # Errors
     /// 42501 where its values may not be looked at.

@@ -11,7 +11,8 @@ use verso_catalog::{
 };
 use verso_exec::context::{
     AdvisoryCall, Binding, CatalogFunctions, Clock, Crew, Described, HeldSettings, Identity, Known,
-    NoticeSink, Notifications, Random, SequenceState, SessionCursors, SettingAccess, Signals, Workers,
+    NoticeSink, Notifications, Random, SequenceName, SequenceState, SessionCursors, SettingAccess, Signals,
+    Workers,
 };
 use verso_exec::plan::{ExprKind, PlFunction, Plan, RaiseLevel, Statement, SubqueryTest};
 use verso_exec::plan::{RowRules, TypedExpr};
@@ -87,13 +88,13 @@ impl Runtime for Session {
     fn call_function(&self, _: &Arc<FunctionDef>, _: Vec<Value>) -> Result<Value, ExecError> {
         nothing()
     }
-    fn next_value(&self, _: &str) -> Result<(u32, i64), ExecError> {
+    fn next_value(&self, _: SequenceName<'_>) -> Result<(u32, i64), ExecError> {
         nothing()
     }
-    fn set_value(&self, _: &str, _: i64, _: bool) -> Result<u32, ExecError> {
+    fn set_value(&self, _: SequenceName<'_>, _: i64, _: bool) -> Result<u32, ExecError> {
         nothing()
     }
-    fn sequence_oid(&self, _: &str) -> Result<u32, ExecError> {
+    fn sequence_oid(&self, _: SequenceName<'_>) -> Result<u32, ExecError> {
         nothing()
     }
     fn has_sequence(&self, _: u32) -> Result<bool, ExecError> {

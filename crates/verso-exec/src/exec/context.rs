@@ -18,8 +18,8 @@ use super::trigger::Transitions;
 use super::used::{ChosenParts, changed_relations};
 use super::{HeldStatement, Tables};
 use crate::context::{
-    AdvisoryCall, Definitions, EvalContext, Given, GivesWay, HeldSettings, Runtime, Served, Services,
-    TransactionEnds, TransitionsSeen,
+    AdvisoryCall, Definitions, EvalContext, Given, GivesWay, HeldSettings, Runtime, SequenceName, Served,
+    Services, TransactionEnds, TransitionsSeen,
 };
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
@@ -489,8 +489,29 @@ impl<'a> ExecContext<'a> {
         self.services.memory.reserve_before_files(what)
     }
 
+    /// The sequence that a function's argument names.
+    fn sequence(&self, name: SequenceName<'_>) -> Result<Arc<SequenceDef>> {
+        match name {
+            SequenceName::Oid(oid) => self.sequence_with_oid(Oid(oid)),
+            SequenceName::Text(name) => self.sequence_of_name(name),
+        }
+    }
+
+    fn sequence_with_oid(&self, oid: Oid) -> Result<Arc<SequenceDef>> {
+        if let Some(found) = self.catalog.sequence_by_oid(oid) {
+            self.catalog.check_whole(oid)?;
+            return Ok(found);
+        }
+        Err(match self.catalog.relation_by_oid(oid) {
+            Some(other) => {
+                CatalogError::WrongKind { kind: ObjectKind::Sequence, name: other.name().to_string() }.into()
+            }
+            None => ExecError::raised("42P01", format!("could not open relation with OID {oid}")),
+        })
+    }
+
     /// The sequence that a text names: `name` or `schema.name`, folded unless quoted, perhaps with this database before it.
-    fn sequence(&self, name: &str) -> Result<Arc<SequenceDef>> {
+    fn sequence_of_name(&self, name: &str) -> Result<Arc<SequenceDef>> {
         let (database, schema, sequence) = split_name(name);
         if database.is_some_and(|database| *database != *self.services.identity.database_name()) {
             let text = format!("cross-database references are not implemented: \"{name}\"");
@@ -562,13 +583,13 @@ impl Runtime for ExecContext<'_> {
         plpgsql::call_scalar(self, function, args)
     }
 
-    fn next_value(&self, sequence: &str) -> Result<(u32, i64)> {
+    fn next_value(&self, sequence: SequenceName<'_>) -> Result<(u32, i64)> {
         let sequence = self.sequence(sequence)?;
         self.check_sequence(&sequence, Rights::USAGE.with(Rights::UPDATE))?;
         Ok((sequence.oid.0, self.tables()?.next_value(&sequence)?))
     }
 
-    fn set_value(&self, sequence: &str, value: i64, is_called: bool) -> Result<u32> {
+    fn set_value(&self, sequence: SequenceName<'_>, value: i64, is_called: bool) -> Result<u32> {
         let sequence = self.sequence(sequence)?;
         self.check_sequence(&sequence, Rights::UPDATE)?;
         self.tables()?.set_value(&sequence, value, is_called)?;
@@ -600,7 +621,7 @@ impl Runtime for ExecContext<'_> {
         self.triggers
     }
 
-    fn sequence_oid(&self, sequence: &str) -> Result<u32> {
+    fn sequence_oid(&self, sequence: SequenceName<'_>) -> Result<u32> {
         let sequence = self.sequence(sequence)?;
         self.check_sequence(&sequence, Rights::USAGE.with(Rights::SELECT))?;
         Ok(sequence.oid.0)

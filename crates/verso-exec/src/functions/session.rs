@@ -1,6 +1,5 @@
 //! Functions that ask the session or the database: sequences, settings, random numbers, who and what.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use verso_types::{SqlType, SystemType, TypeError, Value, datetime};
@@ -8,7 +7,7 @@ use verso_types::{SqlType, SystemType, TypeError, Value, datetime};
 use super::define::{optional, sql_type, unexpected};
 use super::sets::set_function;
 use super::{ArgType, Body, BuiltinFunction, ResultType, SetFn, Volatility};
-use crate::context::{EvalContext, Notice};
+use crate::context::{EvalContext, Notice, SequenceName};
 use crate::error::{ExecError, Result};
 use crate::plan::RaiseLevel;
 
@@ -49,17 +48,19 @@ macro_rules! sequence_function {
 }
 
 fn nextval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    let (oid, value) = cx.runtime.next_value(&name(args)?)?;
+    let (oid, value) = cx.runtime.next_value(named(args)?)?;
     cx.services.sequences.note_value(oid, value, true);
     Ok(Value::Int8(value))
 }
 
 fn currval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    let sequence = name(args)?;
-    let oid = cx.runtime.sequence_oid(&sequence)?;
-    cx.services.sequences.value(oid).map(Value::Int8).ok_or_else(|| {
-        not_yet_defined(format!("currval of sequence \"{sequence}\" is not yet defined in this session"))
-    })
+    let oid = cx.runtime.sequence_oid(named(args)?)?;
+    if let Some(value) = cx.services.sequences.value(oid) {
+        return Ok(Value::Int8(value));
+    }
+    let mut sequence = String::new();
+    verso_types::names::format_reference(SystemType::Regclass, oid.into(), &mut sequence);
+    Err(not_yet_defined(format!("currval of sequence \"{sequence}\" is not yet defined in this session")))
 }
 
 fn lastval(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
@@ -83,22 +84,20 @@ fn setval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         [_, Value::Int8(value), Value::Bool(is_called)] => (*value, *is_called),
         _ => return Err(unexpected("setval", args)),
     };
-    let oid = cx.runtime.set_value(&name(args)?, value, is_called)?;
+    let oid = cx.runtime.set_value(named(args)?, value, is_called)?;
     if is_called {
         cx.services.sequences.note_value(oid, value, false);
     }
     Ok(Value::Int8(value))
 }
 
-/// The sequence's name: as it is given, or as the session writes the name of a `regclass`.
-fn name(args: &[Value]) -> Result<Cow<'_, str>> {
+/// The sequence that the first argument names.
+fn named(args: &[Value]) -> Result<SequenceName<'_>> {
     match args.first() {
-        Some(Value::Text(name)) => Ok(Cow::Borrowed(name)),
-        Some(Value::Int8(oid)) => {
-            let mut name = String::new();
-            verso_types::names::format_reference(SystemType::Regclass, *oid, &mut name);
-            Ok(Cow::Owned(name))
-        }
+        Some(Value::Text(name)) => Ok(SequenceName::Text(name)),
+        Some(Value::Int8(oid)) => u32::try_from(*oid)
+            .map(SequenceName::Oid)
+            .map_err(|_| ExecError::raised("42P01", format!("could not open relation with OID {oid}"))),
         _ => Err(unexpected("a sequence function", args)),
     }
 }

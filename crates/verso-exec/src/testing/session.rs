@@ -17,8 +17,8 @@ use verso_types::{SqlType, TimeStyle, Value};
 use crate::context::CatalogFunctions;
 use crate::context::{
     AdvisoryCall, Binding, Clock, Crew, Described, EvalContext, HeldSettings, Identity, Known, Notice,
-    NoticeSink, Notifications, Random, Runtime, SequenceState, Services, SessionCursors, SettingAccess,
-    Signals, Workers,
+    NoticeSink, Notifications, Random, Runtime, SequenceName, SequenceState, Services, SessionCursors,
+    SettingAccess, Signals, Workers,
 };
 use crate::error::{ExecError, Result};
 use crate::memory::{Account, Memory, Scope};
@@ -329,13 +329,13 @@ impl Runtime for TestSession {
     fn call_function(&self, function: &Arc<FunctionDef>, _: Vec<Value>) -> Result<Value> {
         Err(ExecError::raised("42883", format!("function {} is unknown here", function.name)))
     }
-    fn next_value(&self, _: &str) -> Result<(u32, i64)> {
+    fn next_value(&self, _: SequenceName<'_>) -> Result<(u32, i64)> {
         Ok((1, self.sequence.get() + 1))
     }
-    fn set_value(&self, _: &str, _: i64, _: bool) -> Result<u32> {
+    fn set_value(&self, _: SequenceName<'_>, _: i64, _: bool) -> Result<u32> {
         Ok(1)
     }
-    fn sequence_oid(&self, _: &str) -> Result<u32> {
+    fn sequence_oid(&self, _: SequenceName<'_>) -> Result<u32> {
         Ok(1)
     }
     fn has_sequence(&self, _: u32) -> Result<bool> {
