@@ -11,7 +11,8 @@
 //!     type; else the text is kept as it is, unless a constant in it may mean something else tomorrow.
 //! K2. A transaction that has changed the schema goes around the cache. For others a kept statement looks at the
 //!     catalog's version as every prepared statement does.
-//! K3. Where the catalog gives a kept statement other parameters, it is executed the long way once more and forgotten.
+//! K3. Where the catalog gives a kept statement other parameters, it is executed the long way once more and forgotten; a literal that
+//!     is no value of its parameter's type goes the long way, too, for the parameter may have another type by now.
 //! K4. Errors point into the text given.
 //! K6. A text is not kept with parameters for its literals where they decide about the plan: large tables that are read whole, walked
 //!     in the order of an index with conditions on each row, or read by another index for these literals; those with indexes on

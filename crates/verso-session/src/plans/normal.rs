@@ -90,12 +90,6 @@ impl Normal {
         sql.get(..byte).map_or(1, |before| before.chars().count() as u32 + 1)
     }
 
-    /// Where literal `index` stands, in characters from 0.
-    pub fn given_literal(&self, sql: &str, index: usize) -> Option<u32> {
-        let spot = self.spots.get(index)?;
-        Some(sql.get(..spot.given.0)?.chars().count() as u32)
-    }
-
     fn scan(&mut self, sql: &str) -> Option<()> {
         let bytes = sql.as_bytes();
         let mut at = 0;
@@ -346,6 +340,5 @@ mod tests {
         assert_eq!(normal.text(), "SELECT $1, $2 + x FROM t");
         let x = normal.text().find('x').expect("x") as u32 + 1;
         assert_eq!(normal.given_position(sql, x), 20);
-        assert_eq!(normal.given_literal(sql, 1), Some(12));
     }
 }

@@ -34,7 +34,7 @@ impl Session {
         let result = match known {
             // Its literals are read as its parameters' types are defined now.
             Some(Known::Normal(prepared)) if self.is_outdated(&prepared) => None,
-            Some(Known::Normal(prepared)) => Some(self.execute_normal(&mut texts, &prepared, sql, sink)),
+            Some(Known::Normal(prepared)) => self.execute_normal(&mut texts, &prepared, sql, sink),
             Some(Known::AsItIs(prepared)) => Job::prepared(&prepared, params)
                 .map(|job| self.one(&Job { ends: self.transaction.series, ..job }, sink)),
             None => None,
@@ -56,14 +56,15 @@ impl Session {
         self.with_catalog(|_, catalog, _| Ok(catalog.key().path)).ok()
     }
 
-    /// Executes a text whose literals are parameters.
+    /// Executes a text whose literals are parameters; none where one of them is no value of its parameter's type. What is wrong
+    /// with it, the long way will say, if anything is: the column may have had that type when the text was kept.
     fn execute_normal(
         &mut self,
         texts: &mut OwnStatements,
         prepared: &Arc<Prepared>,
         sql: &str,
         sink: &mut dyn StatementSink,
-    ) -> Result<(), SqlError> {
+    ) -> Option<Result<(), SqlError>> {
         self.know_names(prepared.params());
         let mut values = std::mem::take(&mut texts.normal.values);
         let read = read_arguments(
@@ -72,31 +73,31 @@ impl Session {
             &self.services.settings.time_zone,
             self.services.memory.lend().account,
         );
-        let result = match read {
-            Ok(()) => {
-                let job = Job::prepared(prepared, &values);
-                let job = job.ok_or_else(|| SqlError::internal("nothing was kept"))?;
-                let at = Span { start: 0, end: u32::MAX };
-                let job = Job { sql, at, byte: Some(0), shows: false, ends: self.transaction.series, ..job };
-                self.one(&job, sink).map_err(|error| match error.position {
-                    Some(position) if error.context.is_none() => {
-                        let position = texts.normal.given_position(sql, position);
-                        SqlError { position: Some(position), ..error }
-                    }
-                    _ => error,
-                })
-            }
-            Err((index, error)) => {
-                self.fail_transaction();
-                Err(match texts.normal.given_literal(sql, index) {
-                    Some(at) => error.at(at),
-                    None => error,
-                })
-            }
-        };
+        let job = if read.is_ok() { Job::prepared(prepared, &values) } else { None };
+        let result = job.map(|job| {
+            let at = Span { start: 0, end: u32::MAX };
+            let job = Job { sql, at, byte: Some(0), shows: false, ends: self.transaction.series, ..job };
+            self.one(&job, sink).map_err(|error| match error.position {
+                Some(position) if error.context.is_none() => {
+                    let position = texts.normal.given_position(sql, position);
+                    SqlError { position: Some(position), ..error }
+                }
+                _ => error,
+            })
+        });
+        if read.is_err() {
+            self.forget_if_changed(prepared);
+        }
         values.clear();
         texts.normal.values = values;
         result
+    }
+
+    /// Forgets a kept text whose parameters have other types by now (K3).
+    fn forget_if_changed(&self, prepared: &Prepared) {
+        let style = &self.services.settings.time_zone;
+        // Planning it anew is what tells. An error says that it is not one any more, and is for the long way to say.
+        let _ = self.with_catalog(|_, catalog, keep| prepared.plan(catalog, style, keep).map(drop));
     }
 
     /// Prepares a query or change of rows; what is wrong with it, the long way will say.

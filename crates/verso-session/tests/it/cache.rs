@@ -69,6 +69,41 @@ fn errors_point_into_the_text_given() {
     assert_eq!((error.sqlstate, error.position), ("42P01", Some(15)));
 }
 
+/// A literal that was no value of the column's old type, in texts that were kept while the column had it.
+#[test]
+fn literals_are_read_as_the_columns_are_now() {
+    let world = World::new();
+    let (mut one, mut two) = (world.connect(), world.connect());
+    one.run("CREATE TABLE s (v int2); CREATE FUNCTION f(int) RETURNS int LANGUAGE sql AS 'SELECT $1'");
+    for client in [&mut one, &mut two] {
+        client.run("INSERT INTO s VALUES ('1')");
+        client.run("UPDATE s SET v = '2'");
+        assert_eq!(client.value("SELECT count(*) FROM s WHERE v = '7'"), "0");
+        assert_eq!(client.value("SELECT f('3')"), "3");
+        let error = client.try_run("INSERT INTO s VALUES ('70000')").expect_err("too large");
+        assert_eq!((error.sqlstate, error.position), ("22003", Some(23)));
+    }
+    one.run("ALTER TABLE s ALTER v TYPE int8");
+    for client in [&mut two, &mut one] {
+        assert_eq!(client.run("INSERT INTO s VALUES ('70000')"), ["INSERT 0 1"]);
+        assert_eq!(client.run("UPDATE s SET v = '80000' WHERE v = '70000'"), ["UPDATE 1"]);
+        assert_eq!(client.value("SELECT count(*) FROM s WHERE v = '90000'"), "0");
+    }
+    one.run("DROP TABLE s; CREATE TABLE s (v text)");
+    one.run("DROP FUNCTION f(int); CREATE FUNCTION f(text) RETURNS text LANGUAGE sql AS 'SELECT $1'");
+    for (client, rows) in [(&mut two, 1), (&mut one, 2)] {
+        assert_eq!(client.run("INSERT INTO s VALUES ('ab')"), ["INSERT 0 1"]);
+        assert_eq!(client.run("UPDATE s SET v = 'cd'"), [format!("UPDATE {rows}")]);
+        assert_eq!(client.value("SELECT count(*) FROM s WHERE v = 'cd'"), rows.to_string());
+        assert_eq!(client.value("SELECT f('xy')"), "xy");
+    }
+    // A table of the session hides the other one.
+    two.run("CREATE TEMP TABLE s (v date)");
+    assert_eq!(two.run("INSERT INTO s VALUES ('2024-02-29')"), ["INSERT 0 1"]);
+    let error = two.try_run("INSERT INTO s VALUES ('ab')").expect_err("no date");
+    assert_eq!((error.sqlstate, error.position), ("22007", Some(23)));
+}
+
 #[test]
 fn the_catalog_may_change_under_a_kept_statement() {
     let world = World::new();
