@@ -125,6 +125,8 @@ pub enum SequenceName<'a> {
     Oid(u32),
     /// A text: `name` or `schema.name`, perhaps quoted.
     Text(&'a str),
+    /// The sequence of an identity column, asked by that column's default: who may add the row may have its number.
+    Identity(u32),
 }
 
 /// What sequences have yielded in a session.

@@ -732,20 +732,6 @@ fn owned<'c>(
     catalog.sequences().filter(move |sequence| sequence.owned_by.is_some_and(|owner| owner.table == table))
 }
 
-/// The sequence that an identity column takes its numbers from: others may be owned by the column, too.
-fn sequence_of_identity<'c>(
-    catalog: &'c CatalogSnapshot,
-    table: &TableDef,
-    column: &ColumnDef,
-) -> Option<&'c Arc<SequenceDef>> {
-    let is_its =
-        |sequence: &&Arc<SequenceDef>| sequence.owned_by.is_some_and(|owner| owner.column == column.id);
-    let named = column.default.as_deref().map(kept::objects_of).unwrap_or_default();
-    let is_named = |sequence: &&Arc<SequenceDef>| named.contains(&sequence.oid);
-    let its = || owned(catalog, table).filter(is_its);
-    its().find(is_named).or_else(|| its().next())
-}
-
 fn owning_column<'t>(table: &'t TableDef, sequence: &SequenceDef) -> Option<&'t ColumnDef> {
     let owner = sequence.owned_by?;
     table.column_with_id(owner.column).map(|at| &table.columns[at])

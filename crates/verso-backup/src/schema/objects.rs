@@ -28,9 +28,7 @@ use versodb::Error;
 use super::needs::{Needs, rows_in};
 use super::parts::{self, bounds, name, qualified, unlogged};
 use super::queue::{self, Pending, Waiting};
-use super::{
-    Maker, is_own, made, owned, owning_column, partitions, sequence_of_identity, types, uses, view_text,
-};
+use super::{Maker, is_own, made, owned, owning_column, partitions, types, uses, view_text};
 use crate::archive::contents::Kind;
 use crate::error::BackupError;
 
@@ -122,7 +120,7 @@ impl Maker<'_, '_> {
             objects.push(self.waiting_table(&table, tables)?);
             for sequence in owned(&catalog, &table) {
                 let is_made_with_it = owning_column(&table, sequence)
-                    .is_none_or(|it| it.identity.is_some() && is_of_identity(&catalog, &table, sequence));
+                    .is_none_or(|it| it.identity.is_some() && catalog.identity_of(sequence).is_some());
                 if !is_made_with_it {
                     let what = Object::OwnedSequence(Arc::clone(sequence), Arc::clone(&table));
                     objects.push(Waiting::new(what, [sequence.oid], Needs::from([table.oid])));
@@ -222,14 +220,10 @@ impl Maker<'_, '_> {
         needs.extend(partitions::whole_of(table, tables).map(|whole| whole.oid));
         let mut makes = vec![table.oid];
         for sequence in owned(self.source.catalog, table) {
-            match owning_column(table, sequence) {
-                Some(column)
-                    if column.identity.is_some() && is_of_identity(self.source.catalog, table, sequence) =>
-                {
-                    makes.push(sequence.oid);
-                }
+            match self.source.catalog.identity_of(sequence) {
+                Some(_) => makes.push(sequence.oid),
                 // It needs its table.
-                _ => drop(loose.remove(&sequence.oid)),
+                None => drop(loose.remove(&sequence.oid)),
             }
         }
         for own in &makes {
@@ -539,12 +533,6 @@ pub(super) fn views(catalog: &CatalogSnapshot) -> Vec<Arc<ViewDef>> {
     let mut all: Vec<Arc<ViewDef>> = catalog.all_views().filter(own).collect();
     all.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
     all
-}
-
-/// Whether a sequence gives an identity column its numbers.
-fn is_of_identity(catalog: &CatalogSnapshot, table: &TableDef, sequence: &SequenceDef) -> bool {
-    let own = owning_column(table, sequence).and_then(|column| sequence_of_identity(catalog, table, column));
-    own.is_some_and(|own| own.oid == sequence.oid)
 }
 
 fn is_materialized(catalog: &CatalogSnapshot, oid: Oid) -> bool {

@@ -14,7 +14,7 @@ use verso_types::{Identity, SqlType, TimeStyle, Value, format_text};
 use super::needs::Finder;
 use super::objects::Later;
 use super::types::type_text;
-use super::{Dialect, Maker, sequence_of_identity};
+use super::{Dialect, Maker};
 use crate::archive::contents::{Kind, Step};
 
 /// A name, quoted if it must be.
@@ -127,7 +127,7 @@ fn column_text(maker: &Maker<'_, '_>, table: &TableDef, column: &ColumnDef, late
     } else if let Some(identity) = column.identity {
         let always = if identity == Identity::Always { "ALWAYS" } else { "BY DEFAULT" };
         text.push_str(&format!(" GENERATED {always} AS IDENTITY"));
-        if let Some(sequence) = sequence_of_identity(catalog, table, column) {
+        if let Some(sequence) = catalog.identity_sequence(table, column) {
             let place = qualified(&sequence.schema, &sequence.name);
             text.push_str(&format!(" (SEQUENCE NAME {place}{})", bounds(&sequence.bounds, false)));
         }

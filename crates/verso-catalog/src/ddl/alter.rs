@@ -21,8 +21,8 @@ use super::table::{find_table, refuse_type_of_name, relation_kind};
 use super::together::needing_column;
 use crate::catalog::Catalog;
 use crate::definition::{
-    ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, Identity, IndexDef, Oid, SchemaDef, SequenceDef,
-    TableDef, TableOptions,
+    ColumnDef, ConstraintDef, ConstraintKind, DroppedColumn, Identity, IndexDef, Oid, SchemaDef, TableDef,
+    TableOptions,
 };
 use crate::error::{CatalogError, ObjectKind};
 use crate::kept::names_plainly;
@@ -573,10 +573,7 @@ impl Catalog {
         column: &str,
     ) -> Result<(), CatalogError> {
         let column = identity_column(table, column)?;
-        let of_column = |sequence: &&Arc<SequenceDef>| {
-            sequence.owned_by.is_some_and(|owner| owner.table == table.oid && owner.column == column.id)
-        };
-        for sequence in snapshot.naming(table.oid).sequences().filter(of_column) {
+        if let Some(sequence) = snapshot.identity_sequence(table, column) {
             let needing = Needing::of(snapshot, &[Lost::Relation(sequence.oid)]);
             needing.refuse(snapshot)?;
             self.claim_gone(txn, snapshot, [sequence.oid])?;

@@ -150,9 +150,7 @@ impl Catalog {
             }
         };
         if owner.is_some()
-            && let Some(of) = sequence.owned_by
-            && let Some(table) = snapshot.table_by_oid(of.table)
-            && table.column_with_id(of.column).is_some_and(|at| table.columns[at].identity.is_some())
+            && let Some((table, _)) = snapshot.identity_of(&sequence)
         {
             return Err(CatalogError::InvalidDefinition {
                 sqlstate: "0A000",
@@ -243,11 +241,8 @@ impl Catalog {
         table: &TableDef,
         column: &ColumnDef,
     ) -> Result<(), CatalogError> {
-        let is_its = |sequence: &&Arc<SequenceDef>| {
-            sequence.owned_by.is_some_and(|owner| owner.table == table.oid && owner.column == column.id)
-                && sequence.bounds.ty != column.ty
-        };
-        for sequence in snapshot.naming(table.oid).sequences().filter(is_its) {
+        let its = snapshot.identity_sequence(table, column);
+        if let Some(sequence) = its.filter(|sequence| sequence.bounds.ty != column.ty) {
             self.engine.lock_table(
                 txn,
                 sequence.object,

@@ -20,6 +20,7 @@ use super::CatalogSnapshot;
 use super::relation::Relation;
 use crate::aggregate::{AggregateDef, Callee};
 use crate::authority::PolicyDef;
+use crate::ddl::next_value;
 use crate::definition::{
     ColumnDef, ConstraintKind, FunctionDef, FunctionReturn, Oid, SequenceDef, TableDef, TypeDef, ViewDef,
 };
@@ -354,6 +355,28 @@ impl CatalogSnapshot {
         let is_its =
             |sequence: &&Arc<SequenceDef>| sequence.owned_by.is_some_and(|owner| owner.table == table);
         self.naming(table).sequences().filter(is_its).collect()
+    }
+
+    /// The sequence that an identity column takes its numbers from: others may be owned by the column, too.
+    pub fn identity_sequence(&self, table: &TableDef, column: &ColumnDef) -> Option<&Arc<SequenceDef>> {
+        column.identity?;
+        let default = column.default.as_deref().unwrap_or_default();
+        let named = objects_of(default);
+        let is_named = |sequence: &&Arc<SequenceDef>| {
+            named.contains(&sequence.oid) || *next_value(&sequence.schema, &sequence.name) == *default
+        };
+        let mut its = self.sequences_of(table.oid);
+        its.retain(|one| one.owned_by.is_some_and(|owner| owner.column == column.id));
+        its.iter().copied().find(is_named).or_else(|| its.first().copied())
+    }
+
+    /// The identity column, and its table, to which a sequence gives its numbers.
+    pub fn identity_of(&self, sequence: &SequenceDef) -> Option<(Arc<TableDef>, usize)> {
+        let owner = sequence.owned_by?;
+        let table = self.table_by_oid(owner.table)?;
+        let at = table.column_with_id(owner.column)?;
+        let own = self.identity_sequence(&table, &table.columns[at])?;
+        (own.oid == sequence.oid).then_some((table, at))
     }
 
     /// The definitions that name an object of users, by its number or, a type, by that of its array: all that do, and perhaps

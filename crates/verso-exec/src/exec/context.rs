@@ -426,19 +426,10 @@ impl<'a> ExecContext<'a> {
     fn check_sequence(&self, sequence: &SequenceDef, any_of: Rights) -> Result<()> {
         let Some(role) = self.catalog.acting_role() else { return Ok(()) };
         let rights = self.catalog.rights(role, Object::Relation(sequence.oid));
-        if !rights.among(any_of).is_empty() || self.is_of_identity(sequence, role) {
+        if !rights.among(any_of).is_empty() {
             return Ok(());
         }
         Err(denied("sequence", &sequence.name))
-    }
-
-    /// Whether it numbers an identity column, whose rows the role may add: then the right to that is enough.
-    fn is_of_identity(&self, sequence: &SequenceDef, role: Oid) -> bool {
-        let Some(owner) = sequence.owned_by else { return false };
-        let Some(table) = self.catalog.table_by_oid(owner.table) else { return false };
-        let column = table.column_with_id(owner.column).map(|at| &table.columns[at]);
-        column.is_some_and(|column| column.identity.is_some())
-            && self.catalog.may_columns(role, table.oid, Rights::INSERT, &[])
     }
 
     /// The same for a call of a trigger, which may read these rows of its statement.
@@ -492,7 +483,7 @@ impl<'a> ExecContext<'a> {
     /// The sequence that a function's argument names.
     fn sequence(&self, name: SequenceName<'_>) -> Result<Arc<SequenceDef>> {
         match name {
-            SequenceName::Oid(oid) => self.sequence_with_oid(Oid(oid)),
+            SequenceName::Oid(oid) | SequenceName::Identity(oid) => self.sequence_with_oid(Oid(oid)),
             SequenceName::Text(name) => self.sequence_of_name(name),
         }
     }
@@ -583,9 +574,11 @@ impl Runtime for ExecContext<'_> {
         plpgsql::call_scalar(self, function, args)
     }
 
-    fn next_value(&self, sequence: SequenceName<'_>) -> Result<(u32, i64)> {
-        let sequence = self.sequence(sequence)?;
-        self.check_sequence(&sequence, Rights::USAGE.with(Rights::UPDATE))?;
+    fn next_value(&self, name: SequenceName<'_>) -> Result<(u32, i64)> {
+        let sequence = self.sequence(name)?;
+        if !matches!(name, SequenceName::Identity(_)) {
+            self.check_sequence(&sequence, Rights::USAGE.with(Rights::UPDATE))?;
+        }
         Ok((sequence.oid.0, self.tables()?.next_value(&sequence)?))
     }
 

@@ -89,6 +89,7 @@ pub use registry::{
     AggregateFunction, AggregateKind, ArgType, Body, BuiltinFunction, ResultType, ScalarFn, SetFn, TypedFn,
     TypedSetFn, Volatility, aggregate_candidates, all_functions, candidates, operator_candidates,
 };
+pub use session::of_sequence;
 pub(crate) use session::void;
 pub use spread::taking_array;
 pub use texts::{WITH_BLANKS, is_named};

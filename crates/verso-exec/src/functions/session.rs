@@ -53,6 +53,14 @@ fn nextval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::Int8(value))
 }
 
+/// The next number of an identity column, for a row that may be added.
+fn next_of_identity(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let SequenceName::Oid(oid) = named(args)? else { return Err(unexpected("an identity column", args)) };
+    let (oid, value) = cx.runtime.next_value(SequenceName::Identity(oid))?;
+    cx.services.sequences.note_value(oid, value, true);
+    Ok(Value::Int8(value))
+}
+
 fn currval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let oid = cx.runtime.sequence_oid(named(args)?)?;
     if let Some(value) = cx.services.sequences.value(oid) {
@@ -288,6 +296,21 @@ fn type_name(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 fn not_in_recovery(_: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
     let hint = "Recovery control functions can only be executed during recovery.";
     Err(TypeError::new("55000", "recovery is not in progress").with_hint(hint).into())
+}
+
+/// What the default of an identity column calls. No statement can name it: it asks for no right to the sequence.
+static NEXT_OF_IDENTITY: BuiltinFunction = sequence_function!("nextval" [] => next_of_identity);
+
+/// The form of `nextval` and kin that takes a `regclass`; of an identity column, the one that asks for no right to the sequence.
+pub fn of_sequence(function: &'static BuiltinFunction, identity: bool) -> Option<&'static BuiltinFunction> {
+    if identity && function.name == "nextval" {
+        return Some(&NEXT_OF_IDENTITY);
+    }
+    let arguments = function.args.len();
+    let takes_number = |one: &&&BuiltinFunction| {
+        one.args.len() == arguments && one.args[0] == ArgType::Exact(SqlType::System(SystemType::Regclass))
+    };
+    super::candidates(function.name).iter().find(takes_number).copied()
 }
 
 static SESSION: &[BuiltinFunction] = &[

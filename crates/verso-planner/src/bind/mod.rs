@@ -456,7 +456,7 @@ impl<'c> Binder<'c> {
             .map_err(SqlError::from)
             .and_then(|expr| self.in_kept_text().default_value(&expr, &column.name, &column.ty));
         let mut bound = bound.map_err(|error| SqlError { position: None, ..error })?;
-        self.qualify_sequences(&mut bound);
+        self.number_sequences(&mut bound, column);
         Ok(bound)
     }
 

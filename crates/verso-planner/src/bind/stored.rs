@@ -4,7 +4,7 @@
 //!     ([`Binder::kept_text`]): neither another name nor another search path changes what it means. Texts of earlier releases mean
 //!     what they mean along the path `pg_catalog, public`.
 //!     What its literals of moments mean is settled then, too ([`super::literals`]).
-//! T2. A sequence that a text of an earlier release names is looked up when the text is bound, and named with its schema from then
+//! T2. A sequence that a text of an earlier release names is looked up when the text is bound, and named by its number from then
 //!     on: the path of the session that evaluates it finds another one, or none.
 
 use std::cell::RefCell;
@@ -12,7 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, Oid, SequenceDef, TableDef, TriggerDef, WantedPath, kept, path_at};
+use verso_catalog::{
+    CatalogSnapshot, ColumnDef, Oid, SequenceDef, TableDef, TriggerDef, WantedPath, kept, path_at,
+};
+use verso_exec::functions::of_sequence;
 use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{SqlType, SystemType, Value};
 
@@ -341,16 +344,19 @@ impl Binder<'_> {
         Ok(names)
     }
 
-    /// Gives sequences that the expression names by a literal their schemas (T2).
-    pub(super) fn qualify_sequences(&self, expr: &mut TypedExpr) {
+    /// Names sequences by their numbers that the default of a column names by a literal (T2), so that no row looks them up.
+    pub(super) fn number_sequences(&self, expr: &mut TypedExpr, column: &ColumnDef) {
         if let K::Call { function, args } = &mut expr.kind
             && matches!(function.name, "nextval" | "currval" | "setval")
             && let Some(first) = args.first_mut()
-            && let Some(sequence) = self.sequence_named(first)
+            && let Some(sequence) = self.sequence_named(first).or_else(|| self.sequence_literal(first))
+            && let Some(numbered) = of_sequence(function, column.identity.is_some())
         {
-            *first = TypedExpr::literal(Value::text(&sequence_path(&sequence)), SqlType::Text);
+            *function = numbered;
+            *first =
+                TypedExpr::literal(Value::Int8(sequence.oid.0.into()), SqlType::System(SystemType::Regclass));
         }
-        expr.for_each_child_mut(&mut |child| self.qualify_sequences(child));
+        expr.for_each_child_mut(&mut |child| self.number_sequences(child, column));
     }
 
     /// Refuses a sequence that a literal names in a schema that the role may not look into.
@@ -406,9 +412,4 @@ fn parts_of(name: &str) -> Vec<String> {
         }
     }
     parts
-}
-
-/// A sequence's name with its schema, as a literal has it.
-fn sequence_path(sequence: &SequenceDef) -> String {
-    [&sequence.schema, &sequence.name].map(|part| verso_parser::quoted(part)).join(".")
 }

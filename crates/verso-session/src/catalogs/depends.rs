@@ -517,11 +517,7 @@ impl Rows<'_> {
             }
             Relation::Sequence(sequence) => {
                 if let Some(owner) = sequence.owned_by {
-                    let identity = catalog.table_by_oid(owner.table).is_some_and(|table| {
-                        let column = table.column_with_id(owner.column);
-                        column.is_some_and(|column| table.columns[column].identity.is_some())
-                    });
-                    let kind = if identity { 'i' } else { 'a' };
+                    let kind = if catalog.identity_of(sequence).is_some() { 'i' } else { 'a' };
                     self.add((CLASS, own, 0), (CLASS, owner.table.0, i32::from(owner.column)), kind);
                 }
             }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{
-    COLUMN_COMPRESSION, COLUMN_STORAGE, ColumnDef, Identity, SequenceDef, TableChange, TableDef,
-};
+use verso_catalog::{COLUMN_COMPRESSION, COLUMN_STORAGE, ColumnDef, Identity, TableChange, TableDef};
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType, Value};
 
@@ -187,10 +185,7 @@ impl Schema<'_> {
         if let Some(known) = known.filter(|known| known.identity.is_some())
             && *options != SequenceOptions::default()
         {
-            let own = |sequence: &&Arc<SequenceDef>| {
-                sequence.owned_by.is_some_and(|owner| owner.table == table.oid && owner.column == known.id)
-            };
-            let sequence = self.frame.catalog.naming(table.oid).sequences().find(own).cloned();
+            let sequence = self.frame.catalog.identity_sequence(table, known).cloned();
             let sequence =
                 sequence.ok_or_else(|| SqlError::internal("an identity column without a sequence"))?;
             let change = change_of_sequence(options);

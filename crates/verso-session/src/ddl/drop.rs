@@ -62,11 +62,8 @@ impl Schema<'_> {
     /// The sequence of an identity column goes with that only.
     fn refuse_of_identity(&self, relation: &Relation) -> Result<(), SqlError> {
         let Relation::Sequence(sequence) = relation else { return Ok(()) };
-        let Some(owner) = sequence.owned_by else { return Ok(()) };
-        let Some(table) = self.frame.catalog.table_by_oid(owner.table) else { return Ok(()) };
-        let column = table.columns.iter().find(|column| column.id == owner.column);
-        let Some(column) = column.filter(|column| column.identity.is_some()) else { return Ok(()) };
-        let of = format!("column {} of table {}", column.name, table.name);
+        let Some((table, at)) = self.frame.catalog.identity_of(sequence) else { return Ok(()) };
+        let of = format!("column {} of table {}", table.columns[at].name, table.name);
         let text = format!("cannot drop sequence {} because {of} requires it", sequence.name);
         Err(SqlError::new("2BP01", text).with_hint(format!("You can drop {of} instead.")))
     }
