@@ -133,6 +133,21 @@ impl Catalog {
         })
     }
 
+    /// As [`Catalog::is_current`] for who has locked a table for its own sake: it still has the name, the rows and the partitions that it
+    /// has in this version. Whatever else has changed of it is no reason to begin anew, so that sessions which go on changing it do not
+    /// keep off who has the lock now.
+    ///
+    /// # Errors
+    /// As [`Catalog::snapshot`].
+    pub fn is_still_there(&self, table: &TableDef, version: u64, txn: &Txn) -> Result<bool, CatalogError> {
+        self.is_still(table, version, txn, |now| {
+            (&now.schema, &now.name) == (&table.schema, &table.name)
+                && now.heap == table.heap
+                && now.partitioned == table.partitioned
+                && now.partition_of == table.partition_of
+        })
+    }
+
     /// As [`Catalog::is_current`] for who changes the definition: nothing of it may be another by now.
     ///
     /// # Errors

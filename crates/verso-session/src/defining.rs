@@ -24,7 +24,7 @@ use verso_storage::Txn;
 use crate::client::{Client, Nowhere, Results};
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::plans::{Done, Job, changes, command, maintains};
+use crate::plans::{Begins, Done, Job, changes, command, maintains};
 use crate::services::Services;
 use crate::{ddl, executing, framed, serving};
 use verso_parser::parse_script;
@@ -106,7 +106,8 @@ impl Definitions for Frame<'_> {
                 Some(_) => Frame { catalog, keeps: false, transitions: given.transitions, ..*self },
                 None => Frame { transitions: given.transitions, ..*self },
             };
-            let done = around.inside(|frame| match (&parsed.statement, given.query) {
+            let begins = Begins::of(&parsed.statement);
+            let done = around.inside_as(begins, |frame| match (&parsed.statement, given.query) {
                 (Statement::CreateTableAs(create), Some(query)) => {
                     Ok(Done::Tag(ddl::fill_table_as(frame, create, query, given.params)?))
                 }

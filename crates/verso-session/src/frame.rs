@@ -20,7 +20,7 @@ use verso_types::{SqlType, TimeStyle, Value};
 use crate::client::{Client, Notice, Nowhere, Results};
 use crate::explain::plan_lines;
 use crate::failure::Failure;
-use crate::plans::{Done, Job};
+use crate::plans::{Begins, Done, Job};
 use crate::plans::{Planned, Prepared};
 use crate::plans::{Ready, ReadyStatements};
 use crate::services::{Outgoing, Services};
@@ -270,6 +270,19 @@ impl Frame<'_> {
         work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         self.txn.borrow_mut().begin_statement()?;
+        self.within(work)
+    }
+
+    /// The same as a statement of its kind begins.
+    pub(crate) fn inside_as<T>(
+        &self,
+        begins: Begins,
+        work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if !begins.sees_newest() {
+            return self.inside(work);
+        }
+        self.txn.borrow_mut().begin_newest()?;
         self.within(work)
     }
 

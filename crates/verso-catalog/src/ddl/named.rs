@@ -166,6 +166,24 @@ impl Catalog {
         }
         Ok(())
     }
+
+    /// These, which the transaction has locked or which a lock of it keeps as they are, are what they were in `seen`, but for its own
+    /// changes.
+    ///
+    /// # Errors
+    /// `Conflict` where they are not.
+    pub(super) fn check_same(
+        &self,
+        txn: &Txn,
+        seen: &CatalogSnapshot,
+        of: impl IntoIterator<Item = Oid>,
+    ) -> Result<(), CatalogError> {
+        if self.is_newest(txn, seen.version)? {
+            return Ok(());
+        }
+        let compared = Compared::new(self, txn, seen)?;
+        if of.into_iter().all(|oid| compared.is_own(oid)) { Ok(()) } else { Err(conflict()) }
+    }
 }
 
 /// What a transaction sees beside what is committed.
@@ -201,7 +219,7 @@ impl<'c> Compared<'c> {
         }
         let Some(by_others) = &self.by_others else { return false };
         let by_number = !by_others.contains(&Touched::Object(oid));
-        if views.iter().any(|view| view.has_rows(oid)) {
+        if views.iter().any(|view| view.has_rows(oid) || view.schemas().any(|schema| schema.oid == oid)) {
             return by_number;
         }
         // Rows of operators, casts, collations and roles belong to nothing, so others may have touched any of them.

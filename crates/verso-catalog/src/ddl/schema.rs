@@ -138,7 +138,7 @@ impl Catalog {
         if !self.take_schema_name(txn, to)? {
             return Err(CatalogError::exists(ObjectKind::Schema, &**to));
         }
-        self.check_newest(txn, &snapshot)?;
+        self.check_same(txn, &snapshot, [schema.oid])?;
         self.change(txn, |txn| {
             let is_it = |row: &NamespaceRow| row.oid == schema.oid;
             self.update_rows(txn, schema.oid, is_it, |row| row.nspname = Name(Arc::clone(to)))?;
@@ -325,7 +325,7 @@ impl Catalog {
         let sequences = contents.sequences.iter().map(|one| one.oid);
         let others = contents.functions.iter().map(|one| one.oid).chain(sequences);
         self.claim_gone(txn, &snapshot, views.chain(others))?;
-        self.check_newest(txn, &snapshot)?;
+        self.check_contents(txn, &snapshot, &schema, &contents)?;
         let seen = snapshot;
         self.drop_what_needs(txn, &seen, &contents)?;
         self.drop_tables_beside(txn, &contents.tables, true, &contents.types)?;
@@ -336,6 +336,24 @@ impl Catalog {
         let views: Vec<_> = contents.views.iter().filter_map(|view| snapshot.view_by_oid(view.oid)).collect();
         self.drop_views(txn, &views, true)?;
         self.change(txn, |txn| self.remove_schema(txn, &seen, &schema, &contents))
+    }
+
+    /// A schema whose name is locked has what it has in `seen`, and that is what it was, but for the transaction's own changes. What
+    /// needs its relations and functions is looked at with them, what needs its types is not: then nothing at all may have changed.
+    fn check_contents(
+        &self,
+        txn: &Txn,
+        seen: &CatalogSnapshot,
+        schema: &SchemaDef,
+        contents: &Contents,
+    ) -> Result<(), CatalogError> {
+        let newest = self.committed()?;
+        let now = Contents::of(&newest, schema);
+        if !(contents.has_relations_only() && now.has_relations_only()) {
+            return self.check_newest(txn, seen);
+        }
+        let all: BTreeSet<Oid> = contents.numbers().chain(now.numbers()).chain([schema.oid]).collect();
+        self.check_same(txn, seen, all)
     }
 
     /// Drops what needs something of a schema and is in another one: views, functions, operators, casts, triggers. A version of the catalog
@@ -427,6 +445,24 @@ pub(super) struct Contents {
 }
 
 impl Contents {
+    /// Whether there is nothing but relations and functions.
+    fn has_relations_only(&self) -> bool {
+        self.types.is_empty()
+            && self.collations.is_empty()
+            && self.extensions.is_empty()
+            && self.operators.is_empty()
+            && self.casts.is_empty()
+            && self.statistics.is_empty()
+    }
+
+    /// The relations and functions.
+    fn numbers(&self) -> impl Iterator<Item = Oid> {
+        let tables = self.tables.iter().map(|one| one.oid);
+        let views = self.views.iter().map(|one| one.oid);
+        let sequences = self.sequences.iter().map(|one| one.oid);
+        tables.chain(views).chain(sequences).chain(self.functions.iter().map(|one| one.oid))
+    }
+
     pub(super) fn of(snapshot: &CatalogSnapshot, schema: &SchemaDef) -> Contents {
         let inside = |name: &Arc<str>| *name == schema.name;
         let types: Vec<&Arc<TypeDef>> = snapshot.types_in(&schema.name).collect();

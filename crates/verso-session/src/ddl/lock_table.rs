@@ -12,6 +12,7 @@ use super::Schema;
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
+use crate::tables::begun_anew;
 use verso_parser::syntax::{LockTable, TableLockMode as Asked};
 use verso_planner::bind::Binder;
 use verso_planner::bind::rights::denied;
@@ -130,7 +131,12 @@ impl Schema<'_> {
                 return Err(SqlError::new(sqlstate::LOCK_NOT_AVAILABLE, text).into());
             }
             locked?;
-            self.frame.tables().check_definition(&mut self.frame.txn.borrow_mut(), &table)?;
+            let catalog = &self.frame.services.instance.catalog;
+            let txn = &mut *self.frame.txn.borrow_mut();
+            if !catalog.is_still_there(&table, self.frame.catalog.version, txn)? {
+                txn.forget_lock(table.heap);
+                return Err(begun_anew().into());
+            }
         }
         Ok(())
     }

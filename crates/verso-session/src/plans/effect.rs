@@ -307,19 +307,37 @@ pub(crate) enum Begins {
     Change,
     /// It reads no rows, and leaves it to others to take the transaction's snapshot.
     Rowless,
+    /// What it names is looked up in the newest catalog, whatever the level.
+    Newest {
+        /// It leaves it to others to take the transaction's snapshot.
+        rowless: bool,
+    },
 }
 
 impl Begins {
+    /// Under a snapshot of the transaction's a statement that locks something, or says something about it, finds what others have
+    /// defined since then, as in PostgreSQL. It writes at most rows by which no definition is read, so that the definitions that
+    /// the transaction sees are those of its snapshot, with its own changes, before it and behind it. A statement that changes
+    /// definitions is no such one: what it wrote would mix with what others have written there that the snapshot does not see.
     pub(crate) fn of(statement: &Statement) -> Begins {
         match statement {
-            Statement::LockTable(_)
-            | Statement::SetConstraints(_)
+            Statement::LockTable(_) => Begins::Newest { rowless: true },
+            Statement::Comment(_)
+            | Statement::Rights(
+                RightsStatement::Grant(_) | RightsStatement::GrantRole(_) | RightsStatement::Default { .. },
+            ) => Begins::Newest { rowless: false },
+            Statement::SetConstraints(_)
             | Statement::Listen(_)
             | Statement::Notify(..)
             | Statement::Unlisten(_) => Begins::Rowless,
             statement if only_changes(statement) => Begins::Change,
             _ => Begins::Plain,
         }
+    }
+
+    /// Whether a statement that meets what others have just committed sees that when it begins anew, whatever the level.
+    pub(crate) fn sees_newest(self) -> bool {
+        matches!(self, Begins::Newest { .. })
     }
 }
 

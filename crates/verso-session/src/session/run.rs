@@ -27,6 +27,9 @@ use verso_planner::errors::{SqlError, sqlstate};
 /// Times a statement of READ COMMITTED is tried again on a new snapshot. Behind these comes one more, with the tables
 /// locked over which it has had conflicts.
 pub(super) const RESTARTS_MAX: u32 = 5;
+/// The same of one that looks names up as they are now. It has changed nothing by then, and is tried again only when others have
+/// changed what it names once more.
+const LOOKUPS_MAX: u32 = 100;
 
 impl Session {
     /// Refuses a statement on databases where transactions are READ ONLY: it stands outside of them, and changes something all
@@ -125,11 +128,15 @@ impl Session {
         let waiting = self.services.deferred.borrow().place();
         let said = self.services.notify.mark();
         let (opened, named) = (self.services.portals.opened(), self.services.named.now());
+        let (restarts, restarts_max) = match begins.sees_newest() {
+            true => (active.state.modes.savepoints, LOOKUPS_MAX),
+            false => (active.state.restarts(), RESTARTS_MAX),
+        };
         let mut tries = 0;
         self.services.contended.borrow_mut().clear();
         loop {
             self.services.forget_asked();
-            if tries > RESTARTS_MAX {
+            if tries > restarts_max {
                 self.lock_contended(active)?;
             }
             {
@@ -140,6 +147,8 @@ impl Session {
                     Begins::Plain => txn.begin_statement()?,
                     Begins::Change => txn.begin_change()?,
                     Begins::Rowless => txn.begin_rowless()?,
+                    Begins::Newest { rowless: true } => txn.begin_newest_rowless()?,
+                    Begins::Newest { rowless: false } => txn.begin_newest()?,
                 }
             }
             self.services.may_restart.set(active.state.restarts() && !results.sent);
@@ -173,7 +182,7 @@ impl Session {
             self.services.deferred.borrow_mut().go_back(waiting);
             self.services.notify.return_to(said);
             let last = results.sent || self.services.has_ended.get();
-            if !conflict || !active.state.restarts() || last || tries > RESTARTS_MAX {
+            if !conflict || !restarts || last || tries > restarts_max {
                 results.fail();
                 return Err(error);
             }

@@ -321,7 +321,7 @@ impl EngineTables<'_> {
 }
 
 /// The conflict of a statement whose snapshot or plan is not that of what it has locked.
-fn begun_anew() -> ExecError {
+pub(crate) fn begun_anew() -> ExecError {
     let record = RecordId { page_index: 0, slot: 0 };
     StorageError::Conflict { record, by: TxnId::NONE, deleted: false }.into()
 }

@@ -118,6 +118,8 @@ struct Statement {
     /// Keeps what it sees; none where the transaction's own snapshot does, or somebody else.
     registration: Option<Registration>,
     view: ReadView,
+    /// It sees what was committed when it began, whatever the level; so do the statements that begin within it.
+    newest: bool,
 }
 
 /// A transaction; rolled back when dropped.

@@ -20,6 +20,7 @@ mod levers;
 mod library;
 mod lists;
 mod logs;
+mod newest_names;
 mod online_index;
 mod partitions;
 mod peer;

@@ -61,11 +61,7 @@ impl Txn {
     /// # Errors
     /// `Closed`.
     pub fn begin_statement(&mut self) -> Result<(), StorageError> {
-        if self.shared.closed.load(Ordering::Relaxed) {
-            return Err(StorageError::Closed);
-        }
-        self.check_serializable()?;
-        self.settle()?;
+        self.may_begin()?;
         self.take_snapshot()?;
         let statement = self.statement_begun(false);
         self.statements.push(statement);
@@ -79,15 +75,50 @@ impl Txn {
     /// # Errors
     /// As [`Txn::begin_statement`].
     pub fn begin_rowless(&mut self) -> Result<(), StorageError> {
-        if self.shared.closed.load(Ordering::Relaxed) {
-            return Err(StorageError::Closed);
-        }
-        self.check_serializable()?;
-        self.settle()?;
+        self.may_begin()?;
         let statement = self.statement_begun(false);
         self.statements.push(statement);
         self.open_statement_frame();
         Ok(())
+    }
+
+    /// As [`Txn::begin_statement`] for a statement that is about definitions as they are now, and not about rows: it sees what is
+    /// committed when it begins, whatever the level, and so do the statements within it. The transaction has its snapshot afterwards
+    /// as after any other statement.
+    ///
+    /// # Errors
+    /// As [`Txn::begin_statement`].
+    pub fn begin_newest(&mut self) -> Result<(), StorageError> {
+        self.may_begin()?;
+        self.take_snapshot()?;
+        self.begin_seeing_newest();
+        Ok(())
+    }
+
+    /// The same for a statement that leaves it to others to take the transaction's snapshot, as [`Txn::begin_rowless`] does.
+    ///
+    /// # Errors
+    /// As [`Txn::begin_statement`].
+    pub fn begin_newest_rowless(&mut self) -> Result<(), StorageError> {
+        self.may_begin()?;
+        self.begin_seeing_newest();
+        Ok(())
+    }
+
+    fn begin_seeing_newest(&mut self) {
+        let mut statement = self.statement_of_now(false);
+        statement.newest = true;
+        self.statements.push(statement);
+        self.open_statement_frame();
+    }
+
+    /// What is looked at before a statement begins that shows its client what it reads.
+    fn may_begin(&self) -> Result<(), StorageError> {
+        if self.shared.closed.load(Ordering::Relaxed) {
+            return Err(StorageError::Closed);
+        }
+        self.check_serializable()?;
+        self.settle()
     }
 
     /// As [`Txn::begin_statement`] for a statement that changes rows and tells its client nothing of what it reads. At
@@ -157,7 +188,8 @@ impl Txn {
             return Err(StorageError::Closed);
         }
         self.settle()?;
-        self.statements.push(Box::new(Statement { registration: held.registration, view: held.view }));
+        let HeldView { registration, view } = held;
+        self.statements.push(Box::new(Statement { registration, view, newest: false }));
         self.open_statement_frame();
         Ok(())
     }
@@ -174,7 +206,11 @@ impl Txn {
         {
             let (registration, view) = self.view_of_now();
             drop(statement);
-            self.statements.push(Box::new(Statement { registration: Some(registration), view }));
+            self.statements.push(Box::new(Statement {
+                registration: Some(registration),
+                view,
+                newest: false,
+            }));
         }
         Ok(())
     }
@@ -213,7 +249,8 @@ impl Txn {
     /// What is read from now on until [`Txn::leave_past`] is that state, without the transaction's own changes; scans that are
     /// begun read it to their end. Nothing is changed or locked in between.
     pub fn enter_past(&mut self, past: &HeldView) {
-        self.statements.push(Box::new(Statement { registration: None, view: past.view.clone() }));
+        let view = past.view.clone();
+        self.statements.push(Box::new(Statement { registration: None, view, newest: false }));
     }
 
     /// Ends [`Txn::enter_past`].
@@ -393,13 +430,23 @@ impl Txn {
         Ok(())
     }
 
-    /// A statement that sees what its level says; the snapshot of the transaction is there, if it has one.
+    /// A statement that sees what its level says, or the newest within one that does; the snapshot of the transaction is there, if
+    /// it has one.
     fn statement_begun(&mut self, changes: bool) -> Box<Statement> {
-        let transactions = &self.shared.transactions;
-        if let Some(registration) = &self.snapshot {
-            let view = ReadView::new(transactions, registration, self.id, false);
-            return Box::new(Statement { registration: None, view: view.with_reader(self.reader.clone()) });
+        let newest = self.statements.last().is_some_and(|around| around.newest);
+        if let Some(registration) = self.snapshot.as_ref().filter(|_| !newest) {
+            let view = ReadView::new(&self.shared.transactions, registration, self.id, false);
+            let view = view.with_reader(self.reader.clone());
+            return Box::new(Statement { registration: None, view, newest });
         }
+        let mut statement = self.statement_of_now(changes);
+        statement.newest = newest;
+        statement
+    }
+
+    /// A statement that sees what is committed at this moment.
+    fn statement_of_now(&mut self, changes: bool) -> Box<Statement> {
+        let transactions = &self.shared.transactions;
         let dirty = self.options.isolation == Isolation::ReadUncommitted;
         let mut statement = match self.idle.take() {
             Some(idle) if idle.view.is_dirty() == dirty && idle.take_up(changes) => idle,
@@ -412,10 +459,10 @@ impl Txn {
                     None => transactions.register(),
                 };
                 let view = ReadView::new(transactions, &registration, self.id, dirty);
-                Box::new(Statement { registration: Some(registration), view })
+                Box::new(Statement { registration: Some(registration), view, newest: false })
             }
         };
-        let Statement { registration, view } = &mut *statement;
+        let Statement { registration, view, .. } = &mut *statement;
         view.see_own(self.id);
         match registration {
             Some(registration) if changes => view.see_logged(registration, &self.owner.saw_logged),
