@@ -33,7 +33,7 @@ use super::from::{both, mark_rows};
 use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
 use super::shown::{Change, Changed, as_merge_tells};
-use super::table_number::RowNumbers;
+use super::table_number::{RowNumber, RowNumbers};
 use super::walk::{columns_of, map_columns};
 use crate::errors::{SqlError, sqlstate};
 use action::{Action, When};
@@ -57,9 +57,14 @@ impl Binder<'_> {
             false => Change::Update,
         };
         let (mut changed, mut target) = self.target_scope(&merge.table, change)?;
+        let numbers = match changed.view() {
+            Some(_) => RowNumbers::default(),
+            None => self.numbers_of(&changed),
+        };
         if !changed.numbers().is_empty() {
             leave_out_numbers(&mut target, changed.table.columns.len());
         }
+        changed.add_numbers(numbers, &mut target);
         let secured = match changed.is_secured() {
             false => None,
             true => Some(self.secured_merge(&merge.table, &mut changed, reads)?),
@@ -80,11 +85,11 @@ impl Binder<'_> {
         let on = self.boolean(on, merge.on.at.start, "JOIN/ON")?;
         let on = self.expanded(on, &table, 0)?;
         check_reachable(&merge.clauses)?;
-        let whens = self.whens(&merge.clauses, &changed, &scope)?;
+        let whens = self.whens(&merge.clauses, &changed, (&scope, table.columns.len() + numbers.count()))?;
         for action in whens.iter().filter_map(|when| when.action.as_ref()) {
             action.needs(&changed);
         }
-        let joined = join(&changed, source.plan, on, &merge.clauses);
+        let joined = join(&changed, numbers, source.plan, on, &merge.clauses);
         let mut found = found(joined, &table, &scope, &whens);
         let mut actions: Vec<Action> = whens.into_iter().filter_map(|when| when.action).collect();
         let width = scope.columns.len();
@@ -103,8 +108,17 @@ impl Binder<'_> {
             first += action.count;
         }
         let own = table.columns.len();
+        if let (Some(place), Some(bound)) = (numbers.iter().position(|one| one == RowNumber::Place), &bound)
+            && bound.uses(own + place)
+            && actions.iter().any(Action::adds)
+        {
+            return Err(SqlError::unsupported("ctid of rows that MERGE adds and returns"));
+        }
         let returned = |action: &Action| -> Option<Returning> {
-            let mut of_action = |returned: Returned, ty: &SqlType| action.returned(returned, ty, own, given);
+            let mut of_action = |returned: Returned, ty: &SqlType| {
+                let number = action.returned_number(returned, numbers, &table);
+                number.unwrap_or_else(|| action.returned(returned, ty, own, given))
+            };
             bound.as_ref().map(|bound| bound.over(&mut of_action))
         };
         let returned: Vec<Option<Returning>> = actions.iter().map(returned).collect();
@@ -292,8 +306,15 @@ fn check_reachable(clauses: &[MergeClause]) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The table's columns and its place, those of the source, and a column that is NULL where there is no row of the source.
-fn join(changed: &Changed, source: Plan, on: TypedExpr, clauses: &[MergeClause]) -> Plan {
+/// The table's columns, its place and what its rows have besides, the columns of the source, and one that is NULL where there is no
+/// row of the source.
+fn join(
+    changed: &Changed,
+    numbers: RowNumbers,
+    source: Plan,
+    on: TypedExpr,
+    clauses: &[MergeClause],
+) -> Plan {
     let own = changed.table.columns.len();
     let table = changed.scanned();
     let left = match changed.rows() {
@@ -304,6 +325,7 @@ fn join(changed: &Changed, source: Plan, on: TypedExpr, clauses: &[MergeClause])
         Some(predicate) => Plan::Filter { input: Box::new(left), predicate },
         None => left,
     };
+    let left = if numbers.is_empty() { left } else { numbers.found(left, &changed.table) };
     let output = source.output();
     let here = TypedExpr::literal(Value::Bool(true), SqlType::Bool);
     let columns = output.iter().enumerate().map(|(n, column)| TypedExpr::column(n, column.seen()));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Identity, Rights};
+use verso_catalog::{Identity, Rights, TableDef};
 use verso_exec::exec::{TriggerEvent, keep_others, rules_over, set_generated, triggers_change_rows};
 use verso_exec::plan::{Check, Delete, Insert, MergeAction, Plan, Returning, TypedExpr, Update};
 use verso_types::{SqlType, Value};
@@ -16,7 +16,9 @@ use crate::bind::partition::StoredReturning;
 use crate::bind::returning::Returned;
 use crate::bind::scope::Scope;
 use crate::bind::shown::Changed;
-use crate::errors::SqlError;
+use crate::bind::table_number::{RowNumber, RowNumbers};
+use crate::bind::walk::columns_of;
+use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Expr, ExprKind, MergeClause, MergeRows, Name};
 
 /// A WHEN, bound over the columns of the table and of the source.
@@ -89,7 +91,7 @@ impl Action {
 
     /// The values, to be computed with the rows; those of an INSERT that draw something when the row is added, if `late`.
     pub(super) fn take(&mut self, number: usize, late: bool) -> Vec<ByAction> {
-        let adds = matches!(self.kind, Kind::Insert(_));
+        let adds = self.adds();
         let mut values = std::mem::take(&mut self.values);
         if late && adds {
             let put_off = |value: &mut TypedExpr| {
@@ -110,11 +112,30 @@ impl Action {
         matches!(self.kind, Kind::Update(_)) && self.values.iter().any(TypedExpr::is_volatile)
     }
 
+    /// Whether it adds rows.
+    pub(super) fn adds(&self) -> bool {
+        matches!(self.kind, Kind::Insert(_))
+    }
+
     fn name(&self) -> &'static str {
         match self.kind {
             Kind::Update(_) => "UPDATE",
             Kind::Delete => "DELETE",
             Kind::Insert(_) => "INSERT",
+        }
+    }
+
+    /// What stands in RETURNING for what rows have beside the columns of their table, where that is not what the row came with.
+    pub(super) fn returned_number(
+        &self,
+        returned: Returned,
+        numbers: RowNumbers,
+        table: &TableDef,
+    ) -> Option<TypedExpr> {
+        match self.kind {
+            Kind::Update(_) => numbers.updated(table.columns.len(), returned),
+            Kind::Insert(_) => numbers.inserted(table, returned, false),
+            Kind::Delete => None,
         }
     }
 
@@ -139,14 +160,14 @@ impl Action {
 }
 
 impl Binder<'_> {
+    /// What the clauses say, over a scope whose first `own` columns are those of the table's rows.
     pub(super) fn whens(
         &self,
         clauses: &[MergeClause],
         changed: &Changed,
-        scope: &Scope,
+        (scope, own): (&Scope, usize),
     ) -> Result<Vec<When>, SqlError> {
         let table = &changed.table;
-        let own = table.columns.len();
         let table_only = scope.without(|column| column >= own);
         let source_only = scope.without(|column| column < own);
         let when = |clause: &MergeClause| {
@@ -161,6 +182,7 @@ impl Binder<'_> {
                     let mut cx = Context::new(scope, Clause::MergeWhen);
                     let bound = self.expr(condition, &mut cx)?;
                     let bound = self.boolean(bound, condition.at.start, "WHEN")?;
+                    refuse_numbers(&bound, scope).map_err(|error| error.at(condition.at.start))?;
                     Some(self.expanded(bound, table, 0)?)
                 }
             };
@@ -304,5 +326,20 @@ impl Binder<'_> {
                 MergeAction::Insert(insert)
             }
         })
+    }
+}
+
+/// A WHEN asks for nothing that rows have beside their columns but the number of the table, as in PostgreSQL.
+fn refuse_numbers(condition: &TypedExpr, scope: &Scope) -> Result<(), SqlError> {
+    let numbers = columns_of(condition).into_iter().filter_map(|column| {
+        let (name, _) = scope.columns.get(column)?;
+        RowNumber::of_column(name)
+    });
+    match numbers.into_iter().find(|number| *number != RowNumber::Table) {
+        None => Ok(()),
+        Some(number) => {
+            let text = format!("cannot use system column \"{}\" in MERGE WHEN condition", number.name());
+            Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text))
+        }
     }
 }
