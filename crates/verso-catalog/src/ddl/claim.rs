@@ -223,7 +223,7 @@ impl Catalog {
                     snapshot.check_whole(oid)?;
                     let name = number(NameOf::Relation, [relation.schema(), relation.name()]);
                     txn.lock_name(name, TableLockMode::AccessShare)?;
-                    self.check_newest(txn, snapshot)?;
+                    self.check_same(txn, snapshot, [oid])?;
                 }
             }
         }
@@ -257,7 +257,7 @@ impl Catalog {
     /// for what is made of it.
     ///
     /// # Errors
-    /// `Conflict` where something has changed since, which may be made of it.
+    /// `Conflict` where it, or something that is made of it or names it, has changed since.
     pub(super) fn lock_made(
         &self,
         txn: &mut Txn,
@@ -265,7 +265,7 @@ impl Catalog {
         oid: Oid,
     ) -> Result<(), CatalogError> {
         self.lock_name(txn, NameOf::Made, [&oid.0.to_string(), ""])?;
-        self.check_newest(txn, seen)
+        self.check_made(txn, seen, oid)
     }
 
     /// Keeps writers out of a table of which an index is built; readers go on, and others who build one.

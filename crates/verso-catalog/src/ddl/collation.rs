@@ -138,7 +138,7 @@ impl Catalog {
             }
         };
         self.lock_name(txn, NameOf::Collation, [&known.schema, &known.name])?;
-        self.check_newest(txn, &snapshot)?;
+        self.check_same(txn, &snapshot, [oid])?;
         let version: Arc<str> = self.collation_data().version().into();
         self.change(txn, |txn| {
             let is_it = |row: &CollationRow| row.oid == oid;
@@ -200,7 +200,9 @@ impl Catalog {
         seen: &CatalogSnapshot,
         oid: Oid,
     ) -> Result<(), CatalogError> {
-        self.lock_made(txn, seen, oid)?;
+        self.lock_name(txn, NameOf::Made, [&oid.0.to_string(), ""])?;
+        // Views of earlier releases name it by its name.
+        self.check_newest(txn, seen)?;
         let gone = self.remove_objects(txn, Of::All, |row: &CollationRow| row.oid == oid)?;
         if gone.is_empty() {
             return Err(CatalogError::missing(ObjectKind::Collation, ""));

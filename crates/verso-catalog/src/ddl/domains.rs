@@ -88,7 +88,7 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
         self.lock_name(txn, NameOf::Type, [&domain.schema, &domain.name])?;
-        self.check_newest(txn, &snapshot)?;
+        self.check_made(txn, &snapshot, Oid(domain.oid))?;
         let mut new = DomainType { checks: domain.checks.clone(), base: domain.base.clone(), ..copy(domain) };
         match change {
             DomainChange::Default(default) => new.default = default.clone(),

@@ -120,9 +120,17 @@ impl Catalog {
     /// A role goes, and nobody gives it anything meanwhile; `seen` is where the caller looked for what it has.
     ///
     /// # Errors
-    /// `Conflict` where others have changed something since.
+    /// `Conflict` where others have changed something since that has to do with roles, or with an object that names this one.
     pub fn claim_role(&self, txn: &mut Txn, seen: &CatalogSnapshot, role: Oid) -> Result<(), CatalogError> {
-        self.lock_made(txn, seen, role)
+        self.lock_name(txn, NameOf::Made, [&role.0.to_string(), ""])?;
+        if self.is_newest(txn, seen.version)? {
+            return Ok(());
+        }
+        let compared = Compared::new(self, txn, seen)?;
+        match &compared.by_others {
+            Some(by_others) if by_others.iter().all(|one| compared.is_apart(*one, role)) => Ok(()),
+            _ => Err(conflict()),
+        }
     }
 
     /// These go, and nobody makes anything that names them meanwhile; `seen` is where the caller looked for what does.
@@ -184,6 +192,15 @@ impl Catalog {
         let compared = Compared::new(self, txn, seen)?;
         if of.into_iter().all(|oid| compared.is_own(oid)) { Ok(()) } else { Err(conflict()) }
     }
+
+    /// The same of a type that is locked by its number, and of all that names it.
+    pub(super) fn check_made(&self, txn: &Txn, seen: &CatalogSnapshot, oid: Oid) -> Result<(), CatalogError> {
+        if self.is_newest(txn, seen.version)? {
+            return Ok(());
+        }
+        let now = self.committed()?.namers(oid);
+        self.check_same(txn, seen, seen.namers(oid).into_iter().chain(now).chain([oid]))
+    }
 }
 
 /// What a transaction sees beside what is committed.
@@ -219,7 +236,7 @@ impl<'c> Compared<'c> {
         }
         let Some(by_others) = &self.by_others else { return false };
         let by_number = !by_others.contains(&Touched::Object(oid));
-        if views.iter().any(|view| view.has_rows(oid) || view.schemas().any(|schema| schema.oid == oid)) {
+        if self.belongs(oid) {
             return by_number;
         }
         // Rows of operators, casts, collations and roles belong to nothing, so others may have touched any of them.
@@ -227,5 +244,23 @@ impl<'c> Compared<'c> {
         let is_gone = || self.catalog.is_removed(self.txn, oid) && !is_seen();
         let untouched = || !by_others.iter().any(|one| matches!(one, Touched::Table(_)));
         by_number && (is_gone() || untouched())
+    }
+
+    /// Whether what others have touched has nothing to do with a role, then and now.
+    fn is_apart(&self, touched: Touched, role: Oid) -> bool {
+        let Touched::Object(oid) = touched else { return false };
+        let views = [self.seen, &*self.newest];
+        let has_statistics = |view: &CatalogSnapshot| {
+            let table = view.table_by_oid(oid);
+            table.is_some_and(|table| table.extended.iter().any(|one| one.owner == role))
+        };
+        let names = |view: &CatalogSnapshot| view.roles_named_by(oid).contains(&role) || has_statistics(view);
+        self.belongs(oid) && !views.into_iter().any(names)
+    }
+
+    /// Whether the rows of an object belong to its number.
+    fn belongs(&self, oid: Oid) -> bool {
+        let views = [self.seen, &*self.newest];
+        views.iter().any(|view| view.has_rows(oid) || view.schemas().any(|schema| schema.oid == oid))
     }
 }

@@ -160,7 +160,7 @@ impl Catalog {
         mode: TableLockMode,
     ) -> Result<(), CatalogError> {
         if table.is_view() {
-            self.check_newest(txn, snapshot)
+            self.check_same(txn, snapshot, [table.oid])
         } else {
             self.lock_definition(txn, table, snapshot, mode)
         }

@@ -185,7 +185,7 @@ impl Catalog {
         self.hold_schema(txn, &schema)?;
         self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
         self.take_type_name(txn, &snapshot, &schema, (name, Taking::of_type(&ty.ty)))?;
-        self.check_newest(txn, &snapshot)?;
+        self.check_same(txn, &snapshot, [ty.oid])?;
         self.change(txn, |txn| {
             let own = |row: &TypeRow| row.oid == ty.oid;
             self.update_rows(txn, ty.oid, own, |row| {
@@ -223,8 +223,13 @@ impl Catalog {
                 refuse_if_needed(format!("type {}", shown_type(&snapshot, ty)), uses.lines(&snapshot, ty))?;
             }
             self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
+            let needing = uses.needing(&snapshot, ty);
+            if !(needing.is_empty() && uses.functions.is_empty() && uses.constructors.is_empty()) {
+                // What goes along is needed by others in turn.
+                self.check_newest(txn, &snapshot)?;
+            }
             self.change(txn, |txn| {
-                self.remove_needing(txn, &snapshot, &uses.needing(&snapshot, ty))?;
+                self.remove_needing(txn, &snapshot, &needing)?;
                 let gone: BTreeSet<Oid> = uses.functions.iter().chain(&uses.constructors).copied().collect();
                 self.remove_objects(txn, &gone, |row: &ProcRow| gone.contains(&row.oid))?;
                 self.remove_type(txn, &snapshot, ty)
@@ -277,7 +282,7 @@ impl Catalog {
     fn lock_type(&self, txn: &mut Txn, ty: &EnumType) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
         self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
-        self.check_newest(txn, &snapshot)
+        self.check_same(txn, &snapshot, [Oid(ty.oid)])
     }
 
     /// Takes the name of a type for a new one, or for one that comes there.

@@ -38,7 +38,7 @@ impl Catalog {
         match snapshot.relation(Some(&schema.name), &new.name) {
             Some(Relation::View(view)) if replace => {
                 check_columns(view, &new.columns)?;
-                self.check_newest(txn, &snapshot)?;
+                self.check_same(txn, &snapshot, [view.oid])?;
                 self.change(txn, |txn| self.replace_view(txn, view, new))?;
                 return Ok(view.oid);
             }
@@ -197,7 +197,11 @@ impl Catalog {
             needing.refuse(&snapshot)?;
         }
         self.claim_gone(txn, &snapshot, views.iter().map(|view| view.oid))?;
-        self.check_newest(txn, &snapshot)?;
+        match needing.is_empty() {
+            true => self.check_same(txn, &snapshot, views.iter().map(|view| view.oid))?,
+            // What goes along is needed by others in turn.
+            false => self.check_newest(txn, &snapshot)?,
+        }
         self.change(txn, |txn| {
             self.remove_needing(txn, &snapshot, &needing)?;
             views.iter().try_for_each(|view| self.remove_view(txn, view))

@@ -1,5 +1,5 @@
 //! Statements under a snapshot that look names up as they are now: LOCK TABLE, COMMENT, GRANT and REVOKE, and what drops or renames a
-//! schema that others have left alone. What the transaction reads stays what its snapshot has.
+//! definition that others have left alone. What the transaction reads stays what its snapshot has.
 
 use versodb::{Connection, Database};
 
@@ -177,5 +177,53 @@ fn schemas_that_others_have_left_alone_are_dropped_and_renamed() {
         database.connect().unwrap().execute("CREATE TABLE w (a int)").unwrap();
         assert_eq!(sqlstate(&mut one, "DISCARD TEMP"), "", "{level}");
         one.execute("COMMIT").unwrap();
+    }
+}
+
+#[test]
+fn definitions_that_others_have_left_alone_are_changed() {
+    const MORE: &str = "
+        CREATE TYPE e AS ENUM ('a');
+        CREATE DOMAIN d AS int;
+        CREATE TYPE k AS (x int);
+        CREATE VIEW v AS SELECT a FROM u";
+    let replaced = "CREATE OR REPLACE VIEW v AS SELECT a, 1 AS more FROM u";
+    let made = [
+        "DROP TYPE e",
+        "ALTER TYPE e ADD VALUE 'b'",
+        "ALTER TYPE e RENAME VALUE 'a' TO 'z'",
+        "ALTER TYPE e RENAME TO g",
+        "ALTER DOMAIN d SET DEFAULT 3",
+        "DROP DOMAIN d",
+        "ALTER TYPE k ADD ATTRIBUTE y int",
+        "DROP TYPE k",
+        "DROP VIEW v",
+        replaced,
+        "DROP ROLE two",
+    ];
+    let left_alone = made.map(|statement| ("CREATE TABLE w (a int)", statement, ""));
+    let changed = [
+        ("CREATE TABLE w (c e)", "DROP TYPE e", "40001"),
+        ("CREATE TABLE w (c e[])", "DROP TYPE e", "40001"),
+        ("CREATE TABLE w (c e DEFAULT 'a')", "ALTER TYPE e RENAME VALUE 'a' TO 'z'", "40001"),
+        ("CREATE VIEW w AS SELECT 'a'::e AS x", "DROP TYPE e CASCADE", "40001"),
+        ("ALTER TYPE e ADD VALUE 'b'", "ALTER TYPE e ADD VALUE 'c'", "40001"),
+        ("CREATE DOMAIN w AS d", "DROP DOMAIN d", "40001"),
+        ("CREATE TABLE w (c d)", "ALTER DOMAIN d ADD CHECK (VALUE > 0)", "40001"),
+        ("CREATE TABLE w (c k)", "ALTER TYPE k ADD ATTRIBUTE y int", "40001"),
+        ("CREATE VIEW w AS SELECT * FROM v", "DROP VIEW v CASCADE", "40001"),
+        ("CREATE OR REPLACE VIEW v AS SELECT a, 2 AS other FROM u", replaced, "40001"),
+        ("GRANT SELECT ON t TO two", "DROP ROLE two", "40001"),
+        ("GRANT one TO two", "DROP ROLE two", "40001"),
+    ];
+    for level in LEVELS {
+        for (change, statement, expected) in left_alone.into_iter().chain(changed) {
+            let (_directory, database) = new_database();
+            database.connect().unwrap().execute(&format!("{OBJECTS};{MORE}")).unwrap();
+            let (mut one, mut two) = behind(&database, level, change);
+            assert_eq!(sqlstate(&mut one, statement), expected, "{level}: {change}; {statement}");
+            one.execute("COMMIT").unwrap();
+            assert_eq!(text(&mut two, "SELECT count(*) FROM t"), "1", "{level}: {change}; {statement}");
+        }
     }
 }
