@@ -61,8 +61,11 @@ impl Partitioned {
 
     /// The places that one term leaves.
     fn said(&self, column: u16, said: &Said) -> Option<Vec<usize>> {
-        if self.columns.first() != Some(&column) || self.strategy == Strategy::Hash {
+        if self.columns.first() != Some(&column) {
             return None;
+        }
+        if self.strategy == Strategy::Hash {
+            return self.hashed(said);
         }
         let ty = self.types.first()?;
         let key = |value: &Value| key_value(value, ty).ok();
@@ -75,6 +78,15 @@ impl Partitioned {
             // Both ends together say more.
             Said::Lower(_) | Said::Upper(..) => None,
         }
+    }
+
+    /// The places of the partitions by hash that a list of values leaves, where they are those of the whole key. One value is that of a
+    /// whole key, too ([`Partitioned::routed`]).
+    fn hashed(&self, said: &Said) -> Option<Vec<usize>> {
+        let (Said::In(values), [_]) = (said, self.columns.as_slice()) else { return None };
+        let route = |value: &Value| self.route(std::slice::from_ref(value));
+        let places = values.iter().map(route).collect::<Result<Vec<_>, _>>().ok()?;
+        Some(places.into_iter().flatten().collect())
     }
 
     /// The places that the narrowest ends of what is said of the first column leave.

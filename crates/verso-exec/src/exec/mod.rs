@@ -97,7 +97,7 @@ pub(crate) use keys::hash as hash_of_bytes;
 pub(crate) use lock::record_of;
 pub use permitted::check_rights;
 pub use probe::{Measured, Probes};
-pub use prune::prune;
+pub use prune::{prune, values_in_array};
 pub use statement::{Compiled, Sink, execute};
 pub use tables::{
     Change, ChangeCursor, HeldStatement, IndexReader, KeyOf, LockRows, Moment, References, Reserve,

@@ -76,9 +76,29 @@ impl Term {
             PruningTerm::Equal(_) => Said::Equal(first()?),
             PruningTerm::Lower(_) => Said::Lower(first()?),
             PruningTerm::Upper(_, included) => Said::Upper(first()?, included),
+            PruningTerm::Any(_) => {
+                let (array, ty) = self.values.first()?;
+                Said::In(values_in_array(&array.eval_constant(cx).ok()?, ty, &self.ty)?)
+            }
             PruningTerm::In(_) => Said::In(self.values.iter().map(value).collect::<Option<Vec<Value>>>()?),
             PruningTerm::Null => Said::Null,
         })
+    }
+}
+
+/// Arrays of more values than this leave no partition out: each of them would be compared with the bounds of each partition.
+const ARRAY_MAX: usize = 1024;
+
+/// The elements of an array of type `of` as values of a column's type `ty`; NULL is equal to nothing. None where one cannot be
+/// compared, and of long arrays.
+pub fn values_in_array(array: &Value, of: &SqlType, ty: &SqlType) -> Option<Vec<Value>> {
+    match (array, of) {
+        (Value::Null, _) => Some(Vec::new()),
+        (Value::Array(array), SqlType::Array(element)) if array.iter().len() <= ARRAY_MAX => {
+            let given = array.iter().filter(|value| !value.is_null());
+            given.map(|value| comparable(value, element, ty)).collect()
+        }
+        _ => None,
     }
 }
 

@@ -34,6 +34,8 @@ pub enum PruningTerm {
     Equal(TypedExpr),
     /// It has one of these values.
     In(Vec<TypedExpr>),
+    /// It has the value of an element of this array.
+    Any(TypedExpr),
     /// It is NULL.
     Null,
     /// It has at least this value.
@@ -55,9 +57,10 @@ impl PruningTerm {
     /// Its values.
     pub fn values(&self) -> &[TypedExpr] {
         match self {
-            PruningTerm::Equal(value) | PruningTerm::Lower(value) | PruningTerm::Upper(value, _) => {
-                std::slice::from_ref(value)
-            }
+            PruningTerm::Equal(value)
+            | PruningTerm::Any(value)
+            | PruningTerm::Lower(value)
+            | PruningTerm::Upper(value, _) => std::slice::from_ref(value),
             PruningTerm::In(values) => values,
             PruningTerm::Null => &[],
         }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use verso_catalog::partition::{Said, comparable};
 use verso_catalog::{Oid, Partitioned, TableDef};
+use verso_exec::exec::values_in_array;
 use verso_exec::functions::{ArgType, operator_candidates};
 use verso_exec::plan::{
     ExprKind, Plan, Pruning, PruningStep, PruningTerm, RECORD_COLUMN, Scanned, TypedExpr, place_in,
@@ -112,12 +113,13 @@ impl Found<'_> {
             let found = match term.says {
                 Says::Equal(value) => PruningTerm::Equal(value.clone()),
                 Says::In(values) => PruningTerm::In(values.to_vec()),
+                Says::Any(array) => PruningTerm::Any(array.into_owned()),
                 Says::Null => PruningTerm::Null,
                 Says::Lower(value, _) => PruningTerm::Lower(value.clone()),
                 Says::Upper(value, included) => PruningTerm::Upper(value.clone(), included),
                 Says::From(value) => PruningTerm::Lower(value.clone()),
                 Says::To(value) => PruningTerm::Upper(value.clone(), true),
-                Says::Prefix(_) | Says::Any(_) | Says::Spans(_) => continue,
+                Says::Prefix(_) | Says::Spans(_) => continue,
             };
             // Another order than that of the column says nothing of where less and greater values are.
             let ranges = matches!(found, PruningTerm::Lower(_) | PruningTerm::Upper(..));
@@ -159,6 +161,11 @@ fn known(term: &PruningTerm, ty: &SqlType) -> Option<Said> {
     Some(match term {
         PruningTerm::Equal(expr) => Said::Equal(value(expr)?),
         PruningTerm::In(list) => Said::In(list.iter().map(value).collect::<Option<_>>()?),
+        PruningTerm::Any(array) => Said::In(match &array.kind {
+            ExprKind::Literal(value) => values_in_array(value, &array.ty, ty)?,
+            ExprKind::Array(values) => values.iter().map(value).collect::<Option<_>>()?,
+            _ => return None,
+        }),
         PruningTerm::Null => Said::Null,
         PruningTerm::Lower(expr) => Said::Lower(value(expr)?),
         PruningTerm::Upper(expr, included) => Said::Upper(value(expr)?, *included),
