@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use verso_storage::page::ObjectId;
-use verso_types::{Collation, Exclusion, SqlType, SystemType};
+use verso_types::{Collation, Exclusion, RowType, SqlType, SystemType};
 pub use verso_types::{Identity, ReferentialAction};
 
 use crate::extended::StatisticsDef;
@@ -1242,6 +1242,23 @@ impl FunctionReturn {
     /// May it give several rows?
     pub fn is_set(&self) -> bool {
         matches!(self, FunctionReturn::Set(_) | FunctionReturn::Table(_))
+    }
+
+    /// The composite type whose fields are its columns in FROM: that of its values, also beneath a domain, or of the only argument that
+    /// comes out.
+    pub fn fields(&self) -> Option<Arc<RowType>> {
+        let ty = match self {
+            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => ty,
+            FunctionReturn::Table(columns) => match columns.as_slice() {
+                [(_, ty)] => ty,
+                _ => return None,
+            },
+            FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure => return None,
+        };
+        match ty.erased() {
+            SqlType::Row(row) => Some(row),
+            _ => None,
+        }
     }
 }
 

@@ -105,6 +105,35 @@ fn as_values(cx: &ExecContext<'_>, mut rows: Spool, fields: &[SqlType], types: &
     Ok(values)
 }
 
+/// The type of the rows that a function makes as values, where their fields are wanted as columns: one of a domain over a composite
+/// type, or of one column that is a row.
+fn rows_as_values(function: &FunctionDef, types: &[SqlType]) -> Option<SqlType> {
+    if let FunctionReturn::Scalar(SqlType::Row(_)) | FunctionReturn::Set(SqlType::Row(_)) = &function.returns
+    {
+        return None;
+    }
+    let row = SqlType::Row(function.returns.fields()?);
+    let as_values = matches!(types, [one] if one.erased() == row);
+    (!as_values).then_some(row)
+}
+
+/// The fields of values that are rows of one type, as columns of these types; each is NULL where the row is.
+fn as_columns(cx: &ExecContext<'_>, mut values: Spool, row: &SqlType, types: &[SqlType]) -> Result<Spool> {
+    let mut rows = Spool::default();
+    let mut batch = Batch::default();
+    while values.next(&mut batch)? {
+        let mut out = Batch::of_types(types);
+        for n in 0..batch.rows {
+            match batch.row(n, std::slice::from_ref(row)).pop() {
+                Some(Value::Record(fields)) if fields.len() == types.len() => out.push_row(&fields, types)?,
+                _ => out.push_row(&vec![Value::Null; types.len()], types)?,
+            }
+        }
+        rows.push(cx.services.memory, "the rows of a function", out)?;
+    }
+    Ok(rows)
+}
+
 /// Whether a record has the columns that the query wants of it.
 fn check_record(shape: Option<&RowType>, types: &[SqlType]) -> Result<()> {
     let Some(shape) = shape else { return Ok(()) };
@@ -186,6 +215,10 @@ pub(crate) fn call_rows(
     args: Vec<Value>,
     types: &[SqlType],
 ) -> Result<Spool> {
+    if let Some(row) = rows_as_values(function, types) {
+        let values = call_rows(cx, function, args, std::slice::from_ref(&row))?;
+        return as_columns(cx, values, &row, types);
+    }
     let strict_null = function.strict && args.iter().any(Value::is_null);
     if function.returns.is_set() {
         check_right(cx, function)?;

@@ -250,10 +250,7 @@ pub(super) fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> R
 /// The composite type of the rows that a function yields; none of those that nothing but the function knows.
 pub(in crate::bind) fn row_of_call(call: &SetCall) -> Option<Arc<RowType>> {
     let ty = match call {
-        SetCall::User { function, .. } => match &function.returns {
-            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => ty.clone(),
-            _ => return None,
-        },
+        SetCall::User { function, .. } => SqlType::Row(function.returns.fields()?),
         SetCall::Builtin { function, args } => {
             let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
             result_type(&function.result, &types)
@@ -268,11 +265,7 @@ pub(in crate::bind) fn row_of_call(call: &SetCall) -> Option<Arc<RowType>> {
 /// Whether a call whose rows have one column yields values: the name of its item then is that of a value, not of a row.
 pub(super) fn yields_values(call: &SetCall) -> bool {
     match call {
-        SetCall::User { function, .. } => match &function.returns {
-            FunctionReturn::Table(_) => true,
-            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => !ty.is_row(),
-            FunctionReturn::Void | FunctionReturn::Procedure | FunctionReturn::Trigger => true,
-        },
+        SetCall::User { function, .. } => function.returns.fields().is_none(),
         SetCall::Builtin { function, .. } => {
             !matches!(function.result, ResultType::Columns(_) | ResultType::Mixed(_))
                 && row_of_call(call).is_none()
@@ -290,11 +283,11 @@ pub(super) fn columns_of_routine(function: &FunctionDef, name: &str) -> (Vec<Out
         }
         _ => (vec![OutputColumn::new(name, ty.erased())], true),
     };
+    if let Some(row) = function.returns.fields() {
+        return (row.fields.iter().map(output).collect(), false);
+    }
     match &function.returns {
         FunctionReturn::Void | FunctionReturn::Procedure | FunctionReturn::Trigger => one(&SqlType::Void),
-        FunctionReturn::Scalar(SqlType::Row(row)) | FunctionReturn::Set(SqlType::Row(row)) => {
-            (row.fields.iter().map(output).collect(), false)
-        }
         FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => one(ty),
         FunctionReturn::Table(columns) => (columns.iter().map(output).collect(), false),
     }
@@ -327,7 +320,7 @@ pub(super) fn defined_routine(
                 {
                     "a column definition list is redundant for a function with OUT parameters"
                 }
-                FunctionReturn::Scalar(SqlType::Row(_)) | FunctionReturn::Set(SqlType::Row(_)) => {
+                _ if function.returns.fields().is_some() => {
                     "a column definition list is redundant for a function returning a named composite type"
                 }
                 _ => "a column definition list is only allowed for functions returning \"record\"",
