@@ -45,6 +45,15 @@ fn stars_within(expr: &Expr) -> u32 {
     }
 }
 
+/// Whether it is a row that is written as such, behind casts.
+fn is_row_cast(mut expr: &Expr) -> bool {
+    let mut casts = 0;
+    while let ExprKind::Cast { arg, .. } = &expr.kind {
+        (expr, casts) = (arg, casts + 1);
+    }
+    casts > 0 && matches!(expr.kind, ExprKind::Row(_))
+}
+
 fn boolean(value: bool) -> TypedExpr {
     TypedExpr::literal(Value::Bool(value), SqlType::Bool)
 }
@@ -117,12 +126,15 @@ impl Binder<'_> {
         Some(names.into_iter().map(field).collect())
     }
 
-    /// `t.*` of an item of FROM: where it is compared, a row like others, in which NULLs are equal.
+    /// `t.*` of an item of FROM, here or around: where it is compared, a row like others, in which NULLs are equal.
     pub(super) fn is_item_row(&self, expr: &Expr, scope: &Scope) -> bool {
         let ExprKind::Column(parts) = &expr.kind else { return false };
         let plain = self.without_schema(parts, scope);
+        let is_item = |name: &str| {
+            scope.table(name).is_some() || self.outer.is_some_and(|outer| outer.names_of(name).is_some())
+        };
         match plain.as_ref().unwrap_or(parts).as_slice() {
-            [name, star] => star.text == "*" && scope.table(&name.text).is_some(),
+            [name, star] => star.text == "*" && is_item(&name.text),
             _ => false,
         }
     }
@@ -724,6 +736,23 @@ impl Binder<'_> {
         Ok(TypedExpr::new(if negated { K::And(tests) } else { K::Or(tests) }, SqlType::Bool))
     }
 
+    /// What stands before IN, ANY and ALL with a query: the fields of a row that is written as such, also behind casts. Any other value
+    /// is one by itself, `t.*` too.
+    pub(super) fn before_query(&self, args: &[Expr], cx: &mut Context<'_>) -> Result<Vec<Located>, SqlError> {
+        let [one] = args else { return self.located(&self.spread_all(args, cx.scope), cx) };
+        if let ExprKind::Row(parts) = &one.kind {
+            return self.located(&self.spread_all(parts, cx.scope), cx);
+        }
+        let mut located = self.located(args, cx)?;
+        match located.as_mut_slice() {
+            [(TypedExpr { kind: K::Row(parts), .. }, at)] if is_row_cast(one) => {
+                let at = *at;
+                Ok(std::mem::take(parts).into_iter().map(|part| (part, at)).collect())
+            }
+            _ => Ok(located),
+        }
+    }
+
     /// `a op ANY (query)`, `a op ALL (query)`.
     pub(super) fn quantified_subquery(
         &self,
@@ -734,7 +763,7 @@ impl Binder<'_> {
         point: u32,
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
-        let left = self.located(&self.spread_all(args, cx.scope), cx)?;
+        let left = self.before_query(args, cx)?;
         let (plan, outer, test) = self.against_query(op, left, query, point, cx)?;
         match self.by_extreme(&plan, &outer, &test, op, all, point)? {
             Some(compared) => Ok(compared),

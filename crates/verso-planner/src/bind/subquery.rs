@@ -118,7 +118,7 @@ impl Binder<'_> {
         point: u32,
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
-        let given = self.located(&self.spread_all(args, cx.scope), cx)?;
+        let given = self.before_query(args, cx)?;
         if given.iter().any(|(arg, _)| compares_roughly(&arg.ty)) {
             let member = self.quantified_subquery("=", args, query, false, point, cx)?;
             let not = |member| TypedExpr::new(K::Not(Box::new(member)), SqlType::Bool);

@@ -778,6 +778,14 @@ impl<'b> Lowering<'b> {
 
     /// Values compared with what a query yields.
     fn compared(&mut self, kind: SublinkKind, op: &str, args: &[Expr], query: &Query) -> Option<Node> {
+        let (args, is_row) = match args {
+            [Expr { kind: ExprKind::Row(parts), .. }] => (parts.as_slice(), true),
+            args => (args, args.len() > 1),
+        };
+        if is_row && args.iter().any(Expr::is_starred) {
+            let left = self.row_parts_by(args, |lower, part| lower.expr(part))?;
+            return self.sublink(kind, left, query);
+        }
         let theirs = self.output_types(query);
         let mut left = Vec::new();
         for (n, arg) in args.iter().enumerate() {

@@ -197,10 +197,11 @@ impl Cursor<'_> {
     }
 }
 
-/// The values of a row; one value is a row by itself.
+/// The values of a row; one value is a row by itself. A row of one value stays a row: `ROW(t.*)` has the columns of `t`, where `t.*`
+/// alone is one value.
 fn row_of(expr: Expr) -> Vec<Expr> {
     match expr.kind {
-        ExprKind::Row(values) => values,
+        ExprKind::Row(values) if values.len() != 1 => values,
         kind => vec![Expr { kind, ..expr }],
     }
 }
