@@ -174,7 +174,7 @@ impl Binder<'_> {
         if call.star {
             return Err(function_error(&call.name.to_string(), &[], &Resolution::None).at(at));
         }
-        let args = self.located(&call.args, cx)?;
+        let args = self.with_types_there(call, self.located(&call.args, cx)?)?;
         let type_called = self.type_called(call, &args);
         let of_aggregates = [
             (!call.within_group.is_empty(), "WITHIN GROUP"),

@@ -173,14 +173,25 @@ impl Binder<'_> {
             ExprKind::Between { arg, low, high, negated } => {
                 let value = (self.expr(arg, cx)?, arg.at.start);
                 let low = (self.expr(low, cx)?, low.at.start);
-                let high = (self.expr(high, cx)?, high.at.start);
                 let (below, above) = if *negated { ("<", ">") } else { (">=", "<=") };
+                let both = |parts| {
+                    TypedExpr::new(if *negated { K::Or(parts) } else { K::And(parts) }, SqlType::Bool)
+                };
+                if value.0.ty == SqlType::Unknown {
+                    // A parameter gets its type from the first comparison, and has it in the second one.
+                    let first = cx.null_if_strict(self.operator(below, vec![value, low], expr.point)?);
+                    let value = (self.expr(arg, cx)?, arg.at.start);
+                    let high = (self.expr(high, cx)?, high.at.start);
+                    let second = cx.null_if_strict(self.operator(above, vec![value, high], expr.point)?);
+                    return Ok(both(vec![first, second]));
+                }
+                let high = (self.expr(high, cx)?, high.at.start);
                 once(value, |value| {
                     let parts = vec![
                         cx.null_if_strict(self.operator(below, vec![value.clone(), low], expr.point)?),
                         cx.null_if_strict(self.operator(above, vec![value, high], expr.point)?),
                     ];
-                    Ok(TypedExpr::new(if *negated { K::Or(parts) } else { K::And(parts) }, SqlType::Bool))
+                    Ok(both(parts))
                 })
             }
             ExprKind::Like { arg, pattern, escape, negated, case_insensitive } => {
@@ -604,9 +615,15 @@ impl Binder<'_> {
     pub(super) fn built_in_operator(
         &self,
         op: &str,
-        operands: Vec<(TypedExpr, u32)>,
+        mut operands: Vec<(TypedExpr, u32)>,
         point: u32,
     ) -> Result<TypedExpr, SqlError> {
+        if let Some(base) = op.strip_suffix(" ANY").or_else(|| op.strip_suffix(" ALL"))
+            && let [left, (TypedExpr { ty: SqlType::Array(element), .. }, _)] = operands.as_slice()
+            && let Some(settled) = self.settled_beside(base, left, element, point)
+        {
+            operands[0].0 = settled;
+        }
         if let Some(compared) = self.compare_records(op, &operands, point)? {
             return Ok(compared);
         }
@@ -807,6 +824,11 @@ impl Binder<'_> {
         }
         let mut all = vec![(self.expr(arg, cx)?, arg.at.start)];
         all.extend(self.located(list, cx)?);
+        if let Ok(others) = resolve::common_type(all[1..].iter().map(|(item, _)| &item.ty))
+            && let Some(settled) = self.settled_beside("=", &all[0], &others, point)
+        {
+            all[0].0 = settled;
+        }
         let types: Vec<SqlType> = all.iter().map(|(expr, _)| expr.ty.clone()).collect();
         if types.iter().any(compares_roughly) {
             return self.in_rough_list(all, negated, point);

@@ -3,19 +3,20 @@
 //! Q1. Until something wants a type of it a parameter is `Unknown`, like an untyped literal. Q2. The type it then gets
 //! is without modifier, and stays: another context casts, or is refused (42P08). Q3. What nothing gave a type by the
 //! end of the statement is refused (42P18). Q4. What takes a value of any type (`IS NULL`, `count`) gives none, and a
-//! parameter that has none there must not get one later (42P08), as in PostgreSQL.
+//! parameter that has none there must not get one later (42P08), as in PostgreSQL. Q5. Drivers send values in the form of
+//! the type that they are told, so it is PostgreSQL's also where a function or an operator here takes another one.
 
 use std::cell::{Cell, RefCell};
 
-use verso_exec::plan::TypedExpr;
-use verso_types::{CastKind, SqlType, cast_kind};
+use verso_exec::plan::{ExprKind as K, TypedExpr};
+use verso_types::{CastKind, SqlType, SystemType, cast_kind};
 
 use super::Binder;
 use super::context::{Clause, Context};
-use super::resolve::shown;
+use super::resolve::{Resolution, function_error, shown};
 use super::scope::Scope;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::Expr;
+use verso_parser::syntax::{Call, Expr};
 
 /// The highest number of a parameter, as the protocol counts them in 16 bits.
 const PARAMETERS_MAX: usize = 65_535;
@@ -142,5 +143,79 @@ impl Binder<'_> {
                 .at(expr.at.start));
         }
         self.coerce(value, expr.at.start, ty, CastKind::Assignment)
+    }
+
+    /// The arguments of a call. A parameter of no type gets that of PostgreSQL's function, where functions are named like types: it
+    /// is no cast there, and several may take it (Q5).
+    ///
+    /// # Errors
+    /// 42725, 42883.
+    pub(super) fn with_types_there(
+        &self,
+        call: &Call,
+        mut args: Vec<(TypedExpr, u32)>,
+    ) -> Result<Vec<(TypedExpr, u32)>, SqlError> {
+        let name = call.name.name.text.as_str();
+        let is_theirs = || {
+            let schema = call.name.schema_text();
+            schema.is_none_or(|schema| schema == "pg_catalog")
+                && self.catalog.functions(None, name).is_empty()
+        };
+        let count = args.len();
+        let Some((arg, at)) = args.first_mut().filter(|(arg, _)| self.is_open(arg)) else { return Ok(args) };
+        let there = taken_there(name, count).filter(|_| is_theirs());
+        match there {
+            None => {}
+            Some(Ok(ty)) => *arg = self.coerce(arg.clone(), *at, &ty, CastKind::Implicit)?,
+            Some(Err(found)) => {
+                return Err(function_error(name, &[SqlType::Unknown], &found).at(call.name.at().start));
+            }
+        }
+        Ok(args)
+    }
+
+    /// Gives a parameter of no type, which is compared with one of several values of a type, that which the operator takes beside
+    /// it: `$1 = ANY (varchar[])` has a text (Q5). What cannot be compared is told where it is.
+    pub(super) fn settled_beside(
+        &self,
+        op: &str,
+        (arg, at): &(TypedExpr, u32),
+        other: &SqlType,
+        point: u32,
+    ) -> Option<TypedExpr> {
+        let inference = self.inference?;
+        let K::Parameter(index) = arg.kind else { return None };
+        if !self.is_open(arg) || *other == SqlType::Unknown {
+            return None;
+        }
+        let beside = (TypedExpr::null(other.clone()), *at);
+        self.operator(op, vec![(arg.clone(), *at), beside], point).ok()?;
+        let ty = inference.refer(index).filter(|ty| *ty != SqlType::Unknown)?;
+        Some(TypedExpr { ty, ..arg.clone() })
+    }
+
+    /// Whether it is a parameter of which nothing has given the type yet.
+    fn is_open(&self, arg: &TypedExpr) -> bool {
+        self.inference.is_some() && arg.ty == SqlType::Unknown && matches!(arg.kind, K::Parameter(_))
+    }
+}
+
+/// What PostgreSQL's function of that name makes of a first argument of no type: the type that it has then, or why it finds none. Of
+/// functions that take what those here take nothing is said.
+fn taken_there(name: &str, args: usize) -> Option<Result<SqlType, Resolution>> {
+    let system = |ty| Some(Ok(SqlType::System(ty)));
+    match (name, args) {
+        ("nextval" | "currval", 1) | ("setval", 2 | 3) => system(SystemType::Regclass),
+        ("date" | "timetz", 1) => Some(Ok(SqlType::Timestamptz(None))),
+        ("cidr", 1) => system(SystemType::Inet),
+        ("macaddr", 1) => system(SystemType::Macaddr8),
+        ("macaddr8", 1) => system(SystemType::Macaddr),
+        ("oid", 1) => Some(Ok(SqlType::Int8)),
+        ("regclass", 1) => Some(Ok(SqlType::Text)),
+        ("bool" | "bytea" | "float4" | "float8" | "int2" | "int4" | "int8" | "money" | "timestamptz", 1) => {
+            Some(Err(Resolution::Ambiguous))
+        }
+        ("inet" | "json" | "jsonb" | "uuid", 1) => Some(Err(Resolution::None)),
+        _ => None,
     }
 }
