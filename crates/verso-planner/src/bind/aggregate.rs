@@ -180,6 +180,9 @@ impl Binder<'_> {
         if extreme && to.iter().any(|ty| !comparable::has_extremes(ty)) {
             return Err(function_error(name, &types, &Resolution::None).at(at)); // as PostgreSQL has none
         }
+        if extreme {
+            args.iter().try_for_each(|(arg, _)| comparable::check_row_extremes(arg))?;
+        }
         let args = args
             .into_iter()
             .zip(&to)

@@ -6,6 +6,7 @@
 //! Geometric types have operators `=` and `<`, but of their sizes ([`compares_roughly`]).
 
 use verso_exec::functions::BuiltinFunction;
+use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{SqlType, SystemType};
 
 use super::resolve::{Resolution, function_error, operator_error};
@@ -136,6 +137,20 @@ pub(super) fn check_call(function: &BuiltinFunction, types: &[SqlType]) -> Resul
 /// Refuses GREATEST and LEAST of what has no order.
 pub(super) fn check_extremes(ty: &SqlType) -> Result<(), SqlError> {
     if has_order(ty) { Ok(()) } else { Err(missing("a comparison function", ty, 0)) }
+}
+
+/// Refuses the least and the greatest of rows whose first field has no order. PostgreSQL says so of each field when it comes to it:
+/// where those before it decide it never does.
+pub(super) fn check_row_extremes(row: &TypedExpr) -> Result<(), SqlError> {
+    let first = match (&row.ty, &row.kind) {
+        (SqlType::Row(row), _) => row.fields.first().map(|(_, ty)| ty),
+        (SqlType::Record, K::Row(parts)) => parts.first().map(|part| &part.ty),
+        _ => None,
+    };
+    match first.filter(|ty| !has_order(ty)) {
+        Some(ty) => Err(missing("a comparison function", ty, 0)),
+        None => Ok(()),
+    }
 }
 
 /// Rows of no composite type are not named, but the field that they cannot be compared by.

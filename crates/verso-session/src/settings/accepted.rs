@@ -272,6 +272,7 @@ fn kind(name: &str) -> Kind {
         "geqo_selection_bias" => Kind::Real(1.5, 2.0),
         "geqo_threshold" => Kind::Count(2, i32::MAX.into()),
         "cursor_tuple_fraction" => Kind::Real(0.0, 1.0),
+        name if is_threshold(name) => Kind::Real(0.0, 1.0),
         "effective_cache_size" | "temp_buffers" => Kind::Size,
         _ => Kind::Flag,
     }
@@ -288,6 +289,14 @@ pub(super) fn allowed(name: &str) -> Option<Allowed> {
         Kind::Time | Kind::NoTime | Kind::Size => range(name)?.allowed(),
         Kind::Checks | Kind::Tablespaces | Kind::Locale => Allowed::Text,
     })
+}
+
+/// Whether it is one of those by which `pg_trgm` compares: no setting of the list, but it takes no other values than there.
+pub(super) fn is_threshold(name: &str) -> bool {
+    matches!(
+        name.strip_prefix("pg_trgm."),
+        Some("similarity_threshold" | "word_similarity_threshold" | "strict_word_similarity_threshold")
+    )
 }
 
 /// Refuses a value that one of them cannot have, with `invalid`, and one that would ask for what there is not (0A000).

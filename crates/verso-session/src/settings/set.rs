@@ -351,6 +351,10 @@ impl Settings {
                 self.rules.methods.by_setting(name).into_iter().for_each(|method| *method = is_on);
             }
             (name, value) if name.contains('.') && accepted::default(name).is_none() => {
+                // Without a value it is as usual.
+                if let Some(value) = value.filter(|value| accepted::is_threshold(name) && !value.is_empty()) {
+                    accepted::check(name, value, invalid)?;
+                }
                 self.named.lock().insert(name.to_string());
                 self.custom.insert(name.to_string(), value.unwrap_or_default().to_string());
             }
