@@ -323,12 +323,36 @@ impl Binder<'_> {
         let is_compared = matches!(what, "IN" | "ARRAY") && common == SqlType::Char(None);
         let casts = exprs.into_iter().map(|(expr, at)| match expr.ty {
             SqlType::Char(Some(_)) if is_compared => Ok(expr),
-            _ => self.coerce(expr, at, &common, CastKind::Implicit).map(|expr| match what {
-                "IN" => without_blanks(expr),
-                _ => expr,
-            }),
+            _ => {
+                if is_typed_null(&expr) && expr.ty != common {
+                    // NULL would become of any type: what has its type does not.
+                    let other = TypedExpr::column(0, expr.ty.clone());
+                    self.coerce(other, at, &common, CastKind::Implicit)
+                        .map_err(|error| unconverted(error, what))?;
+                }
+                let cast = self.coerce(expr, at, &common, CastKind::Implicit);
+                cast.map_err(|error| unconverted(error, what)).map(|expr| match what {
+                    "IN" => without_blanks(expr),
+                    _ => expr,
+                })
+            }
         });
         Ok((casts.collect::<Result<_, _>>()?, common))
+    }
+}
+
+fn is_typed_null(expr: &TypedExpr) -> bool {
+    expr.ty != SqlType::Unknown && matches!(&expr.kind, ExprKind::Literal(value) if value.is_null())
+}
+
+/// The error of a cast that nobody has written, of what is to become of the type of others, in PostgreSQL's words.
+pub(super) fn unconverted(error: SqlError, what: &str) -> SqlError {
+    let what = if what == "CASE" { "CASE/WHEN" } else { what };
+    match error.message.strip_prefix("cannot cast type ") {
+        Some(types) if error.sqlstate == sqlstate::CANNOT_COERCE => {
+            SqlError { message: format!("{what} could not convert type {types}"), ..error }
+        }
+        _ => error,
     }
 }
 

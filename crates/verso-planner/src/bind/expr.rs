@@ -37,6 +37,16 @@ fn quantified(op: &str, types: &[SqlType]) -> Option<[SqlType; 2]> {
     }
 }
 
+/// The error where the elements of an array do not become of the type of what is compared with them: there is no such operator.
+fn no_such_element(error: SqlError, op: &str, types: &[SqlType], point: u32) -> SqlError {
+    match types {
+        [_, SqlType::Array(_)] if error.sqlstate == sqlstate::CANNOT_COERCE && op.contains(' ') => {
+            operator_error(op, types, &Resolution::None).at(point)
+        }
+        _ => error,
+    }
+}
+
 /// The row and the function that `t.f` means where `t` has no such column.
 pub(crate) fn called_of_row(parts: &[Name]) -> Option<(Expr, &Name)> {
     let (function, table) = parts.split_last()?;
@@ -669,13 +679,13 @@ impl Binder<'_> {
                 {
                     comparable::check_member(base, common, [left, right], point)?;
                 }
-                let call = self.built_in(entries[index], operands, &to)?;
-                self.compared(op, call, point)
+                let call = self.built_in(entries[index], operands, &to);
+                self.compared(op, call.map_err(|error| no_such_element(error, op, &types, point))?, point)
             }
             found => match (quantified(op, &types), entries) {
                 (Some(to), [entry]) => {
-                    let call = self.built_in(entry, operands, &to)?;
-                    self.compared(op, call, point)
+                    let call = self.built_in(entry, operands, &to);
+                    self.compared(op, call.map_err(|error| no_such_element(error, op, &types, point))?, point)
                 }
                 _ => Err(operator_error(op, &types, &found).at(point)),
             },
@@ -842,7 +852,15 @@ impl Binder<'_> {
             }
             return Err(operator_error("=", &[types[0].clone(), right], &Resolution::None).at(point));
         }
-        let (all, common) = self.unify(all, "IN")?;
+        let (all, common) = match self.unify(all, "IN") {
+            // What has no type in common is compared each by itself, or cannot be.
+            Err(error) if error.sqlstate == sqlstate::CANNOT_COERCE => {
+                let mut all = vec![(self.expr(arg, cx)?, arg.at.start)];
+                all.extend(self.located(list, cx)?);
+                return self.among_rows(all, negated, point);
+            }
+            unified => unified?,
+        };
         if let [left, right, more @ ..] = &types[..] {
             let right = if more.is_empty() { right } else { &common };
             let op = if negated { "<>" } else { "=" };
@@ -855,7 +873,7 @@ impl Binder<'_> {
         Ok(TypedExpr::new(kind, SqlType::Bool))
     }
 
-    /// A row among rows that have no type in common: compared with each by itself. A volatile one is computed for each, too, as in
+    /// A value among others that have no type in common, as rows: compared with each by itself. A volatile one is computed for each, too, as in
     /// PostgreSQL.
     fn among_rows(
         &self,

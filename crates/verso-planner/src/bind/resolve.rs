@@ -363,6 +363,10 @@ pub fn operator_error(op: &str, types: &[SqlType], found: &Resolution) -> SqlErr
         return SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text);
     }
     let operands = match types {
+        [left, SqlType::Array(element)] if quantified => {
+            let base = op.trim_end_matches(" ANY").trim_end_matches(" ALL");
+            format!("{} {base} {}", shown(left), shown(element))
+        }
         [left, right] => format!("{} {op} {}", shown(left), shown(right)),
         _ => format!("{op} {}", types.first().map(shown).unwrap_or_default()),
     };

@@ -8,7 +8,7 @@ use verso_exec::plan::{OutputColumn, Plan, SetOperation, TypedExpr};
 use verso_types::{CastKind, Collation, Derivation, SqlType};
 
 use super::Binder;
-use super::coerce::exactly;
+use super::coerce::{exactly, unconverted};
 use super::collate::told_apart_by;
 use super::lock;
 use super::parameter::Inference;
@@ -94,8 +94,8 @@ impl Binder<'_> {
                 SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(right.at.start)
             })?);
         }
-        let first = self.cast_output(first, &common)?;
-        let second = self.cast_output(second, &common)?;
+        let cast = |plan| self.cast_output(plan, &common).map_err(|error| unconverted(error, word));
+        let (first, second) = (cast(first)?, cast(second)?);
         let first = self.collated_together(first, &second, all && operator == SetOperator::Union)?;
         let operation = match operator {
             SetOperator::Union => return union(first, second, all),
