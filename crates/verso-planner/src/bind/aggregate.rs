@@ -354,6 +354,8 @@ impl Binder<'_> {
             (function, ty, direct_cast, args)
         };
         let (mut direct, mut args) = (direct, args);
+        // What the rows are sorted by, where it is not the argument itself.
+        let mut keys: Vec<Option<TypedExpr>> = vec![None; args.len()];
         for (n, item) in call.within_group.iter().enumerate().take(args.len()) {
             // A rank says nothing of the texts; what other functions yield is one.
             if let (true, Some(row)) = (function.kind.is_hypothetical(), direct.get(n)) {
@@ -362,12 +364,23 @@ impl Binder<'_> {
                 if let (Some(row), Some(arg)) = (both.next(), both.next()) {
                     (direct[n], args[n]) = (row, arg);
                 }
-            } else if is_keyed(&ordered(args[n].clone(), item.expr.at.start)?) {
-                return Err(SqlError::unsupported("WITHIN GROUP under a collation").at(at));
+                continue;
             }
+            let key = ordered(args[n].clone(), item.expr.at.start)?;
+            if !is_keyed(&key) {
+                continue;
+            }
+            // The most frequent one is told by the texts, which are not equal where their bytes are not.
+            if function.kind == AggregateKind::Mode
+                && is_keyed(&distinguished(args[n].clone(), item.expr.at.start)?)
+            {
+                let text = "mode() under a collation that is not by bytes";
+                return Err(SqlError::unsupported(text).at(at));
+            }
+            keys[n] = Some(key);
         }
-        let order_by = args.iter().zip(&call.within_group).map(|(arg, item)| SortKey {
-            expr: arg.clone(),
+        let order_by = args.iter().zip(keys).zip(&call.within_group).map(|((arg, key), item)| SortKey {
+            expr: key.unwrap_or_else(|| arg.clone()),
             descending: item.descending,
             nulls_first: item.nulls_first,
         });

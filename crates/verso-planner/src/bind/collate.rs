@@ -285,6 +285,11 @@ pub(super) fn searching(
             args.extend([text(name), text(mapping.name())]);
             return Ok((self::function(MAPPED, false)?, args));
         }
+        "width_bucket" => {
+            if let Some(collation) = needed(&derived, COMPARISON, 0)? {
+                args = args.into_iter().map(|arg| keyed(arg, &collation)).collect::<Result<_, _>>()?;
+            }
+        }
         // They compare elements only.
         "array_position" | "array_positions" => {
             if let Some(collation) =
