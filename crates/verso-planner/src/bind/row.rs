@@ -476,7 +476,7 @@ impl Binder<'_> {
     }
 
     /// The collation of the column that a field of a relation's row is.
-    fn collation_of_field(&self, row: &RowType, place: usize) -> Derivation {
+    pub(super) fn collation_of_field(&self, row: &RowType, place: usize) -> Derivation {
         let relation = row.of.as_ref().and_then(|of| self.catalog.relation_of_rows(Oid(of.oid)));
         let columns = match relation {
             Some(Relation::Table(table)) => table.shown(),

@@ -81,7 +81,7 @@ impl Binder<'_> {
         (0..row.fields.len()).for_each(|at| self.note_field(row, at));
         let value = |(n, (name, _)): (usize, &(Arc<str>, SqlType))| {
             let whole = TypedExpr::new(K::Parameter(variable.slot), ty.clone());
-            (Arc::clone(name), nth(whole, row, n))
+            (Arc::clone(name), self.nth(whole, row, n))
         };
         let mut fields: Fields = row.fields.iter().enumerate().map(value).collect();
         if let Some(then) = self.fields_then(row) {
@@ -108,12 +108,17 @@ impl Binder<'_> {
         let at = self.field_place(row, &name.text);
         let at = at.ok_or_else(|| no_field(record, name))?;
         self.note_field(row, at);
-        Ok(nth(value, row, at))
+        Ok(self.nth(value, row, at))
     }
-}
 
-fn nth(value: TypedExpr, row: &RowType, n: usize) -> TypedExpr {
-    // A row has fewer columns than that.
-    let index = TypedExpr::literal(Value::Int4(n as i32), SqlType::Int4);
-    TypedExpr::new(K::Call { function: &FIELD, args: vec![value, index] }, row.fields[n].1.clone())
+    /// A field of a row, with the collation of the column that it is of a relation's row.
+    fn nth(&self, value: TypedExpr, row: &RowType, n: usize) -> TypedExpr {
+        // A row has fewer columns than that.
+        let index = TypedExpr::literal(Value::Int4(n as i32), SqlType::Int4);
+        let call = K::Call { function: &FIELD, args: vec![value, index] };
+        TypedExpr {
+            collation: self.collation_of_field(row, n),
+            ..TypedExpr::new(call, row.fields[n].1.clone())
+        }
+    }
 }

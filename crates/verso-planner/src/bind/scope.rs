@@ -104,6 +104,8 @@ pub(super) fn value_type(ty: &SqlType) -> SqlType {
             let collation = Derivation::of_kept(&collated.collation);
             collated.base.erased().collated(&collation)
         }
+        // A domain may have one of its own.
+        SqlType::Domain(_) => ty.seen(),
         other => other.erased(),
     }
 }
