@@ -2,7 +2,7 @@
 
 use verso_exec::functions::{ArgType, candidates, operator_candidates};
 use verso_exec::plan::{ExprKind as K, OutputColumn, Plan, SetCall, TypedExpr};
-use verso_types::{CastKind, SqlType};
+use verso_types::{CastKind, SqlType, Value};
 
 use super::Binder;
 use super::comparable::compares_roughly;
@@ -188,18 +188,30 @@ fn right_of_operator(op: &str, left: &SqlType) -> Option<SqlType> {
 /// Elements that become one condition each; of more the array is looked through.
 const LISTED_MAX: usize = 64;
 
-/// The elements of an array that is written as a list, where what is compared with each of them costs nothing to read again.
-fn listed<'e>(left: &TypedExpr, array: &'e TypedExpr) -> Option<&'e [TypedExpr]> {
+/// The elements of an array that is written as a list or is a constant, where what is compared with each of them costs nothing to read
+/// again.
+fn listed(left: &TypedExpr, array: &TypedExpr) -> Option<Vec<TypedExpr>> {
     fn is_read(expr: &TypedExpr) -> bool {
         match &expr.kind {
             K::Cast { arg, .. } => is_read(arg),
             kind => matches!(kind, K::Column(_) | K::Outer(_) | K::Parameter(_) | K::Literal(_)),
         }
     }
-    let K::Array(items) = &array.kind else { return None };
-    let fits = |item: &TypedExpr| !matches!(item.ty, SqlType::Array(_)) && !item.is_volatile();
-    let few = (1..=LISTED_MAX).contains(&items.len());
-    (few && is_read(left) && items.iter().all(fits)).then_some(items)
+    let is_few = |count: usize| (1..=LISTED_MAX).contains(&count) && is_read(left);
+    match (&array.kind, &array.ty) {
+        (K::Array(items), _) => {
+            let fits = |item: &TypedExpr| !matches!(item.ty, SqlType::Array(_)) && !item.is_volatile();
+            (is_few(items.len()) && items.iter().all(fits)).then(|| items.clone())
+        }
+        (K::Literal(Value::Array(values)), SqlType::Array(element)) => {
+            let item = |value: &Value| TypedExpr {
+                collation: array.collation.clone(),
+                ..TypedExpr::literal(value.clone(), (**element).clone())
+            };
+            is_few(values.len()).then(|| values.iter().map(item).collect())
+        }
+        _ => None,
+    }
 }
 
 fn refuse_other_than_bool(test: &TypedExpr, point: u32) -> Result<(), SqlError> {

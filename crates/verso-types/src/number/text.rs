@@ -23,13 +23,13 @@ impl Number {
         let trimmed = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
         match Decimal::parse(text) {
             Ok(small) => Ok(Value::Numeric(small)),
-            Err(error) => match special(trimmed).or_else(|| scan(trimmed)) {
+            Err(_) => match special(trimmed).or_else(|| scan(trimmed)) {
                 Some(Some(number)) => number.value(),
                 Some(None) => Err(TypeError::numeric_overflow()),
                 None => match crate::text::spelled_out(trimmed).and_then(|digits| scan(&digits)) {
                     Some(Some(number)) => number.value(),
                     Some(None) => Err(TypeError::numeric_overflow()),
-                    None => Err(error),
+                    None => Err(TypeError::syntax("numeric", text)),
                 },
             },
         }

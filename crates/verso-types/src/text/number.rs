@@ -11,7 +11,10 @@ pub fn parse_integer<T: TryFrom<i64>>(text: &str, type_name: &str) -> Result<T, 
     let trimmed = trim(text);
     let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        let value = spelled_out(trimmed).ok_or_else(|| TypeError::syntax(type_name, text))?;
+        let is_whole =
+            |value: &String| value.trim_start_matches(['+', '-']).bytes().all(|c| c.is_ascii_digit());
+        let value = spelled_out(trimmed).filter(is_whole);
+        let value = value.ok_or_else(|| TypeError::syntax(type_name, text))?;
         let value = value.parse::<i64>().ok().and_then(|value| T::try_from(value).ok());
         return value.ok_or_else(|| out_of_range(text, type_name));
     }
