@@ -834,7 +834,8 @@ impl Binder<'_> {
         }
         let mut all = vec![(self.expr(arg, cx)?, arg.at.start)];
         all.extend(self.located(list, cx)?);
-        if let Ok(others) = resolve::common_type(all[1..].iter().map(|(item, _)| &item.ty))
+        if matches!(&all[0].0, TypedExpr { kind: K::Parameter(_), ty: SqlType::Unknown, .. })
+            && let Ok(others) = resolve::common_type(all[1..].iter().map(|(item, _)| &item.ty))
             && let Some(settled) = self.settled_beside("=", &all[0], &others, point)
         {
             all[0].0 = settled;
