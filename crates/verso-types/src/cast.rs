@@ -290,10 +290,14 @@ fn cast_jsonb(value: &Jsonb, to: &SqlType) -> Result<Value, TypeError> {
         (JsonRef::Number(v), to) if *to != SqlType::Bool => {
             cast_numeric(v, to).unwrap_or_else(|| Err(no_cast(&SqlType::Jsonb, to)))
         }
+        (JsonRef::Long(v), to) if to.is_number() => {
+            let number = v.number().value()?;
+            cast(&number, &SqlType::Numeric(None), to, CastKind::Explicit, &TimeStyle::UTC)
+        }
         _ => {
             let kind = match root {
                 JsonRef::Bool(_) => "boolean",
-                JsonRef::Number(_) => "numeric",
+                JsonRef::Number(_) | JsonRef::Long(_) => "numeric",
                 other => other.type_name(),
             };
             let text = format!("cannot cast jsonb {kind} to type {}", to.base_name());

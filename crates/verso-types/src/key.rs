@@ -528,7 +528,7 @@ pub(crate) fn encode_bytes(mut raw: &[u8], out: &mut Vec<u8>) {
 
 /// As [`encode_decimal`]; what has more digits in front of the point than fit its exponent stands behind a byte of its
 /// own, as do NaN and the infinities.
-fn encode_big(number: &Number, out: &mut Vec<u8>) {
+pub(crate) fn encode_big(number: &Number, out: &mut Vec<u8>) {
     let Some((negative, exponent, mut digits)) = number.key_parts() else {
         out.extend_from_slice(match number {
             Number::NegativeInfinity => &[0, 0],

@@ -341,6 +341,7 @@ fn of_document<W: Width>(part: JsonRef<'_>, seed: u64, all: &mut W) -> Result<()
         JsonRef::Bool(value) if seed != 0 => W::of(&Hashed::State(State::of_word(value.into(), seed), 0)),
         JsonRef::Bool(value) => W::of_number(if value { 2 } else { 4 }, 0),
         JsonRef::Number(value) => W::of(&of_numeric(&Value::Numeric(value), seed)),
+        JsonRef::Long(value) => W::of(&of_numeric(&value.number().value()?, seed)),
         JsonRef::String(text) => W::of(&Hashed::State(State::of_bytes(text.as_bytes(), seed), 0)),
     };
     *all = all.turned().xor(scalar);

@@ -4,7 +4,7 @@
 
 use super::{Keys, SEED, Search, hash, put_text};
 use crate::json::{DEPTH_MAX, JsonRef};
-use crate::key::encode_decimal;
+use crate::key::{encode_big, encode_decimal};
 
 /// Key of an object, or a string of an array: what `?` looks for.
 const KEY: u8 = 1;
@@ -29,6 +29,10 @@ fn put_scalar(value: JsonRef<'_>, place: Place, out: &mut Vec<u8>) {
         JsonRef::Number(v) => {
             out.push(NUMBER);
             encode_decimal(&v, out);
+        }
+        JsonRef::Long(v) => {
+            out.push(NUMBER);
+            encode_big(&v.number(), out);
         }
         JsonRef::String(v) => {
             out.push(if matches!(place, Place::Element) { KEY } else { STRING });

@@ -8,13 +8,13 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 use super::{DEPTH_MAX, JsonRef};
-use crate::key::{encode_bytes, encode_decimal};
+use crate::key::{encode_big, encode_bytes, encode_decimal};
 
 fn rank(value: &JsonRef<'_>) -> u8 {
     match value {
         JsonRef::Null => 1,
         JsonRef::String(_) => 2,
-        JsonRef::Number(_) => 3,
+        JsonRef::Number(_) | JsonRef::Long(_) => 3,
         JsonRef::Bool(_) => 4,
         JsonRef::Array(_) => 5,
         JsonRef::Object(_) => 6,
@@ -41,6 +41,10 @@ fn nested(a: JsonRef<'_>, b: JsonRef<'_>, depth: usize) -> Ordering {
     match (a, b) {
         (JsonRef::Bool(a), JsonRef::Bool(b)) => a.cmp(&b),
         (JsonRef::Number(a), JsonRef::Number(b)) => a.compare(&b),
+        (JsonRef::Number(_) | JsonRef::Long(_), JsonRef::Number(_) | JsonRef::Long(_)) => {
+            let both = a.as_number().zip(b.as_number());
+            both.map_or(Ordering::Equal, |(a, b)| a.compare(&b))
+        }
         (JsonRef::String(a), JsonRef::String(b)) => a.cmp(b),
         (JsonRef::Array(a), JsonRef::Array(b)) => {
             let unequal = || a.iter().zip(b.iter()).map(|(a, b)| nested(a, b, depth + 1)).find(|o| o.is_ne());
@@ -71,6 +75,7 @@ fn nested_hash<H: Hasher>(value: JsonRef<'_>, state: &mut H, depth: usize) {
         JsonRef::Null => {}
         JsonRef::Bool(v) => v.hash(state),
         JsonRef::Number(v) => v.hash_number(state),
+        JsonRef::Long(v) => v.number().hash_number(state),
         JsonRef::String(v) => v.hash(state),
         JsonRef::Array(elements) => elements.iter().for_each(|value| nested_hash(value, state, depth + 1)),
         JsonRef::Object(pairs) => pairs.iter().for_each(|(key, value)| {
@@ -112,6 +117,7 @@ fn nested_key(value: JsonRef<'_>, out: &mut Vec<u8>, depth: usize) {
         JsonRef::Null => {}
         JsonRef::Bool(v) => out.push(v.into()),
         JsonRef::Number(v) => encode_decimal(&v, out),
+        JsonRef::Long(v) => encode_big(&v.number(), out),
         JsonRef::String(v) => encode_bytes(v.as_bytes(), out),
         JsonRef::Array(elements) => {
             put_count(elements.len(), out);

@@ -56,6 +56,9 @@ fn scalar_into(value: JsonRef<'_>, out: &mut String) {
         JsonRef::Number(v) => {
             let _ = write_scaled(v.unscaled(), v.scale(), out);
         }
+        JsonRef::Long(v) => {
+            let _ = write!(out, "{}", v.number());
+        }
         JsonRef::String(v) => escape_into(v, out),
         _ => out.push_str("null"),
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! value  = 1 null │ 2 false │ 3 true │ 4 number │ 5 string │ 6, 7, 8 array │ 9, 10, 11 object     one byte, then
-//! number = Decimal::to_bytes                       string = UTF-8, as long as the value
+//! number = as in numeric columns                    string = UTF-8, as long as the value
 //! array  = count, end of each value, values        object = count, end of each key, end of each value, keys, values
 //! ```
 //!
@@ -26,12 +26,16 @@ pub use compare::{compare, contains, encode_key, hash};
 pub use format::{escape_into, escape_long, format_into, pretty_into};
 pub use node::Node;
 pub use scan::{Scanner, Token, elements, fields, validate};
-pub use view::{ArrayRef, JsonRef, ObjectRef};
+pub use view::{ArrayRef, JsonRef, LongNumber, ObjectRef};
 
 use crate::error::TypeError;
 
 /// How deep arrays and objects may be nested.
 pub const DEPTH_MAX: usize = 220;
+
+/// Most digits of a number before the point, and behind it: more than any float8 has. A few letters of a text (`1e400`) make as many
+/// bytes as these are, so the limit is not that of numeric.
+pub const DIGITS_MAX: usize = 400;
 
 /// The longest array or object, in bytes, as in PostgreSQL.
 pub(crate) const CONTAINER_BYTES_MAX: usize = 0x0fff_ffff;

@@ -1,9 +1,14 @@
 //! JSON as a tree, to be built and encoded.
 
 use super::scan::{Scanner, Token};
-use super::{CONTAINER_BYTES_MAX, DEPTH_MAX, JsonRef, Jsonb, too_deep};
+use super::{CONTAINER_BYTES_MAX, DEPTH_MAX, DIGITS_MAX, JsonRef, Jsonb, too_deep};
 use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
+use crate::number::Number;
+use crate::value::Value;
+
+/// The tag of numbers.
+const NUMBER: u8 = 4;
 
 /// A JSON value on its way to its binary form.
 #[derive(Clone, Debug)]
@@ -36,6 +41,36 @@ impl Node {
         Ok(node)
     }
 
+    /// A number, however long.
+    ///
+    /// # Errors
+    /// 22003 for more digits than [`DIGITS_MAX`], and for what is not finite.
+    pub fn of_number(number: &Number) -> Result<Node, TypeError> {
+        if let Some(small) = number.to_decimal() {
+            return Ok(Node::Number(small));
+        }
+        if !number.has_at_most(DIGITS_MAX) {
+            return Err(TypeError::numeric_overflow());
+        }
+        let mut bytes = vec![NUMBER];
+        number.to_bytes(&mut bytes);
+        Ok(Node::Encoded(bytes))
+    }
+
+    /// The number that a text spells.
+    ///
+    /// # Errors
+    /// As [`Node::of_number`]; 22P02 for what is none.
+    pub fn of_digits(text: &str) -> Result<Node, TypeError> {
+        match Decimal::parse(text) {
+            Ok(small) => Ok(Node::Number(small)),
+            Err(_) => match Number::parse_value(text)? {
+                Value::Numeric(small) => Ok(Node::Number(small)),
+                other => Node::of_number(&Number::of(&other).ok_or_else(TypeError::numeric_overflow)?),
+            },
+        }
+    }
+
     /// The tree one level down; what is below stays in its binary form.
     #[must_use]
     pub fn shallow(value: JsonRef<'_>) -> Node {
@@ -43,6 +78,7 @@ impl Node {
             JsonRef::Null => Node::Null,
             JsonRef::Bool(v) => Node::Bool(v),
             JsonRef::Number(v) => Node::Number(v),
+            JsonRef::Long(v) => Node::Encoded([&[NUMBER][..], v.bytes()].concat()),
             JsonRef::String(v) => Node::String(v.to_owned()),
             JsonRef::Array(v) => Node::Array(v.iter_raw().map(|raw| Node::Encoded(raw.to_vec())).collect()),
             JsonRef::Object(v) => Node::Object(
@@ -68,7 +104,7 @@ impl Node {
             Node::Null => out.push(1),
             Node::Bool(v) => out.push(2 + u8::from(v)),
             Node::Number(v) => {
-                out.push(4);
+                out.push(NUMBER);
                 v.to_bytes(out);
             }
             Node::String(v) => {
@@ -141,7 +177,7 @@ fn value(scanner: &mut Scanner<'_>, depth: usize) -> Result<Node, TypeError> {
         Token::Null => Node::Null,
         Token::True => Node::Bool(true),
         Token::False => Node::Bool(false),
-        Token::Number => Node::Number(Decimal::parse(scanner.text())?),
+        Token::Number => Node::of_digits(scanner.text())?,
         Token::String => Node::String(scanner.string()?),
         Token::OpenArray => {
             let mut elements = Vec::new();

@@ -1,6 +1,8 @@
 //! Reading the binary form.
 
 use crate::decimal::Decimal;
+use crate::number::Number;
+use crate::value::Value;
 
 /// A value within the binary form.
 #[derive(Clone, Copy, Debug)]
@@ -11,12 +13,38 @@ pub enum JsonRef<'a> {
     Bool(bool),
     /// A number
     Number(Decimal),
+    /// A number of more than 38 digits
+    Long(LongNumber<'a>),
     /// A string, without its quotes and escapes
     String(&'a str),
     /// `[…]`
     Array(ArrayRef<'a>),
     /// `{…}`
     Object(ObjectRef<'a>),
+}
+
+/// A number of more digits than a [`Decimal`] has, in the layout of numeric columns.
+#[derive(Clone, Copy, Debug)]
+pub struct LongNumber<'a>(&'a [u8]);
+
+impl<'a> LongNumber<'a> {
+    fn read(bytes: &'a [u8]) -> Option<LongNumber<'a>> {
+        Number::is_finite_in_bytes(bytes).then_some(LongNumber(bytes))
+    }
+
+    /// Its layout.
+    pub(super) fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn number(self) -> Number {
+        match Number::value_from_bytes(self.0) {
+            Ok(Value::Big(number)) => Number::clone(&number),
+            Ok(_) | Err(_) => Number::zero(),
+        }
+    }
 }
 
 /// Integers of one width.
@@ -96,7 +124,10 @@ impl<'a> JsonRef<'a> {
         let found = match tag {
             2 => Some(JsonRef::Bool(false)),
             3 => Some(JsonRef::Bool(true)),
-            4 => Decimal::from_bytes(rest).ok().map(JsonRef::Number),
+            4 => match Decimal::from_bytes(rest) {
+                Ok(number) => Some(JsonRef::Number(number)),
+                Err(_) => LongNumber::read(rest).map(JsonRef::Long),
+            },
             5 => std::str::from_utf8(rest).ok().map(JsonRef::String),
             6..=8 => array(rest, 1 << (tag - 6)),
             9..=11 => object(rest, 1 << (tag - 9)),
@@ -111,10 +142,20 @@ impl<'a> JsonRef<'a> {
         match self {
             JsonRef::Null => "null",
             JsonRef::Bool(_) => "boolean",
-            JsonRef::Number(_) => "number",
+            JsonRef::Number(_) | JsonRef::Long(_) => "number",
             JsonRef::String(_) => "string",
             JsonRef::Array(_) => "array",
             JsonRef::Object(_) => "object",
+        }
+    }
+
+    /// The number that it is, however long.
+    #[must_use]
+    pub fn as_number(&self) -> Option<Number> {
+        match self {
+            JsonRef::Number(number) => Some(Number::from(*number)),
+            JsonRef::Long(number) => Some(number.number()),
+            _ => None,
         }
     }
 

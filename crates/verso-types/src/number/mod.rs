@@ -285,6 +285,24 @@ impl Number {
         }
     }
 
+    /// Whether these are the bytes of a finite number in the layout of [`to_bytes`](Self::to_bytes).
+    pub(crate) fn is_finite_in_bytes(bytes: &[u8]) -> bool {
+        match bytes {
+            [KIND_FINITE, low, high, _, ..] => usize::from(u16::from_le_bytes([*low, *high])) <= SCALE_MAX,
+            _ => false,
+        }
+    }
+
+    /// Whether it has at most so many digits before the point, and so many behind it.
+    pub(crate) fn has_at_most(&self, digits: usize) -> bool {
+        let Number::Finite { unscaled, scale } = self else { return false };
+        let scale = usize::from(*scale);
+        // Four bits for each digit are more than enough: only short numbers are counted.
+        scale <= digits
+            && unscaled.bits() <= 4 * (digits + scale) as u64
+            && digits_of(unscaled) <= digits + scale
+    }
+
     /// The value of an unconstrained numeric column, of either form.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use verso_types::interrupt::Pieces;
 use verso_types::json::{self, Node};
 use verso_types::text::type_of;
-use verso_types::{Array, Decimal, SqlType, SystemType, TimeStyle, TypeError, Value, format_text};
+use verso_types::{Array, SqlType, SystemType, TimeStyle, TypeError, Value, format_text};
 
 use super::construct::{duplicate, is_null};
 use super::types::{AS_JSON, AS_JSONB, TEXTS};
@@ -183,7 +183,7 @@ impl Encoder<'_> {
             _ => {
                 let text = json_text(value, ty, self.tz);
                 match ty.is_number() && !text.ends_with(['N', 'y']) {
-                    true => Node::Number(Decimal::parse(&text)?),
+                    true => Node::of_digits(&text)?,
                     false => Node::String(text),
                 }
             }

@@ -11,7 +11,7 @@ use std::cell::Cell;
 
 use verso_types::json::path::{Accessor, Arithmetic, Comparison, Expr, Flags, JsonPath, Method};
 use verso_types::json::{JsonRef, Node};
-use verso_types::{Decimal, SqlType, TypeError, Value, cmp_sql};
+use verso_types::{Decimal, Number, SqlType, TypeError, Value, cmp_sql};
 
 use super::path_methods::time_text;
 use crate::context::EvalContext;
@@ -209,20 +209,22 @@ impl<'a> Walk<'a> {
             }
             Expr::Sign(negative, arg) => {
                 for item in self.values(arg, scope, true)? {
-                    let Some(JsonRef::Number(number)) = item.json() else {
-                        if sink.first_only {
-                            continue;
+                    let node = match item.json() {
+                        Some(JsonRef::Number(number)) if *negative => Node::Number(number.negate()),
+                        Some(JsonRef::Number(number)) => Node::Number(number),
+                        Some(JsonRef::Long(number)) if *negative => {
+                            Node::of_number(&number.number().negate())?
                         }
-                        let sign = if *negative { "-" } else { "+" };
-                        let text =
-                            format!("operand of unary jsonpath operator {sign} is not a numeric value");
-                        return Err(flaw("2203B", text));
+                        Some(JsonRef::Long(number)) => Node::of_number(&number.number())?,
+                        _ if sink.first_only => continue,
+                        _ => {
+                            let sign = if *negative { "-" } else { "+" };
+                            let text =
+                                format!("operand of unary jsonpath operator {sign} is not a numeric value");
+                            return Err(flaw("2203B", text));
+                        }
                     };
-                    sink.items.push(Item::of(Node::Number(if *negative {
-                        number.negate()
-                    } else {
-                        number
-                    }))?);
+                    sink.items.push(Item::of(node)?);
                 }
                 return Ok(());
             }
@@ -271,7 +273,9 @@ impl<'a> Walk<'a> {
         // both sides are computed before either is looked at
         let (left, right) = (self.values(left, scope, true)?, self.values(right, scope, true)?);
         let operand = |items: &[Item<'a>], side: &str| match items {
-            [item] if let Some(JsonRef::Number(number)) = item.json() => Ok(number),
+            [item] if let Some(number @ (JsonRef::Number(_) | JsonRef::Long(_))) = item.json() => {
+                Ok((number.as_number(), if let JsonRef::Number(small) = number { Some(small) } else { None }))
+            }
             _ => {
                 let sign = sign.sign();
                 let text =
@@ -279,15 +283,27 @@ impl<'a> Walk<'a> {
                 Err(flaw("22038", text))
             }
         };
-        let (a, b) = (operand(&left, "left")?, operand(&right, "right")?);
-        let result = match sign {
+        let ((a, small_a), (b, small_b)) = (operand(&left, "left")?, operand(&right, "right")?);
+        let quick = small_a.zip(small_b).map(|(a, b)| match sign {
             Arithmetic::Add => a.checked_add(&b),
             Arithmetic::Subtract => a.checked_sub(&b),
             Arithmetic::Multiply => a.checked_mul(&b),
             Arithmetic::Divide => a.checked_div(&b),
             Arithmetic::Modulo => a.checked_rem(&b),
+        });
+        if let Some(Ok(number)) = quick {
+            return Item::of(Node::Number(number));
+        }
+        // More digits than these have.
+        let (a, b) = (a.unwrap_or_else(Number::zero), b.unwrap_or_else(Number::zero));
+        let number = match sign {
+            Arithmetic::Add => a.plus(&b),
+            Arithmetic::Subtract => a.minus(&b),
+            Arithmetic::Multiply => a.times(&b),
+            Arithmetic::Divide => a.divide(&b)?,
+            Arithmetic::Modulo => a.rest(&b)?,
         };
-        Item::of(Node::Number(result.map_err(TypeError::from)?))
+        Item::of(Node::of_number(&number)?)
     }
 
     /// Follows the accessors behind an item; `unwrap` says whether the first one takes an array for its elements.
@@ -416,10 +432,10 @@ impl<'a> Walk<'a> {
     fn subscript(&self, expr: &Expr, scope: Scope<'_, 'a>) -> Result<i64> {
         let items = self.values(expr, scope, false)?;
         let number = match items.as_slice() {
-            [item] if let Some(JsonRef::Number(number)) = item.json() => number,
+            [item] if let Some(number) = item.json().and_then(|json| json.as_number()) => number,
             _ => return Err(flaw("22033", "jsonpath array subscript is not a single numeric value")),
         };
-        let whole = number.trunc(0).map_err(TypeError::from)?.to_i64();
+        let whole = number.trunc(0).to_i64();
         let whole = whole.filter(|whole| i32::try_from(*whole).is_ok());
         whole.ok_or_else(|| flaw("22033", "jsonpath array subscript is out of integer range"))
     }
@@ -517,6 +533,10 @@ impl<'a> Walk<'a> {
                 }
                 (Some(JsonRef::Bool(a)), Some(JsonRef::Bool(b))) => a.cmp(&b),
                 (Some(JsonRef::Number(a)), Some(JsonRef::Number(b))) => a.compare(&b),
+                (
+                    Some(a @ (JsonRef::Number(_) | JsonRef::Long(_))),
+                    Some(b @ (JsonRef::Number(_) | JsonRef::Long(_))),
+                ) => verso_types::json::compare(a, b),
                 (Some(JsonRef::String(a)), Some(JsonRef::String(b))) => a.cmp(b),
                 _ => return Ok(None),
             },

@@ -4,7 +4,7 @@ use verso_types::json::path::{Expr, Method};
 use verso_types::json::{JsonRef, Node};
 use verso_types::text::{parse_bool, parse_f64};
 use verso_types::{
-    CastKind, Decimal, LongSpec, SqlType, TimeStyle, TimeZone, TypeError, Value, cast, parse_text,
+    CastKind, Decimal, LongSpec, Number, SqlType, TimeStyle, TimeZone, TypeError, Value, cast, parse_text,
 };
 
 use super::encode::iso_text;
@@ -37,7 +37,7 @@ fn type_name(item: &Item<'_>) -> &'static str {
         (Item::Time(_, ty, _), _) => ty.base_name(),
         (_, Some(JsonRef::Null)) => "null",
         (_, Some(JsonRef::Bool(_))) => "boolean",
-        (_, Some(JsonRef::Number(_))) => "number",
+        (_, Some(JsonRef::Number(_) | JsonRef::Long(_))) => "number",
         (_, Some(JsonRef::String(_))) => "string",
         (_, Some(JsonRef::Array(_))) => "array",
         _ => "object",
@@ -80,6 +80,9 @@ impl<'a> Walk<'a> {
             (Method::Abs, Some(JsonRef::Number(number))) => Node::Number(number.abs()),
             (Method::Floor, Some(JsonRef::Number(number))) => Node::Number(number.floor()),
             (Method::Ceiling, Some(JsonRef::Number(number))) => Node::Number(number.ceil()),
+            (Method::Abs, Some(JsonRef::Long(number))) => Node::of_number(&number.number().abs())?,
+            (Method::Floor, Some(JsonRef::Long(number))) => Node::of_number(&number.number().floor())?,
+            (Method::Ceiling, Some(JsonRef::Long(number))) => Node::of_number(&number.number().ceil())?,
             (Method::Abs | Method::Floor | Method::Ceiling, _) => return only("22036", "a numeric value"),
             (Method::KeyValue, Some(JsonRef::Object(object))) => {
                 let id = match &item {
@@ -105,12 +108,16 @@ impl<'a> Walk<'a> {
                 let value = value.and_then(|value| i32::try_from(value).ok());
                 Node::Bool(value.ok_or_else(|| self.invalid(method, &number.to_string(), "boolean"))? != 0)
             }
+            (Method::Boolean, Some(JsonRef::Long(number))) => {
+                return Err(self.invalid(method, &number.number().to_string(), "boolean"));
+            }
             (Method::Boolean, Some(JsonRef::String(text))) => {
                 Node::Bool(parse_bool(text).map_err(|_| self.invalid(method, text, "boolean"))?)
             }
             (Method::Boolean, _) => return only("22036", "a boolean, string, or numeric value"),
             (Method::String, Some(JsonRef::String(text))) => Node::String(text.into()),
             (Method::String, Some(JsonRef::Number(number))) => Node::String(number.to_string()),
+            (Method::String, Some(JsonRef::Long(number))) => Node::String(number.number().to_string()),
             (Method::String, Some(JsonRef::Bool(value))) => Node::String(value.to_string()),
             (Method::String, None) => match &item {
                 Item::Time(value, ty, clock) => Node::String(time_text(value, ty, *clock, self.cx)?),
@@ -119,8 +126,8 @@ impl<'a> Walk<'a> {
             (Method::String, _) => return only("22036", "a boolean, string, numeric, or datetime value"),
             (
                 Method::Double | Method::BigInt | Method::Integer | Method::Number | Method::Decimal,
-                Some(JsonRef::Number(_) | JsonRef::String(_)),
-            ) => Node::Number(self.number(method, args, &item)?),
+                Some(JsonRef::Number(_) | JsonRef::Long(_) | JsonRef::String(_)),
+            ) => self.number(method, args, &item)?,
             (Method::Double | Method::BigInt | Method::Integer | Method::Number | Method::Decimal, _) => {
                 return only("22036", "a string or numeric value");
             }
@@ -136,10 +143,14 @@ impl<'a> Walk<'a> {
         flaw("22036", text)
     }
 
-    fn number(&self, method: Method, args: &[Expr], item: &Item<'_>) -> Result<Decimal> {
+    fn number(&self, method: Method, args: &[Expr], item: &Item<'_>) -> Result<Node> {
         let (text, number) = match item.json() {
             Some(JsonRef::String(text)) => (text.to_string(), None),
-            Some(JsonRef::Number(number)) => (number.to_string(), Some(number)),
+            Some(JsonRef::Number(number)) => (number.to_string(), Some(Value::Numeric(number))),
+            Some(JsonRef::Long(number)) => {
+                let number = number.number();
+                (number.to_string(), Some(number.value()?))
+            }
             _ => (String::new(), None),
         };
         let (ty, name) = match method {
@@ -154,7 +165,7 @@ impl<'a> Walk<'a> {
             (_, Some(number)) => {
                 let kind = CastKind::Explicit;
                 let from = SqlType::Numeric(None);
-                cast(&Value::Numeric(number), &from, &ty, kind, self.cx.services.time_zone).map_err(wrong)?
+                cast(&number, &from, &ty, kind, self.cx.services.time_zone).map_err(wrong)?
             }
             (_, None) => parse_text(&ty, &text, self.cx.services.time_zone).map_err(wrong)?,
         };
@@ -164,23 +175,26 @@ impl<'a> Walk<'a> {
                 let text = format!("NaN or Infinity is not allowed for jsonpath item method .{name}()");
                 return Err(flaw("22036", text));
             }
-            Value::Float8(v) => verso_types::Number::value_of_float(v, false)?,
+            Value::Float8(v) => Number::value_of_float(v, false)?,
             other => other,
         };
-        let number = match value {
-            Value::Numeric(number) => number,
-            Value::Big(_) => return Err(wrong(TypeError::numeric_overflow())),
-            other => Decimal::from(other.as_i64().unwrap_or(0)),
+        let node = |value: &Value| {
+            let number = Number::of(value).ok_or_else(TypeError::numeric_overflow);
+            number.and_then(|number| Node::of_number(&number)).map_err(wrong)
         };
-        let [precision, scale @ ..] = args else { return Ok(number) };
+        let number = match value {
+            number @ (Value::Numeric(_) | Value::Big(_)) => number,
+            other => Value::Numeric(Decimal::from(other.as_i64().unwrap_or(0))),
+        };
+        let [precision, scale @ ..] = args else { return node(&number) };
         let spec = spec_of(
             whole(precision).unwrap_or(0),
             scale.first().map_or(Some(0), whole).unwrap_or(i64::from(i32::MAX)),
         )?;
-        let (number, from, to) = (Value::Numeric(number), SqlType::Numeric(None), SqlType::LongNumeric(spec));
+        let (from, to) = (SqlType::Numeric(None), SqlType::LongNumeric(spec));
         match cast(&number, &from, &to, CastKind::Explicit, self.cx.services.time_zone) {
-            Ok(Value::Numeric(number)) => Ok(number),
-            _ => Err(self.invalid(method, &text, "numeric")),
+            Ok(number) => node(&number),
+            Err(_) => Err(self.invalid(method, &text, "numeric")),
         }
     }
 
