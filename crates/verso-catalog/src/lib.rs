@@ -113,5 +113,5 @@ pub use snapshot::{CatalogSnapshot, Dangling, NamesKey, Naming, Relation, Snapsh
 pub use statistics::{ColumnStatistics, TableStatistics};
 pub use stored::{NOWHERE, OWN, StoredBody, StoredColumn, StoredCondition, StoredQuery, StoredRelation};
 pub use trigger::{BuiltInTrigger, TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
-pub use view::{Asked, SystemRowIter, SystemRows, SystemView, ViewColumn};
+pub use view::{Asked, KeptRows, SystemRowIter, SystemRows, SystemView, ViewColumn};
 pub use view_text::{has_other_columns, has_other_names, identifier, path_at, relation_text, view_text};

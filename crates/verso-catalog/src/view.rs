@@ -4,7 +4,9 @@
 //! The names and columns are here, so that the binder knows them; the rows are made when a query asks, by whoever
 //! holds the running database ([`SystemRows`]).
 
-use verso_types::{SqlType, SystemType, Value};
+use std::sync::Arc;
+
+use verso_types::{Column, SqlType, SystemType, Value};
 
 use crate::relations::{RelationId, SystemColumn};
 use crate::snapshot::PG_CATALOG;
@@ -88,6 +90,20 @@ pub trait SystemRows {
     ///
     /// `args` are those of [`SystemView::arguments`], empty for a view.
     fn rows(&self, view: SystemView, args: &[Value], asked: Asked<'_>) -> SystemRowIter;
+
+    /// All rows of `view`, where these columns of them are kept as values of these types; then they need not be made.
+    fn kept(&self, _view: SystemView, _columns: &[usize], _types: &[SqlType]) -> Option<KeptRows> {
+        None
+    }
+}
+
+/// All rows of a system view, by columns, as they are kept for everybody who asks.
+#[derive(Clone, Debug)]
+pub struct KeptRows {
+    /// How many rows there are.
+    pub rows: usize,
+    /// The columns that were asked for, in that order.
+    pub columns: Vec<Arc<Column>>,
 }
 
 /// What a query asks of a system view.

@@ -19,6 +19,7 @@ use verso_storage::{Engine, Lsn, TxnOptions};
 use verso_types::TimeStyle;
 
 use crate::automatic::AutoAnalyze;
+use crate::catalogs::LastingRows;
 use crate::cluster::{Member, Usage, usual_memory_bytes};
 use crate::notify::Channels;
 use crate::plans::StatementCache;
@@ -61,6 +62,8 @@ pub struct Instance {
     pub(crate) database: Mutex<DatabaseSettings>,
     /// What the catalog holds of it.
     catalog_memory: Mutex<Reservation>,
+    /// Rows of the catalogs that questions have asked for.
+    pub(crate) lasting: LastingRows,
     /// What all sessions hold together (`memory_limit`).
     pub(crate) memory: Account,
     /// Where their temporary files are.
@@ -227,6 +230,7 @@ impl Instance {
             shares: Arc::new(Shares::new(Arc::clone(&engine.env().clock))),
             automatic: AutoAnalyze::default(),
             catalog_memory: Mutex::new(memory.reserve("the catalog", u64::MAX)),
+            lasting: LastingRows::new(&memory),
             channels: Arc::new(Channels::new(&memory)),
             memory,
             temporary,
@@ -248,10 +252,10 @@ impl Instance {
         }
     }
 
-    /// What statements, sessions and connections hold of the memory: all but the catalog and the figures of statements.
+    /// What statements, sessions and connections hold of the memory: all but the catalog, rows of it, and the figures of statements.
     pub fn held_bytes(&self) -> u64 {
-        let catalog = self.catalog_memory.lock();
-        self.memory.used_bytes().saturating_sub(catalog.bytes()).saturating_sub(self.tracked.held_bytes())
+        let catalog = self.catalog_memory.lock().bytes() + self.lasting.held_bytes();
+        self.memory.used_bytes().saturating_sub(catalog).saturating_sub(self.tracked.held_bytes())
     }
 
     /// Counts what the catalog takes now. It is there whatever the limit: statements have what is left.

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use verso_catalog::{Asked, Object, Oid, Relation, Rights, SystemRowIter, SystemRows, SystemView};
+use verso_catalog::{Asked, KeptRows, Object, Oid, Relation, Rights, SystemRowIter, SystemRows, SystemView};
 use verso_exec::ExecError;
 use verso_exec::context::CatalogFunctions;
 use verso_storage::{
     DamagedPage, Isolation, JobInfo, LockInfo, LockTarget, ObjectId, TxnId, TxnState, WorkerInfo, WriteCount,
 };
-use verso_types::{Value, format_text};
+use verso_types::{SqlType, Value, format_text};
 
 use crate::instance::SweepRecord;
 use crate::passwords::without_passwords;
@@ -69,6 +69,13 @@ impl SystemRows for Views<'_> {
         match view {
             SystemView::Relation(relation) => crate::catalogs::rows(self, relation, asked),
             view => Box::new(self.own_rows(view, args).into_iter()),
+        }
+    }
+
+    fn kept(&self, view: SystemView, columns: &[usize], types: &[SqlType]) -> Option<KeptRows> {
+        match view {
+            SystemView::Relation(relation) => crate::catalogs::kept(self, relation, (columns, types)),
+            _ => None,
         }
     }
 }

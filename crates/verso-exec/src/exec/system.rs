@@ -3,8 +3,9 @@
 //! S1. Keys are hints: the session may yield other rows, too, and a filter has the last word.
 //! S2. A key that is NULL is equal to nothing: no row is made.
 //! S3. Of several values of a column each is asked for by itself, once; a row comes with the value that it has.
+//! S4. Without keys the session may have the rows ready, column by column; then none is made.
 
-use verso_catalog::{Asked, SystemRowIter, SystemView};
+use verso_catalog::{Asked, KeptRows, SystemRowIter, SystemView};
 use verso_types::{Batch, SqlType, Value, cmp_sql};
 
 use super::operator::Operator;
@@ -26,6 +27,8 @@ pub(crate) struct SystemOperator {
     columns: Vec<usize>,
     types: Vec<SqlType>,
     rows: SystemRowIter,
+    /// In their place all rows as they are kept, and which of them comes next (S4).
+    kept: Option<(KeptRows, usize)>,
     looked_up: LookedUp,
 }
 
@@ -71,6 +74,7 @@ impl SystemOperator {
             columns: columns.to_vec(),
             types: types(output),
             rows: Box::new(std::iter::empty()),
+            kept: None,
             looked_up: LookedUp::default(),
         }
     }
@@ -114,6 +118,7 @@ impl SystemOperator {
 impl Operator for SystemOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         let eval = cx.eval();
+        self.kept = None;
         self.looked_up.args = self.args.iter().map(|arg| arg.eval_constant(&eval)).collect::<Result<_>>()?;
         let mut keys = Vec::with_capacity(self.keys.len());
         for (column, key) in &self.keys {
@@ -136,7 +141,14 @@ impl Operator for SystemOperator {
             }
             None => {
                 self.looked_up.current = None;
-                self.rows = self.rows_of(cx, &keys);
+                if keys.is_empty() && self.looked_up.args.is_empty() {
+                    let kept = cx.services.views.kept(self.view, &self.columns, &self.types);
+                    self.kept = kept.map(|kept| (kept, 0));
+                }
+                self.rows = match self.kept {
+                    Some(_) => Box::new(std::iter::empty()),
+                    None => self.rows_of(cx, &keys),
+                };
             }
         }
         Ok(())
@@ -145,6 +157,14 @@ impl Operator for SystemOperator {
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         cx.check_cancelled()?;
         out.clear();
+        if let Some((kept, next)) = &mut self.kept {
+            let rows = *next..kept.rows.min(*next + BATCH_ROWS);
+            for (column, values) in out.columns.iter_mut().zip(&kept.columns) {
+                column.append_range(values, rows.clone());
+            }
+            (*next, out.rows) = (rows.end, rows.len());
+            return Ok(out.rows > 0);
+        }
         while out.rows < BATCH_ROWS {
             let Some(row) = self.rows.next() else {
                 if self.ask_next(cx) {
@@ -175,6 +195,7 @@ impl Operator for SystemOperator {
 
     fn close(&mut self) {
         self.rows = Box::new(std::iter::empty());
+        self.kept = None;
         self.looked_up = LookedUp::default();
     }
 }

@@ -119,6 +119,18 @@ pub(super) fn by_oid(relation: &str, oid: i64) -> Option<Vec<Value>> {
     table(relation)?.get(*place).cloned()
 }
 
+/// What `of` takes of the rows of a relation that have this text in column 1, as those with a name have it there.
+pub(super) fn named<T>(relation: &str, name: &str, of: impl Fn(&[Value]) -> Option<T>) -> Vec<T> {
+    let Some(rows) = table(relation) else { return Vec::new() };
+    match places(relation, 1) {
+        Some(places) => {
+            let found = places.get(&Key::Text(name.into())).map_or(&[][..], Vec::as_slice);
+            found.iter().filter_map(|place| of(&rows[*place])).collect()
+        }
+        None => rows.iter().filter(|row| row[1].as_str() == Some(name)).filter_map(|row| of(row)).collect(),
+    }
+}
+
 /// All rows of a relation that has a file, read once.
 pub(super) fn table(relation: &str) -> Option<Rows> {
     static TABLES: OnceLock<HashMap<&'static str, OnceLock<Rows>>> = OnceLock::new();

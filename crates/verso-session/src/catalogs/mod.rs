@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`fixed`] | rows that are always the same: types, functions, operators, casts |
 //! | [`keys`] | what a query wants columns to be equal to |
+//! | [`lasting`] | rows that are kept for a version of the catalog |
 //! | [`relations`] | `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_index`, `pg_sequence` |
 //! | [`constraints`] | `pg_constraint` |
 //! | [`depends`] | `pg_depend` |
@@ -50,6 +51,7 @@ mod fixed;
 mod hash_partition;
 mod identity;
 mod keys;
+mod lasting;
 mod names;
 mod objects;
 mod partition_constraint;
@@ -80,6 +82,7 @@ pub(crate) use activity::{activity, statements};
 pub(crate) use calls::call;
 pub(crate) use fixed::{class_takes, family_of, operator_over, storage_of};
 
+pub(crate) use lasting::{LastingRows, kept};
 pub(crate) use names::{SessionNames, is_system_routine};
 pub(crate) use objects::tablespace;
 

@@ -143,12 +143,10 @@ fn element_of(ty: &SqlType) -> SqlType {
 
 /// Rows of a fixed relation by the text in column 1.
 fn fixed_by_name(relation: &str, name: &str) -> Vec<u32> {
-    let rows = fixed::table(relation);
-    rows.iter()
-        .flat_map(|rows| rows.iter())
-        .filter(|row| row[1].as_str() == Some(name) && !(relation == "pg_type" && fixed::is_of_standard(row)))
-        .filter_map(|row| u32::try_from(row[0].as_i64()?).ok())
-        .collect()
+    fixed::named(relation, name, |row| {
+        let open = relation != "pg_type" || !fixed::is_of_standard(row);
+        u32::try_from(row[0].as_i64()?).ok().filter(|_| open)
+    })
 }
 
 /// The number of a domain of `information_schema`, or of an array of one.

@@ -75,6 +75,37 @@ fn variables_of_functions_and_long_arguments_count() {
     assert_eq!(world.instance.held_bytes(), held);
 }
 
+/// Rows of the catalogs that are kept count once, and only so much of the memory is for them.
+#[test]
+fn kept_rows_of_catalogs_count_and_have_a_share() {
+    let world = World::new();
+    let mut client = world.connect();
+    let rows = client.value("SELECT count(*) FROM pg_namespace");
+    assert!(rows.parse::<u32>().is_ok_and(|rows| rows > 1));
+    let used = || world.instance.memory().used_bytes();
+    let (before, held) = (used(), world.instance.held_bytes());
+    let question = "SELECT count(proname) FROM pg_proc";
+    let functions = client.value(question);
+    let kept = used();
+    assert!(kept > before, "{kept} after {before}");
+    assert_eq!((client.value(question), used()), (functions.clone(), kept));
+    assert_eq!(world.instance.held_bytes(), held);
+    client.run("ALTER DATABASE SET memory_limit = '16MB'");
+    client.run("CREATE TABLE of_another_version (a int)");
+    let before = used();
+    for texts in [
+        "SELECT count(proname || proargtypes::text || prosrc || prorettype::text || pronargs::text) FROM pg_proc",
+        "SELECT count(attname || attrelid::text || atttypid::text || attnum::text || attlen::text) FROM pg_attribute",
+        "SELECT count(description || objoid::text || classoid::text || objsubid::text) FROM pg_description",
+        "SELECT count(oprname || oprcode::oid::text || oprleft::text || oprright::text) FROM pg_operator",
+        "SELECT count(typname || typlen::text || typinput::oid::text || typoutput::oid::text) FROM pg_type",
+    ] {
+        assert_eq!(client.value(texts), client.value(texts), "{texts}");
+        assert!(used() <= before + (1 << 20) + (256 << 10), "{} after {before}: {texts}", used());
+    }
+    assert_eq!(client.value(question), functions);
+}
+
 #[test]
 fn sorts_joins_and_groups_larger_than_work_mem_go_to_files_up_to_their_limit() {
     let world = World::new();
