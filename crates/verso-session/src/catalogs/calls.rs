@@ -13,7 +13,7 @@ use verso_types::{
     Decimal, Encoding, Number, SqlType, SystemType, TypeError, Value, names as references, parse_text,
 };
 
-use super::{definitions, extensions, fixed, names};
+use super::{definitions, extensions, fixed, names, visible};
 use crate::views::Views;
 
 type Result<T> = std::result::Result<T, ExecError>;
@@ -428,7 +428,7 @@ impl Call<'_> {
             Some(SqlType::Bit(None)) if modifier.is_none() => "bit".to_string(),
             // A type without modifiers is shown with the one that is asked for.
             Some(ty) if typmod >= 0 && has_no_modifiers(&ty) => format!("{}({typmod})", ty.pg_name()),
-            Some(ty) => ty.pg_name(),
+            Some(ty) => names::of_system(self.catalog, ty.pg_name()),
             None => names::type_name(self.catalog, oid)
                 .unwrap_or_else(|| if oid == 0 { "-" } else { "???" }.to_string()),
         };
@@ -628,51 +628,12 @@ impl Call<'_> {
         let in_path = |schema: &str| Value::Bool(path.searched().iter().any(|known| **known == *schema));
         let fixed =
             |relation: &str| fixed::by_oid(relation, oid.0.into()).map_or(Value::Null, |_| Value::Bool(true));
+        let shown = |is_visible: Option<bool>| is_visible.map_or(Value::Null, Value::Bool);
         match function {
-            "pg_table_is_visible" => match (self.catalog.relation_by_oid(oid), SystemRelation::by_oid(oid)) {
-                (_, Some(system)) => Value::Bool(system.schema == PG_CATALOG),
-                (Some(relation), None) => {
-                    let (schema, name) = relation.path();
-                    match self.catalog.relation(None, name) {
-                        Some(found) => Value::Bool(found.oid() == oid),
-                        None => in_path(schema),
-                    }
-                }
-                (None, None) => match self.catalog.user_type(oid).filter(|ty| ty.ty.is_row()) {
-                    Some(ty) => Value::Bool(self.catalog.is_visible_type(ty)),
-                    None => Value::Null,
-                },
-            },
-            "pg_function_is_visible" => match definitions::function(self.catalog, oid) {
-                Some(function) => in_path(&function.schema),
-                None => fixed("pg_proc"),
-            },
-            "pg_type_is_visible" => match self.catalog.type_or_row_by_oid(oid) {
-                Some(ty) => Value::Bool(self.catalog.is_visible_type(&ty)),
-                None => match fixed::by_oid("pg_type", oid.0.into()) {
-                    Some(row) if fixed::is_of_standard(&row) => in_path(verso_catalog::INFORMATION_SCHEMA),
-                    Some(_) => Value::Bool(true),
-                    None => Value::Null,
-                },
-            },
-            "pg_operator_is_visible" => {
-                let operators = self.catalog.operators();
-                match operators.iter().find(|operator| operator.oid == oid) {
-                    // The first of that symbol and these sides along the path is the one that is found.
-                    Some(own) => {
-                        let alike = |schema: &str| {
-                            operators.iter().any(|one| {
-                                *one.schema == *schema
-                                    && one.name == own.name
-                                    && (one.left, one.right) == (own.left, own.right)
-                            })
-                        };
-                        let first = path.searched().iter().find(|schema| alike(schema));
-                        Value::Bool(first.is_some_and(|schema| **schema == *own.schema))
-                    }
-                    None => fixed("pg_operator"),
-                }
-            }
+            "pg_table_is_visible" => shown(visible::is_relation(self.catalog, oid)),
+            "pg_function_is_visible" => shown(visible::is_function(self.catalog, oid)),
+            "pg_type_is_visible" => shown(visible::is_type(self.catalog, oid)),
+            "pg_operator_is_visible" => shown(visible::is_operator(self.catalog, oid)),
             "pg_statistics_obj_is_visible" => super::extended::is_visible(self.catalog, oid),
             "pg_opclass_is_visible" | "pg_opfamily_is_visible"
                 if let Some(extension) = extensions::extension_of_class(oid) =>

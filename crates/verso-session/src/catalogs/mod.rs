@@ -18,6 +18,7 @@
 //! | [`objects`] | schemas, databases, roles, functions of users, settings, time zones |
 //! | [`activity`] | sessions, locks, cursors, statistics |
 //! | [`progress`] | jobs of maintenance under way |
+//! | [`visible`] | what a name alone means along the search path |
 //! | [`names`] | names of objects from and to numbers: `regclass` and its relatives |
 //! | [`identity`], [`address`] | objects in words: `pg_describe_object`; which object a name of a kind means |
 //! | [`properties`] | what access methods and indexes can: `pg_index_has_property` and its relatives |
@@ -67,6 +68,7 @@ mod signatures;
 mod statistics;
 mod triggers;
 mod types;
+mod visible;
 
 use std::sync::Arc;
 

@@ -2,17 +2,16 @@
 
 use std::sync::{Arc, Weak};
 
-use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
+use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
-    CatalogSnapshot, INFORMATION_SCHEMA, Object, Oid, RelationId, Rights, SystemRelation, TypeDef,
-    extension_of_type,
+    CatalogSnapshot, INFORMATION_SCHEMA, Object, Oid, RelationId, Rights, SystemRelation, extension_of_type,
 };
 use verso_exec::functions::quote_ident;
 use verso_types::names::{self as references, ObjectNames};
 use verso_types::{SqlType, SystemType, TypeError, Value};
 
-use super::fixed;
 use super::relations::INFORMATION_SCHEMA_OID;
+use super::{fixed, visible};
 use crate::ddl::is_schema;
 use crate::instance::Instance;
 
@@ -107,14 +106,11 @@ fn single(text: &str) -> Result<String, TypeError> {
 
 /// The relation of a name: its number.
 pub(super) fn relation(catalog: &CatalogSnapshot, schema: Option<&str>, name: &str) -> Option<u32> {
-    let system = match schema {
-        None => RelationId::find(PG_CATALOG, name),
-        Some(schema) => RelationId::find(schema, name),
-    };
-    if let Some(system) = system {
+    let Some(schema) = schema else { return visible::relation_named(catalog, name) };
+    if let Some(system) = RelationId::find(schema, name) {
         return Some(system.get().oid.0);
     }
-    catalog.relation(schema, name).map(|relation| relation.oid().0)
+    catalog.relation(Some(schema), name).map(|relation| relation.oid().0)
 }
 
 /// The number of the relation that a text names, for functions to which PostgreSQL hands the text: of a schema that is not there
@@ -133,6 +129,11 @@ fn absent(schema: &str) -> TypeError {
 
 /// The type of a name as SQL spells it.
 pub(super) fn type_named(catalog: &CatalogSnapshot, text: &str) -> Option<SqlType> {
+    if let Ok((None, name)) = path(text)
+        && let Some(oid) = visible::type_before_system(catalog, &name)
+    {
+        return catalog.type_by_oid(oid, -1);
+    }
     catalog.resolve_type(&verso_parser::parse_type(text).ok()?).ok()
 }
 
@@ -183,10 +184,10 @@ fn fixed_row(relation: &str, oid: u32) -> Option<Vec<Value>> {
 /// The name of a type by its number; that of what Verso does not know from its row.
 pub(super) fn type_name(catalog: &CatalogSnapshot, oid: u32) -> Option<String> {
     if let Some(ty) = SqlType::from_pg_oid(oid, -1).filter(|ty| extension_of_type(ty).is_none()) {
-        return Some(ty.regtype_name());
+        return Some(of_system(catalog, ty.regtype_name()));
     }
     if let Some(ty) = catalog.type_or_row_by_oid(Oid(oid)) {
-        let name = match catalog.is_visible_type(&ty) && !is_hidden_by_system(catalog, &ty) {
+        let name = match visible::is_type(catalog, ty.oid).unwrap_or(false) {
             true => quote_ident(&ty.name),
             false => format!("{}.{}", quote_ident(&ty.schema), quote_ident(&ty.name)),
         };
@@ -196,10 +197,11 @@ pub(super) fn type_name(catalog: &CatalogSnapshot, oid: u32) -> Option<String> {
     if !fixed::is_of_standard(&row) {
         let array =
             row[1].as_str().and_then(|name| name.strip_prefix('_')).filter(|_| row[13].as_i64() > Some(0));
-        return match array {
-            Some(element) => Some(quoted_type(element) + "[]"),
-            None => row[1].as_str().map(quoted_type),
+        let shown = match array {
+            Some(element) => quoted_type(element) + "[]",
+            None => quoted_type(row[1].as_str()?),
         };
+        return Some(of_system(catalog, shown));
     }
     // The domains of the standard's schema, which is not searched, and arrays of them.
     match row[13].as_i64().and_then(|element| u32::try_from(element).ok()) {
@@ -208,12 +210,12 @@ pub(super) fn type_name(catalog: &CatalogSnapshot, oid: u32) -> Option<String> {
     }
 }
 
-/// Whether the system has a type of the name of a user's, and the path comes by it first.
-fn is_hidden_by_system(catalog: &CatalogSnapshot, ty: &TypeDef) -> bool {
-    let path = catalog.search_path().searched();
-    let place = |schema: &str| path.iter().position(|known| **known == *schema);
-    let before = matches!((place(PG_CATALOG), place(&ty.schema)), (Some(system), Some(own)) if system < own);
-    before && !fixed_by_name("pg_type", &ty.name).is_empty()
+/// The name of a type of the system, with its schema where another type is what the name alone means.
+pub(super) fn of_system(catalog: &CatalogSnapshot, shown: String) -> String {
+    match visible::is_hidden(catalog, shown.trim_end_matches("[]")) {
+        true => format!("{PG_CATALOG}.{shown}"),
+        false => shown,
+    }
 }
 
 /// `"any"` needs its quotes.
@@ -256,11 +258,9 @@ impl SessionNames {
     }
 
     fn functions(&self, schema: Option<&str>, name: &str) -> Vec<u32> {
-        let mut found = match schema {
-            None | Some(PG_CATALOG) => fixed_by_name("pg_proc", name),
-            Some(_) => Vec::new(),
-        };
-        found.extend(self.catalog.functions(schema, name).iter().map(|function| function.oid.0));
+        let Some(schema) = schema else { return visible::functions_named(&self.catalog, name) };
+        let mut found = if schema == PG_CATALOG { fixed_by_name("pg_proc", name) } else { Vec::new() };
+        found.extend(self.catalog.functions(Some(schema), name).iter().map(|function| function.oid.0));
         found
     }
 
@@ -308,55 +308,47 @@ impl SessionNames {
     }
 
     fn function_name(&self, oid: u32, arguments: bool) -> Option<String> {
+        // A name alone has to mean this function only; with arguments it has to be found without its schema.
+        let placed = |schema: &str, name: &str| {
+            let found = self.functions(None, name);
+            let alone = if arguments { found.contains(&oid) } else { found == [oid] };
+            match alone {
+                true => quote_ident(name),
+                false => format!("{}.{}", quote_ident(schema), quote_ident(name)),
+            }
+        };
         if let Some(row) = fixed_row("pg_proc", oid) {
-            let own = row[1].as_str()?;
-            let name = quote_ident(own);
-            return Some(match arguments {
-                true => name + &type_list(&self.catalog, &row[19]),
-                false if self.functions(None, own).len() > 1 => format!("{PG_CATALOG}.{name}"),
-                false => name,
-            });
+            let name = placed(PG_CATALOG, row[1].as_str()?);
+            return Some(if arguments { name + &type_list(&self.catalog, &row[19]) } else { name });
         }
         let function = self.catalog.function_by_oid(Oid(oid))?;
-        // A name alone has to mean this function only; with arguments it has to be found without its schema.
-        let alone = match arguments {
-            true => {
-                let found = self.catalog.functions(None, &function.name);
-                found.iter().any(|found| found.oid.0 == oid)
-            }
-            false => self.functions(None, &function.name) == [oid],
-        };
-        let name = match alone {
-            true => quote_ident(&function.name),
-            false => format!("{}.{}", quote_ident(&function.schema), quote_ident(&function.name)),
-        };
+        let name = placed(&function.schema, &function.name);
         let types = function.inputs().map(|arg| match arg.rows_of {
             Some(relation) => relation_name(&self.catalog, relation).unwrap_or_default(),
             None => type_name(&self.catalog, arg.ty.pg_oid()).unwrap_or_else(|| arg.ty.pg_name()),
         });
         Some(if arguments { format!("{name}({})", types.collect::<Vec<_>>().join(",")) } else { name })
     }
-}
 
-/// A name with its schema where the session would not find it without.
-pub(super) fn qualified(schema: &str, name: &str) -> String {
-    match schema {
-        PG_CATALOG | PUBLIC => quote_ident(name),
-        schema => format!("{}.{}", quote_ident(schema), quote_ident(name)),
+    /// The symbol of an operator, with its schema where the symbol alone, or with the types of its sides, does not mean it.
+    fn operator_name(&self, schema: &str, symbol: &str, oid: u32, sides: bool) -> String {
+        let found = visible::operators_named(&self.catalog, symbol);
+        let alone = if sides { found.contains(&oid) } else { found == [oid] };
+        if alone { symbol.to_string() } else { format!("{}.{symbol}", quote_ident(schema)) }
     }
 }
 
 /// The name of a relation by its number, as the session writes it.
 pub(super) fn relation_name(catalog: &CatalogSnapshot, oid: Oid) -> Option<String> {
-    if let Some(system) = SystemRelation::by_oid(oid) {
-        return Some(qualified(system.schema, system.name));
-    }
-    let relation = catalog.relation_by_oid(oid)?;
-    let (schema, name) = relation.path();
-    Some(match catalog.is_visible(relation) {
+    let shown = |schema: &str, name: &str| match visible::is_relation(catalog, oid).unwrap_or(false) {
         true => quote_ident(name),
         false => format!("{}.{}", quote_ident(schema), quote_ident(name)),
-    })
+    };
+    if let Some(system) = SystemRelation::by_oid(oid) {
+        return Some(shown(system.schema, system.name));
+    }
+    let (schema, name) = catalog.relation_by_oid(oid)?.path();
+    Some(shown(schema, name))
 }
 
 /// The schema and the symbol of an operator's name.
@@ -371,11 +363,15 @@ fn operator_path(text: &str) -> (Option<String>, &str) {
     }
 }
 
-/// The operators of that symbol which are always there.
-fn fixed_operators(schema: Option<&str>, symbol: &str) -> Vec<u32> {
-    match schema {
-        None | Some(PG_CATALOG) => fixed_by_name("pg_operator", symbol),
-        Some(_) => Vec::new(),
+impl SessionNames {
+    /// The operators of a symbol that a schema has, or that the symbol alone may mean.
+    fn operators(&self, schema: Option<&str>, symbol: &str) -> Vec<u32> {
+        let Some(schema) = schema else { return visible::operators_named(&self.catalog, symbol) };
+        let mut found = if schema == PG_CATALOG { fixed_by_name("pg_operator", symbol) } else { Vec::new() };
+        let own = self.catalog.operators().iter();
+        let own = own.filter(|one| *one.name == *symbol && *one.schema == *schema);
+        found.extend(own.map(|one| one.oid.0));
+        found
     }
 }
 
@@ -433,12 +429,7 @@ impl ObjectNames for SessionNames {
             SystemType::Regoper => {
                 let (schema, symbol) = operator_path(text);
                 self.check_usage(schema.as_deref())?;
-                let own = self.catalog.operators().iter().filter(|one| {
-                    *one.name == *symbol && schema.as_ref().is_none_or(|schema| *one.schema == **schema)
-                });
-                let own = own.map(|one| one.oid.0);
-                let all: Vec<u32> =
-                    fixed_operators(schema.as_deref(), symbol).into_iter().chain(own).collect();
+                let all = self.operators(schema.as_deref(), symbol);
                 SessionNames::one(&all, "operator", text)
             }
             SystemType::Regoperator => {
@@ -459,19 +450,14 @@ impl ObjectNames for SessionNames {
                 let Some([left, right]) = types.and_then(|types| <[i64; 2]>::try_from(types).ok()) else {
                     return Ok(None);
                 };
-                let fits = |oid: &u32| {
-                    fixed_row("pg_operator", *oid)
-                        .is_some_and(|row| row[7] == Value::Int8(left) && row[8] == Value::Int8(right))
+                let fits = |oid: &u32| match fixed_row("pg_operator", *oid) {
+                    Some(row) => row[7] == Value::Int8(left) && row[8] == Value::Int8(right),
+                    None => self.catalog.operators().iter().any(|one| {
+                        let side = i64::from(one.left.map_or(0, |left| left.0));
+                        one.oid.0 == *oid && side == left && i64::from(one.right.0) == right
+                    }),
                 };
-                let own = self.catalog.operators().iter().find(|one| {
-                    let side = i64::from(one.left.map_or(0, |left| left.0));
-                    *one.name == *symbol
-                        && side == left
-                        && i64::from(one.right.0) == right
-                        && schema.as_ref().is_none_or(|schema| *one.schema == **schema)
-                });
-                let found = fixed_operators(schema.as_deref(), symbol).into_iter().find(fits);
-                Ok(found.or_else(|| own.map(|one| one.oid.0)))
+                Ok(self.operators(schema.as_deref(), symbol).into_iter().find(fits))
             }
             SystemType::Regconfig | SystemType::Regdictionary => {
                 let (schema, name) = self.path(text)?;
@@ -523,12 +509,8 @@ impl ObjectNames for SessionNames {
             SystemType::Regoper | SystemType::Regoperator
                 if let Some(own) = self.catalog.operators().iter().find(|one| one.oid.0 == oid) =>
             {
-                let name = match self.catalog.search_path().searched().contains(&own.schema)
-                    && (ty == SystemType::Regoperator || fixed_by_name("pg_operator", &own.name).is_empty())
-                {
-                    true => own.name.to_string(),
-                    false => format!("{}.{}", quote_ident(&own.schema), own.name),
-                };
+                let sides = ty == SystemType::Regoperator;
+                let name = self.operator_name(&own.schema, &own.name, oid, sides);
                 if ty == SystemType::Regoper {
                     return Some(name);
                 }
@@ -539,9 +521,7 @@ impl ObjectNames for SessionNames {
             }
             SystemType::Regoper => {
                 let row = fixed_row("pg_operator", oid)?;
-                let symbol = row[1].as_str()?;
-                let alone = fixed_by_name("pg_operator", symbol).len() == 1;
-                Some(if alone { symbol.to_string() } else { format!("{PG_CATALOG}.{symbol}") })
+                Some(self.operator_name(PG_CATALOG, row[1].as_str()?, oid, false))
             }
             SystemType::Regoperator => {
                 let row = fixed_row("pg_operator", oid)?;
@@ -552,7 +532,8 @@ impl ObjectNames for SessionNames {
                         name.unwrap_or_default()
                     }
                 };
-                Some(format!("{}({},{})", row[1].as_str()?, side(&row[7]), side(&row[8])))
+                let name = self.operator_name(PG_CATALOG, row[1].as_str()?, oid, true);
+                Some(format!("{name}({},{})", side(&row[7]), side(&row[8])))
             }
             SystemType::Regconfig | SystemType::Regdictionary => {
                 Some(quote_ident(fixed_row(text_search(ty), oid)?[1].as_str()?))
