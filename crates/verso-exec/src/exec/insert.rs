@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use verso_catalog::TableDef;
 use verso_storage::rules::{Rule, disabled};
-use verso_types::{Batch, SqlType, Value};
+use verso_types::{Batch, SqlType, Value, sqlstate};
 
 use super::check::RowChecks;
 use super::conflict::ConflictClause;
@@ -23,7 +23,7 @@ use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList};
-use crate::plan::{ExprKind, Insert, Plan, TypedExpr};
+use crate::plan::{ExprKind, Insert, NO_INDEX_OF_CONFLICT, Plan, TypedExpr};
 use crate::spill::Spool;
 
 /// A compiled INSERT.
@@ -51,6 +51,8 @@ pub(crate) struct InsertStatement {
     /// The rows of the query, read before BEFORE STATEMENT triggers fired (G9).
     ahead: Option<Spool>,
     draws: Draws,
+    /// The plan is for no values of parameters, on which it hangs which indexes ON CONFLICT means.
+    undecided: bool,
 }
 
 /// What is drawn for a row where BEFORE ROW triggers look at it: numbers of sequences. Those of the next row are drawn behind
@@ -187,6 +189,15 @@ impl InsertStatement {
             computes_by_row,
             ahead: None,
             draws: Draws::of(insert),
+            undecided: conflict.is_some_and(|clause| clause.undecided),
+        }
+    }
+
+    /// A plan for any values does not know which indexes ON CONFLICT means.
+    fn check_decided(&self) -> Result<()> {
+        match self.undecided {
+            true => Err(ExecError::raised(sqlstate::INVALID_COLUMN_REFERENCE, NO_INDEX_OF_CONFLICT)),
+            false => Ok(()),
         }
     }
 
@@ -253,6 +264,7 @@ impl InsertStatement {
     /// Inserts the rows; what that means for other tables is only noted.
     #[inline]
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        self.check_decided()?;
         let (by_row, draws) = (self.goes_by_row(cx), self.draws);
         let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, router, .. } =
             self;
@@ -354,6 +366,9 @@ impl InsertStatement {
         sets: &[Vec<Value>],
         sink: &mut dyn Sink,
     ) -> Option<Result<u64>> {
+        if let Err(error) = self.check_decided() {
+            return Some(Err(error));
+        }
         let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, router, .. } =
             self;
         let Source::Rows(lists, _) = source else { return None };

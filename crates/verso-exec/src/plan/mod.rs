@@ -60,8 +60,9 @@ pub use routine::{
     PlTargets, PlTrigger, PlVariable, PlWithin, RaiseLevel, TransitionTable, TriggerFact, Unbound,
 };
 pub use statement::{
-    Check, CheckOf, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict, PartitionKey,
-    PartitionLevel, PartitionRule, Returning, RowRules, Statement, Update, UpdateParts,
+    Check, CheckOf, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, NO_INDEX_OF_CONFLICT,
+    OnConflict, PartitionKey, PartitionLevel, PartitionRule, Returning, RowRules, Statement, Update,
+    UpdateParts,
 };
 pub use verso_types::CastKind;
 pub use window::{

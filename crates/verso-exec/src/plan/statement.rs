@@ -179,6 +179,10 @@ pub enum CheckOf {
     PolicyUsing,
 }
 
+/// What is said where ON CONFLICT names columns, expressions or a condition that no index has.
+pub const NO_INDEX_OF_CONFLICT: &str =
+    "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+
 /// What happens to a row whose key is there already.
 #[derive(Clone, Debug)]
 pub struct OnConflict {
@@ -186,6 +190,8 @@ pub struct OnConflict {
     pub indexes: Vec<Arc<IndexDef>>,
     /// No target is given, so these are all of them.
     pub all: bool,
+    /// It hangs on the values of parameters whether partial indexes count: the statement runs by plans for values only.
+    pub undecided: bool,
     /// DO UPDATE; `None` is DO NOTHING.
     pub update: Option<ConflictUpdate>,
 }
@@ -390,6 +396,16 @@ impl Statement {
             Statement::Query(plan) => plan.lock_word().is_none(),
             Statement::With(with) => with.parts.iter().all(|part| part.statement.changes_temporary()),
             change => change.changed_table().is_some_and(|table| table.is_temporary()),
+        }
+    }
+
+    /// Whether it runs by plans for the values of its parameters only, as which indexes ON CONFLICT means hangs on them.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        match self {
+            Statement::Insert(insert) => insert.on_conflict.as_ref().is_some_and(|clause| clause.undecided),
+            Statement::With(with) => with.parts.iter().any(|part| part.statement.is_undecided()),
+            Statement::Query(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) => false,
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, Rights, TableDef};
 use verso_exec::exec::{TriggerEvent, keep_others, set_generated, triggers_change_rows};
 use verso_exec::plan::{
-    Check, CheckOf, ConflictUpdate, ExprKind as K, Insert, OnConflict, OutputColumn, Plan, RowRules,
-    TypedExpr,
+    Check, CheckOf, ConflictUpdate, ExprKind as K, Insert, NO_INDEX_OF_CONFLICT, OnConflict, OutputColumn,
+    Plan, RowRules, TypedExpr,
 };
 use verso_types::{CastKind, SqlType, cast_kind};
 
@@ -33,6 +33,13 @@ use verso_parser::syntax::{
 /// The names of these columns.
 pub(super) fn names_of<'c>(table: &TableDef, columns: impl Iterator<Item = &'c usize>) -> Vec<Arc<str>> {
     columns.filter_map(|column| Some(Arc::clone(&table.columns.get(*column)?.name))).collect()
+}
+
+/// The indexes that ON CONFLICT means.
+struct Inferred {
+    indexes: Vec<Arc<IndexDef>>,
+    /// For other values of parameters there may be more.
+    undecided: bool,
 }
 
 impl Binder<'_> {
@@ -203,6 +210,7 @@ impl Binder<'_> {
     ) -> Result<OnConflict, SqlError> {
         let table = &changed.seen;
         let unique = || table.indexes.iter().filter(|index| index.unique || index.excludes());
+        let mut undecided = false;
         let indexes: Vec<Arc<IndexDef>> = match &clause.target {
             None if clause.update.is_some() => {
                 let text = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
@@ -212,7 +220,9 @@ impl Binder<'_> {
             }
             None => unique().cloned().collect(),
             Some(ConflictTarget::Inferred(parts, predicate)) => {
-                self.inferred(table, insert.alias.as_ref(), parts, predicate.as_ref())?
+                let found = self.inferred(table, insert.alias.as_ref(), parts, predicate.as_ref())?;
+                undecided = found.undecided;
+                found.indexes
             }
             Some(ConflictTarget::Constraint(name)) => {
                 let constraint = table.constraint_kept(&name.text).ok_or_else(|| {
@@ -239,12 +249,13 @@ impl Binder<'_> {
                         arbiters";
             return Err(SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, text));
         }
-        if indexes.is_empty() && clause.target.is_some() {
-            let text = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-            return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text));
+        if indexes.is_empty() && clause.target.is_some() && !undecided {
+            return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, NO_INDEX_OF_CONFLICT));
         }
         let all = clause.target.is_none();
-        let Some(update) = &clause.update else { return Ok(OnConflict { indexes, all, update: None }) };
+        let Some(update) = &clause.update else {
+            return Ok(OnConflict { indexes, all, undecided, update: None });
+        };
         let mut scope = changed.conflict_scope(insert.alias.as_ref());
         scope.note_again(table.columns.len(), table.columns.len());
         begins_at(&mut scope, insert.table.at().start);
@@ -280,17 +291,18 @@ impl Binder<'_> {
             own_rules = Some(Box::new(updated.rules(self)?));
         }
         let update = ConflictUpdate { assignments, named, filter, shown, rules: own_rules };
-        Ok(OnConflict { indexes, all, update: Some(update) })
+        Ok(OnConflict { indexes, all, undecided, update: Some(update) })
     }
 
-    /// The unique indexes on these columns and expressions, in any order; partial ones where their condition follows.
+    /// The unique indexes on these columns and expressions, in any order; partial ones where their condition follows. Whether it
+    /// follows may hang on the values of parameters.
     fn inferred(
         &self,
         table: &Arc<TableDef>,
         alias: Option<&Name>,
         parts: &[Expr],
         predicate: Option<&Expr>,
-    ) -> Result<Vec<Arc<IndexDef>>, SqlError> {
+    ) -> Result<Inferred, SqlError> {
         let derived = self.hidden(table);
         let scope = table_scope(table, alias);
         // Columns by their numbers; none for an expression that no index has.
@@ -320,10 +332,13 @@ impl Binder<'_> {
         let fits = |index: &&Arc<IndexDef>| {
             index.parts.iter().all(|part| ids.contains(&Some(part.column)))
                 && ids.iter().all(|id| index.parts.iter().any(|part| Some(part.column) == *id))
-                && serves(index)
         };
         let unique = table.indexes.iter().filter(|index| index.unique && !index.excludes());
-        Ok(unique.filter(fits).cloned().collect())
+        let (indexes, others): (Vec<_>, Vec<_>) =
+            unique.filter(fits).cloned().partition(|index| serves(index));
+        let has_parameters = |given: &TypedExpr| given.any(&mut |part| matches!(part.kind, K::Parameter(_)));
+        let undecided = !others.is_empty() && predicate.as_ref().is_some_and(has_parameters);
+        Ok(Inferred { indexes, undecided })
     }
 
     /// The types of what the columns of an INSERT, or the places within them, get.

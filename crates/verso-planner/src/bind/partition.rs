@@ -187,7 +187,7 @@ impl Binder<'_> {
             false => clause.indexes.iter().any(|whole| self.is_part(index, whole.oid)),
         };
         let indexes = leaf.indexes.iter().filter(counts).cloned().collect();
-        OnConflict { indexes, all: clause.all, update }
+        OnConflict { indexes, all: clause.all, undecided: clause.undecided, update }
     }
 
     /// Whether an index of a leaf is a part of an index of the whole table.

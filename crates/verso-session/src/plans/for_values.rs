@@ -11,6 +11,7 @@
 //!    taken where one of those has read a large table in another way: its own cost is that of average values, and what it
 //!    costs for rare ones is not known. PostgreSQL does not look at that.
 //! 3. `plan_cache_mode` decides instead, where it is not `auto`.
+//! 4. Which indexes `ON CONFLICT … WHERE x = $1` means hangs on the values: such a statement has a plan for each execution.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -66,10 +67,13 @@ impl Prepared {
     /// Notes what the plan for any values is like.
     pub(super) fn note_any(&self, bound: &Bound, catalog: &Arc<CatalogSnapshot>) {
         let ways = ways(bound, catalog);
-        self.varies.store(!ways.is_empty(), Ordering::Relaxed);
+        // One that is no plan for any values (4) is never taken.
+        let differ = bound.is_undecided();
+        self.varies.store(differ || !ways.is_empty(), Ordering::Relaxed);
         let mut known = self.for_values.lock();
         // Those of another version of the catalog say nothing any more.
-        *known = ForValues { ways_of_any: ways, steps_of_any: steps(bound, catalog), ..ForValues::default() };
+        let steps_of_any = steps(bound, catalog);
+        *known = ForValues { differ, ways_of_any: ways, steps_of_any, ..ForValues::default() };
     }
 }
 
@@ -85,7 +89,7 @@ pub(crate) struct ForValues {
     plans: u32,
     /// What they cost together.
     steps: f64,
-    /// One of them read a large table in another way than the plan for any values.
+    /// One of them read a large table in another way than the plan for any values, or that one is none.
     differ: bool,
     ways_of_any: Vec<Way>,
     steps_of_any: f64,
