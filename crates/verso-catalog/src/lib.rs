@@ -109,7 +109,9 @@ pub use role::{OWNER, OWNER_ROLE, Role, RoleChange};
 pub use row_type::{holders_of_rows, is_made_of, relations_in};
 pub use sequence::{SequenceBounds, SequenceChange, SequenceOwner, SequenceRequest};
 pub use size::value_bytes;
-pub use snapshot::{CatalogSnapshot, Dangling, NamesKey, Naming, Relation, SnapshotBuilder, is_of_users};
+pub use snapshot::{
+    CatalogSnapshot, Dangling, DefinitionsKey, NamesKey, Naming, Relation, SnapshotBuilder, is_of_users,
+};
 pub use statistics::{ColumnStatistics, TableStatistics};
 pub use stored::{NOWHERE, OWN, StoredBody, StoredColumn, StoredCondition, StoredQuery, StoredRelation};
 pub use trigger::{BuiltInTrigger, TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};

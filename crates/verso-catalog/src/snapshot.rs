@@ -23,7 +23,7 @@ mod relation;
 mod types;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use verso_env::Vfs;
 use verso_storage::Engine;
@@ -109,6 +109,24 @@ pub(crate) struct Contents {
     pub(crate) authority: Authority,
 }
 
+/// The definitions of a snapshot, told apart from those of any other, also of the same version: one that a statement has changed
+/// itself has its own. It keeps none of them.
+#[derive(Clone, Debug)]
+pub struct DefinitionsKey(Weak<Contents>);
+
+impl DefinitionsKey {
+    /// Whether there still are snapshots with these definitions.
+    pub fn is_used(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
+impl PartialEq for DefinitionsKey {
+    fn eq(&self, other: &DefinitionsKey) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+}
+
 /// What names mean to a snapshot: plans may be kept under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NamesKey {
@@ -150,6 +168,11 @@ impl CatalogSnapshot {
 
     pub(crate) fn contents(&self) -> &Contents {
         &self.contents
+    }
+
+    /// What is made from the definitions alone, whatever the search path and the role are, may be kept under it.
+    pub fn definitions_key(&self) -> DefinitionsKey {
+        DefinitionsKey(Arc::downgrade(&self.contents))
     }
 
     /// The search path.

@@ -649,9 +649,15 @@ impl Rows<'_> {
             return;
         }
         let mut needed = self.named([stored]);
-        needed.extend(self.sequence_of(table, column).map(|sequence| (CLASS, sequence, 0)));
+        if stored.to_ascii_lowercase().contains("nextval")
+            && !needed.iter().any(|(class, ..)| *class == CLASS)
+        {
+            needed.extend(self.sequence_of(table, column).map(|sequence| (CLASS, sequence, 0)));
+        }
         // Functions of texts of earlier releases, and the types of literals, are known where it is bound.
-        if let Ok(bound) = definitions::binder(self.views, self.catalog).stored_default(column) {
+        if self.may_need_more(column, stored)
+            && let Ok(bound) = definitions::binder(self.views, self.catalog).stored_default(column)
+        {
             bound.any(&mut |part| {
                 match &part.kind {
                     ExprKind::UserCall { function, .. } => drop(needed.insert((PROC, function.oid.0, 0))),
@@ -667,6 +673,20 @@ impl Rows<'_> {
             });
         }
         needed.into_iter().for_each(|other| self.add(place, other, 'n'));
+    }
+
+    /// Whether a default may need something of users' that its text does not name by number. Most are constants and calls of the
+    /// system's functions, and to bind thousands of them takes longer than all else.
+    fn may_need_more(&self, column: &ColumnDef, stored: &str) -> bool {
+        let catalog = self.catalog;
+        let is_of_users = catalog.type_or_row_by_oid(Oid(column.declared().pg_oid())).is_some();
+        if is_of_users || !catalog.casts().is_empty() || !catalog.operators().is_empty() {
+            return true;
+        }
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let mut words = stored.split(|c: char| !is_word(c)).filter(|word| !word.is_empty());
+        stored.contains('"')
+            || words.any(|word| catalog.functions_named(&word.to_lowercase()).next().is_some())
     }
 
     /// The sequence of a default `nextval('…'::regclass)`.

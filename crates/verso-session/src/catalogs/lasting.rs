@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use verso_catalog::snapshot::PG_CATALOG;
-use verso_catalog::{Asked, KeptRows, RelationId};
+use verso_catalog::{Asked, DefinitionsKey, KeptRows, RelationId};
 use verso_exec::memory::{Account, Reservation};
 use verso_types::{Column, SqlType, Value};
 
@@ -52,7 +52,7 @@ pub(crate) struct LastingRows {
 
 /// Kept rows of one version of the catalog.
 struct OfVersion {
-    version: u64,
+    version: DefinitionsKey,
     columns: HashMap<(RelationId, usize), Arc<Column>>,
     /// Relations that would take too much.
     large: HashSet<RelationId>,
@@ -82,12 +82,12 @@ impl LastingRows {
     /// Those of these columns that are kept; none where the relation takes too much.
     fn find(
         &self,
-        version: u64,
+        version: &DefinitionsKey,
         relation: RelationId,
         columns: &[usize],
     ) -> Option<Vec<Option<Arc<Column>>>> {
         let mut versions = self.versions.lock();
-        let Some(at) = versions.iter().position(|known| known.version == version) else {
+        let Some(at) = versions.iter().position(|known| known.version == *version) else {
             return Some(vec![None; columns.len()]);
         };
         let known = versions.remove(at);
@@ -98,28 +98,29 @@ impl LastingRows {
     }
 
     /// Changes what is kept of a version.
-    fn change(&self, version: u64, change: impl FnOnce(&mut OfVersion)) {
+    fn change(&self, version: &DefinitionsKey, change: impl FnOnce(&mut OfVersion)) {
         let mut versions = self.versions.lock();
-        if !versions.iter().any(|known| known.version == version) {
+        versions.retain(|known| known.version.is_used());
+        if !versions.iter().any(|known| known.version == *version) {
             if versions.len() >= VERSIONS_MAX {
                 versions.remove(0);
             }
             let (columns, large) = (HashMap::new(), HashSet::new());
-            versions.push(OfVersion { version, columns, large, held: Vec::new() });
+            versions.push(OfVersion { version: version.clone(), columns, large, held: Vec::new() });
         }
-        if let Some(known) = versions.iter_mut().find(|known| known.version == version) {
+        if let Some(known) = versions.iter_mut().find(|known| known.version == *version) {
             change(known);
         }
         // Other versions make room first.
         while versions.iter().map(OfVersion::bytes).sum::<u64>() > self.limit_bytes() && versions.len() > 1 {
-            let other = versions.iter().position(|known| known.version != version);
+            let other = versions.iter().position(|known| known.version != *version);
             other.into_iter().for_each(|other| drop(versions.remove(other)));
         }
     }
 
-    fn bytes_of(&self, version: u64) -> u64 {
+    fn bytes_of(&self, version: &DefinitionsKey) -> u64 {
         let versions = self.versions.lock();
-        versions.iter().find(|known| known.version == version).map_or(0, OfVersion::bytes)
+        versions.iter().find(|known| known.version == *version).map_or(0, OfVersion::bytes)
     }
 }
 
@@ -142,7 +143,7 @@ pub(crate) fn kept(
     if columns.len() != types.len() || !columns.iter().zip(types).all(lasts) {
         return None;
     }
-    let version = views.services.known_catalog()?.version;
+    let version = &views.services.known_catalog()?.definitions_key();
     let lasting = &views.services.instance.lasting;
     // Rows of which nothing is read are counted by their first column.
     let wanted = if columns.is_empty() { &[0][..] } else { columns };
@@ -174,7 +175,7 @@ pub(crate) fn kept(
 fn make(
     views: &Views<'_>,
     relation: RelationId,
-    version: u64,
+    version: &DefinitionsKey,
     missing: &[usize],
 ) -> Option<Vec<Arc<Column>>> {
     let types: Vec<&SqlType> =

@@ -506,7 +506,7 @@ const LARGE: f64 = 10_000.0;
 
 /// Whether literals decide what a statement does. They decide which indexes it may use: those of expressions, where a literal may
 /// stand in one, and those with conditions, which follow from some literals only; with grouping sets, which expressions above
-/// them are keys; and of several set-returning functions, which are one. Where a large table is read they decide how many of its rows
+/// them are keys; of several set-returning functions, which are one; and which indexes ON CONFLICT means. Where a large table is read they decide how many of its rows
 /// are left, and so how it is joined; where one is walked in the order of an index, how far.
 fn depends_on_literals(bound: &Bound, catalog: &CatalogSnapshot) -> bool {
     let hides = |table: &TableDef| table.columns.last().is_some_and(ColumnDef::is_hidden);
@@ -534,7 +534,7 @@ fn depends_on_literals(bound: &Bound, catalog: &CatalogSnapshot) -> bool {
     };
     match bound {
         Bound::Query(plan) => look(plan),
-        Bound::Insert(insert) => look(&insert.source),
+        Bound::Insert(insert) => bound.is_undecided() || look(&insert.source),
         Bound::Update(update) => {
             update.filter.is_some() && hides(&update.table) || update.joined.as_ref().is_some_and(look)
         }
