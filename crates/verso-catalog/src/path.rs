@@ -60,6 +60,8 @@ pub struct SearchPath {
     /// How many of the first ones the setting does not name.
     implicit: usize,
     temporary: Option<Arc<str>>,
+    /// The session's temporary schema before it is made, where the setting names it first.
+    awaited: Option<Arc<str>>,
     role: Option<Oid>,
     row_security: bool,
 }
@@ -74,6 +76,8 @@ impl SearchPath {
     /// The path that a session wants, where `exists` tells which schemas there are.
     pub(crate) fn new(wanted: &WantedPath, exists: impl Fn(&str) -> bool) -> SearchPath {
         let temporary = wanted.temporary.clone().filter(|name| exists(name));
+        let first = wanted.schemas.first().is_some_and(|name| **name == *PG_TEMP);
+        let awaited = wanted.temporary.clone().filter(|_| first && temporary.is_none());
         let mut named: Vec<Arc<str>> = Vec::new();
         for name in &wanted.schemas {
             let name = match (&**name, &temporary) {
@@ -94,7 +98,7 @@ impl SearchPath {
         searched.append(&mut named);
         let (role, row_security) = (wanted.role, wanted.row_security);
         let number = number_of(&searched);
-        SearchPath { number, searched, implicit, temporary, role, row_security }
+        SearchPath { number, searched, implicit, temporary, awaited, role, row_security }
     }
 
     /// Unlike that of any path that searches other schemas (P3); 0 for `pg_catalog` and then `public`.
@@ -116,6 +120,16 @@ impl SearchPath {
     /// Those of them that the setting names.
     pub fn named(&self) -> &[Arc<str>] {
         &self.searched[self.implicit..]
+    }
+
+    /// The schemas that are searched, or only those that the setting names, as the session sees them: what it makes next without a
+    /// schema goes to its temporary one, where the setting names that first, though it is not there yet.
+    pub fn shown(&self, implicit: bool) -> Vec<Arc<str>> {
+        let mut shown = self.searched.clone();
+        if let Some(awaited) = &self.awaited {
+            shown.insert(self.implicit, Arc::clone(awaited));
+        }
+        shown.split_off(if implicit { 0 } else { self.implicit })
     }
 
     /// The role whose rights count, where they are limited at all.

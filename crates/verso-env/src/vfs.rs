@@ -118,6 +118,15 @@ pub trait Vfs: Send + Sync {
     /// `NotFound`, `AlreadyExists` (with `create_new`), and what the operating system reports.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>>;
 
+    /// The path of the file that `path` leads to where that is a symbolic link: what lies beside a file is named after the file, and
+    /// not after a link to it. Elsewhere `path` itself, also where there is nothing yet.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_path_buf())
+    }
+
     /// Whether there is a file or directory at `path`.
     ///
     /// # Errors

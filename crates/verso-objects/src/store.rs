@@ -98,6 +98,10 @@ impl Vfs for ObjectVfs {
         self.stage(path, place)
     }
 
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        if Place::of(path).is_some() { Ok(path.to_path_buf()) } else { self.remote.local.resolve(path) }
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         let Some(place) = Place::of(path) else { return self.remote.local.exists(path) };
         match self.remote.length(&place) {

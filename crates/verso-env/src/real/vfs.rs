@@ -161,6 +161,17 @@ impl Vfs for RealVfs {
         Ok(Arc::new(RealFile { file }))
     }
 
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        match fs::symlink_metadata(path) {
+            Ok(known) if known.is_symlink() => match path.canonicalize() {
+                // A link to nothing: opening it says so, or makes the file.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_path_buf()),
+                resolved => resolved,
+            },
+            _ => Ok(path.to_path_buf()),
+        }
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         path.try_exists()
     }

@@ -368,8 +368,8 @@ static SESSION: &[BuiltinFunction] = &[
     session_function!("pg_last_wal_replay_lsn" Volatile [] => Lsn = |_, _| Ok(Value::Null)),
     session_function!("pg_last_xact_replay_timestamp" Volatile [] => Timestamptz = |_, _| Ok(Value::Null)),
     session_function!("current_schema" Stable [] => Name = |cx, _| {
-        let schema = cx.runtime.catalog().and_then(|catalog| catalog.creation_schema());
-        Ok(schema.map_or(Value::Null, |schema| Value::text(&schema.name)))
+        let schemas = cx.runtime.catalog().map(|catalog| catalog.search_path().shown(false));
+        Ok(schemas.unwrap_or_default().into_iter().next().map_or(Value::Null, Value::Text))
     }),
     session_function!("current_setting" Stable [Text] => Text = setting),
     session_function!("current_setting" Stable [Text, Bool] => Text = setting),

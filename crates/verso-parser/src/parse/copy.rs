@@ -191,8 +191,7 @@ fn option(
                 }
             };
         }
-        // Rows are frozen as soon as nobody may miss them, whether it is asked for or not.
-        "freeze" => drop(flag(cursor)?),
+        "freeze" => options.freeze = flag(cursor)?,
         "nolog" => options.nolog = flag(cursor)?,
         "delimiter" => options.delimiter = Some(string_literal(cursor)?.0),
         "null" => options.null = Some(string_literal(cursor)?.0),
@@ -296,6 +295,7 @@ fn old_option(
     match *name {
         "format" => options.format = if is_binary { CopyFormat::Binary } else { CopyFormat::Csv },
         "header" => options.header = Header::Present,
+        "freeze" => options.freeze = true,
         "delimiter" => options.delimiter = text(cursor)?,
         "null" => options.null = text(cursor)?,
         "quote" => options.quote = text(cursor)?,

@@ -91,6 +91,8 @@ pub struct CopyOptions {
     pub log_verbosity: Option<LogVerbosity>,
     /// REJECT_LIMIT.
     pub reject_limit: Option<u64>,
+    /// FREEZE: rows are frozen as soon as nobody may miss them, whether it is asked for or not.
+    pub freeze: bool,
     /// NOLOG: rows are not logged, but on disk at the end.
     pub nolog: bool,
     /// ENCODING of text and CSV; the client's without it.

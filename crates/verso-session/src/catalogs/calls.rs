@@ -347,9 +347,8 @@ impl Call<'_> {
             "pg_has_role" => super::rights::has_role(self.views, catalog, self.args.0)?,
             "acldefault" => super::rights::default_rights(catalog, args.text(0), args.oid(1))?,
             "current_schemas" => {
-                let path = catalog.search_path();
-                let schemas = if args.flag(0) { path.searched() } else { path.named() };
-                Value::Array(schemas.iter().map(|schema| Value::Text(Arc::clone(schema))).collect())
+                let schemas = catalog.search_path().shown(args.flag(0));
+                Value::Array(schemas.into_iter().map(Value::Text).collect())
             }
             _ => return Err(ExecError::raised("XX000", format!("{function} is not known to the session"))),
         })

@@ -76,6 +76,10 @@ impl Layout {
             let text = format!("COPY {name} cannot be used with COPY TO");
             return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
         }
+        if !from && options.freeze {
+            let text = "COPY FREEZE cannot be used with COPY TO";
+            return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
+        }
         if !from && default.is_some() {
             return Err(unsupported("COPY DEFAULT cannot be used with COPY TO"));
         }

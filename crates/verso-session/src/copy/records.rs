@@ -93,6 +93,7 @@ impl Records {
     /// # Errors
     /// 22P04 for a quote that is never closed, and for a line that ends unlike those before it.
     pub fn next(&mut self, layout: &Layout) -> Result<Option<Record>, SqlError> {
+        let known = self.ending;
         let end = match layout.format {
             CopyFormat::Csv => self.find_csv(layout),
             _ => self.find_text(),
@@ -106,8 +107,8 @@ impl Records {
         };
         self.line += 1;
         if layout.format == CopyFormat::Csv {
-            // Those within quotes; PostgreSQL counts them the same way.
-            let newline = if matches!(self.ending, None | Some(LineEnd::Newline)) { b'\n' } else { b'\r' };
+            // Those within quotes; PostgreSQL counts them the same way: as lines are known to end before this record.
+            let newline = if known == Some(LineEnd::Newline) { b'\n' } else { b'\r' };
             self.line += self.data[record.clone()].iter().filter(|byte| **byte == newline).count() as u64;
         }
         self.skip(next - self.start);

@@ -60,6 +60,14 @@ struct External<'a> {
     defaults: Vec<bool>,
 }
 
+/// Of a table that is not there PostgreSQL does not show where the statement names it.
+fn without_place(error: SqlError) -> SqlError {
+    match error.sqlstate == sqlstate::UNDEFINED_TABLE {
+        true => SqlError { position: None, ..error },
+        false => error,
+    }
+}
+
 /// A COPY, over the frame that it runs in.
 struct Transfer<'f> {
     frame: &'f Frame<'f>,
@@ -100,7 +108,7 @@ impl Transfer<'_> {
                 let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
                 let asks = copy.options.default.is_some();
                 let (insert, columns, defaults) =
-                    binder.copy_from(name, &names, copy.filter.as_ref(), asks)?;
+                    binder.copy_from(name, &names, copy.filter.as_ref(), asks).map_err(without_place)?;
                 // Before the first of its data has come it may still run again.
                 self.frame.tables().lock(&insert.table, TableLockMode::RowExclusive)?;
                 let table = insert.table.name.to_string();
@@ -109,7 +117,7 @@ impl Transfer<'_> {
             }
             CopyWhat::Table { name, columns } => {
                 let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
-                let plan = binder.copy_to(name, &names)?;
+                let plan = binder.copy_to(name, &names).map_err(without_place)?;
                 let mut bound = Bound::Query(plan);
                 binder.planned(&mut bound)?;
                 self.copy_to(copy, &bound, results)?

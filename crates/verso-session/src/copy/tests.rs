@@ -142,7 +142,9 @@ fn errors_say_where_they_are() {
     assert_eq!((missing.sqlstate, missing.message.as_str()), ("22P04", "missing data for column \"b\""));
     assert_eq!(missing.context.as_deref(), Some("COPY t, line 2: \"2\""));
     // Lines within quotes count, and long lines are cut.
-    let cases: [(CopyFormat, &[u8], &str); 5] = [
+    let cases: [(CopyFormat, &[u8], &str); 6] = [
+        // Before the first line has ended nobody knows how lines end.
+        (CopyFormat::Csv, b"1,\"open\nmore\n", "COPY t, line 1: \"1,\"open\nmore\n\""),
         (CopyFormat::Csv, b"1,a\n5,\"open\nmore", "COPY t, line 3: \"5,\"open\nmore\""),
         (CopyFormat::Csv, b"1,a\n2,\"open\nmore\"\nx,5\n", "COPY t, line 4, column a: \"x\""),
         (CopyFormat::Csv, b"1,a\n2,\"open\nmore\",6\n", "COPY t, line 3: \"2,\"open\nmore\",6\""),

@@ -23,7 +23,7 @@ pub use options::{EngineOptions, GcPolicy};
 pub use report::{CheckpointCounts, EngineStatistics, SpaceReport, TableSpace};
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -81,6 +81,13 @@ struct Inner {
     recovery: Option<RecoveryReport>,
 }
 
+/// Where a database is whose path may be a symbolic link: its log and its other folders lie beside the file, whichever name it is
+/// opened by.
+fn resolved(env: &Env, path: &Path) -> Result<PathBuf, StorageError> {
+    let resolving = |error| StorageError::io(format!("opening {}", path.display()), error);
+    env.vfs.resolve(path).map_err(resolving)
+}
+
 impl Engine {
     /// Object ids below this are for the catalog.
     pub const FIRST_USER_OBJECT: u32 = 1000;
@@ -90,6 +97,7 @@ impl Engine {
     /// # Errors
     /// As [`Store::create`].
     pub fn create(env: Env, path: &Path, options: EngineOptions) -> Result<Engine, StorageError> {
+        let path = &*resolved(&env, path)?;
         let store = Store::create(&env, path, &store_options(&options, None), &REDO)?;
         let restoring = Restoring::of_new_database();
         let started = Engine::start(env.clone(), path, store, options, restoring, None);
@@ -118,6 +126,7 @@ impl Engine {
         options: EngineOptions,
         watch: WatchRecovery<'_>,
     ) -> Result<Engine, StorageError> {
+        let path = &*resolved(&env, path)?;
         let mut restoring = Restoring::of_new_database();
         restoring.watch = Some(watch);
         let (store, report) = Store::open(&env, path, &store_options(&options, None), &REDO, &mut restoring)?;

@@ -18,6 +18,32 @@ fn code(connection: &mut Connection, sql: &str) -> String {
 
 const ROWS: &str = "INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, 30000) AS s(i)";
 
+/// What was not in the file when a process ended is in the log, by whichever name the database is opened next.
+#[cfg(unix)]
+#[test]
+fn a_symbolic_link_leads_to_the_log_of_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let [file, link, other] =
+        ["real.verso", "link.verso", "nothing.verso"].map(|name| directory.path().join(name));
+    let count = |path: &std::path::Path| {
+        let database = Database::open(path, Options::default()).unwrap();
+        number(&mut database.connect().unwrap(), "SELECT count(*) FROM t")
+    };
+    let database = Database::create(&file, Options::default()).unwrap();
+    database.connect().unwrap().execute("CREATE TABLE t (a int)").unwrap();
+    drop(database);
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let database = Database::open(&link, Options::default()).unwrap();
+    database.connect().unwrap().execute("INSERT INTO t VALUES (1), (2)").unwrap();
+    drop(database);
+    assert!(directory.path().join("real.verso-wal").exists());
+    assert!(!directory.path().join("link.verso-wal").exists());
+    assert_eq!((count(&file), count(&link)), (2, 2));
+    // A link to nothing leads nowhere.
+    std::os::unix::fs::symlink(directory.path().join("gone.verso"), &other).unwrap();
+    assert!(Database::open(&other, Options::default()).is_err());
+}
+
 #[test]
 fn log_files_are_added_and_dropped() {
     let (directory, database) = new_database();
