@@ -77,7 +77,12 @@ ask "select * from pg_cast where castsource in $known and casttarget in $known o
 ask "select oid, amname, amhandler::oid, amtype from pg_am order by oid" > $rows/pg_am.tsv
 ask "select oid, opcmethod, opcname, opcnamespace, 10, opcfamily, opcintype, opcdefault, opckeytype
      from pg_opclass where opcmethod = 403 and opcintype in $known order by oid" > $rows/pg_opclass.tsv
+# Those of hash, GiST and SP-GiST that pg_index.indclass names (relations.rs, class_of): a B+tree stands in for their indexes.
+stood_in="(10011, 10017, 10019, 10020, 10021, 10037, 10040, 10046, 10049, 10066, 10078, 10079, 10082)"
+ask "select oid, opcmethod, opcname, opcnamespace, 10, opcfamily, opcintype, opcdefault, opckeytype
+     from pg_opclass where oid in $stood_in order by oid" >> $rows/pg_opclass.tsv
 ask "select oid, opfmethod, opfname, opfnamespace, 10 from pg_opfamily where oid in (select opcfamily from pg_opclass where opcmethod = 403 and opcintype in $known) order by oid" > $rows/pg_opfamily.tsv
+ask "select oid, opfmethod, opfname, opfnamespace, 10 from pg_opfamily where oid in (select opcfamily from pg_opclass where oid in $stood_in) order by oid" >> $rows/pg_opfamily.tsv
 ask "select oid, amopfamily, amoplefttype, amoprighttype, amopstrategy, amoppurpose, amopopr, amopmethod, amopsortfamily
      from pg_amop where amopmethod = 403 and amoplefttype in $known and amoprighttype in $known
         or amopfamily in (2745, 3659, 4036, 4037) order by oid" > $rows/pg_amop.tsv
