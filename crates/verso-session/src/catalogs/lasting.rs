@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use verso_catalog::snapshot::PG_CATALOG;
-use verso_catalog::{Asked, DefinitionsKey, KeptRows, RelationId};
+use verso_catalog::{Asked, CatalogSnapshot, DefinitionsKey, KeptRows, RelationId};
 use verso_exec::memory::{Account, Reservation};
 use verso_types::{Column, SqlType, Value};
 
@@ -143,7 +143,9 @@ pub(crate) fn kept(
     if columns.len() != types.len() || !columns.iter().zip(types).all(lasts) {
         return None;
     }
-    let version = &views.services.known_catalog()?.definitions_key();
+    // They are the same for every role: made with the rights of none (R2).
+    let catalog = views.services.known_catalog()?.with_role(None);
+    let version = &catalog.definitions_key();
     let lasting = &views.services.instance.lasting;
     // Rows of which nothing is read are counted by their first column.
     let wanted = if columns.is_empty() { &[0][..] } else { columns };
@@ -153,7 +155,7 @@ pub(crate) fn kept(
     missing.sort_unstable();
     missing.dedup();
     if !missing.is_empty() {
-        let made = make(views, relation, version, &missing)?;
+        let made = make(views, &catalog, relation, &missing)?;
         for (at, found) in wanted.iter().zip(&mut found) {
             if let Ok(place) = missing.binary_search(at) {
                 *found = made.get(place).cloned();
@@ -174,10 +176,11 @@ pub(crate) fn kept(
 /// Makes columns of a relation and keeps them; nothing where they take too much (R3).
 fn make(
     views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
     relation: RelationId,
-    version: &DefinitionsKey,
     missing: &[usize],
 ) -> Option<Vec<Arc<Column>>> {
+    let version = &catalog.definitions_key();
     let types: Vec<&SqlType> =
         missing.iter().filter_map(|at| Some(&relation.get().columns.get(*at)?.ty)).collect();
     let mut made: Vec<Column> = types.iter().map(|ty| Column::new(ty.physical())).collect();
@@ -186,7 +189,7 @@ fn make(
     let mut held = lasting.memory.reserve("rows of the catalogs", room);
     let asked = Asked { keys: &[], columns: missing };
     let mut fits = true;
-    for (row, count) in super::rows(views, relation, asked).zip(1usize..) {
+    for (row, count) in super::rows_of(views, catalog, relation, asked).zip(1usize..) {
         for ((column, at), ty) in made.iter_mut().zip(missing).zip(&types) {
             column.push_value(row.get(*at).unwrap_or(&Value::Null), ty).ok()?;
         }

@@ -72,7 +72,7 @@ mod visible;
 
 use std::sync::Arc;
 
-use verso_catalog::{Asked, Object, Oid, RelationId, SystemRowIter, is_shared};
+use verso_catalog::{Asked, CatalogSnapshot, Object, Oid, RelationId, SystemRowIter, is_shared};
 use verso_types::Value;
 use verso_types::array::Array;
 
@@ -102,49 +102,61 @@ pub(crate) fn is_built_in(relation: &str, column: usize, name: &str) -> bool {
 
 /// The rows of a relation, as far as they can have these values in these columns.
 pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) -> SystemRowIter {
+    match views.services.known_catalog() {
+        Some(catalog) => rows_of(views, &catalog, relation, asked),
+        None => all(Vec::new()),
+    }
+}
+
+/// The same of these definitions, as the role sees them for whom they are.
+fn rows_of(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    relation: RelationId,
+    asked: Asked<'_>,
+) -> SystemRowIter {
     let keys = Keys { relation: relation.get(), keys: asked.keys, columns: asked.columns };
-    let Some(catalog) = views.services.known_catalog() else { return all(Vec::new()) };
     if relation.get().schema != verso_catalog::snapshot::PG_CATALOG {
-        return all(rights::standard(views, &catalog, relation.get().name).unwrap_or_default());
+        return all(rights::standard(views, catalog, relation.get().name).unwrap_or_default());
     }
     match relation.get().name {
-        "pg_class" => relations::classes(views, &catalog, &keys),
-        "pg_attribute" => relations::attributes(&catalog, &keys),
-        "pg_init_privs" => all(rights::initial(&catalog, &keys)),
-        "pg_attrdef" => all(relations::defaults(views, &catalog, &keys)),
-        "pg_index" => relations::indexes(views, &catalog, &keys),
-        "pg_sequence" => all(relations::sequences(&catalog, &keys)),
-        "pg_constraint" => all(constraints::constraints(views, &catalog, &keys)),
-        "pg_rewrite" => all(triggers::rules(&catalog, &keys)),
-        "pg_trigger" => all(triggers::triggers(&catalog, &keys)),
-        "pg_depend" => all(depends::depends(views, &catalog, &keys)),
-        "pg_shdepend" => all(shared_depends::shared_depends(views, &catalog)),
-        "pg_type" => Box::new(fixed::rows("pg_type", &keys).chain(types::types(views, &catalog, &keys))),
-        "pg_collation" => collations::collations(&catalog, &keys),
-        "pg_enum" => all(types::labels(&catalog, &keys)),
-        "pg_inherits" => all(partitions::inherits(&catalog, &keys)),
-        "pg_partitioned_table" => all(partitions::partitioned(views, &catalog, &keys)),
-        "pg_namespace" => all(objects::namespaces(&catalog)),
-        "pg_stats" => all(statistics::statistics(&catalog)),
-        "pg_statistic_ext" => all(extended::definitions(views, &catalog, &keys)),
-        "pg_statistic_ext_data" => all(extended::data(views, &catalog, &keys)),
-        "pg_stats_ext" => all(extended::shown(views, &catalog)),
-        "pg_stats_ext_exprs" => all(extended::shown_expressions(views, &catalog)),
-        "pg_database" => all(objects::databases(views, &catalog)),
-        "pg_auth_members" => all(rights::members(&catalog)),
-        "pg_default_acl" => all(rights::defaults(&catalog)),
-        "pg_policy" => all(rights::policies(views, &catalog, &keys)),
-        name @ ("pg_opclass" | "pg_opfamily") => all(extensions::classes(&catalog, name, &keys)),
-        "pg_extension" => all(extensions::installed(&catalog)),
-        "pg_available_extensions" => all(extensions::available(&catalog)),
-        "pg_available_extension_versions" => all(extensions::versions(&catalog)),
-        "pg_policies" => all(rights::policy_view(views, &catalog)),
-        "pg_db_role_setting" => all(rights::settings(views, &catalog)),
+        "pg_class" => relations::classes(views, catalog, &keys),
+        "pg_attribute" => relations::attributes(catalog, &keys),
+        "pg_init_privs" => all(rights::initial(catalog, &keys)),
+        "pg_attrdef" => all(relations::defaults(views, catalog, &keys)),
+        "pg_index" => relations::indexes(views, catalog, &keys),
+        "pg_sequence" => all(relations::sequences(catalog, &keys)),
+        "pg_constraint" => all(constraints::constraints(views, catalog, &keys)),
+        "pg_rewrite" => all(triggers::rules(catalog, &keys)),
+        "pg_trigger" => all(triggers::triggers(catalog, &keys)),
+        "pg_depend" => all(depends::depends(views, catalog, &keys)),
+        "pg_shdepend" => all(shared_depends::shared_depends(views, catalog)),
+        "pg_type" => Box::new(fixed::rows("pg_type", &keys).chain(types::types(views, catalog, &keys))),
+        "pg_collation" => collations::collations(catalog, &keys),
+        "pg_enum" => all(types::labels(catalog, &keys)),
+        "pg_inherits" => all(partitions::inherits(catalog, &keys)),
+        "pg_partitioned_table" => all(partitions::partitioned(views, catalog, &keys)),
+        "pg_namespace" => all(objects::namespaces(catalog)),
+        "pg_stats" => all(statistics::statistics(catalog)),
+        "pg_statistic_ext" => all(extended::definitions(views, catalog, &keys)),
+        "pg_statistic_ext_data" => all(extended::data(views, catalog, &keys)),
+        "pg_stats_ext" => all(extended::shown(views, catalog)),
+        "pg_stats_ext_exprs" => all(extended::shown_expressions(views, catalog)),
+        "pg_database" => all(objects::databases(views, catalog)),
+        "pg_auth_members" => all(rights::members(catalog)),
+        "pg_default_acl" => all(rights::defaults(catalog)),
+        "pg_policy" => all(rights::policies(views, catalog, &keys)),
+        name @ ("pg_opclass" | "pg_opfamily") => all(extensions::classes(catalog, name, &keys)),
+        "pg_extension" => all(extensions::installed(catalog)),
+        "pg_available_extensions" => all(extensions::available(catalog)),
+        "pg_available_extension_versions" => all(extensions::versions(catalog)),
+        "pg_policies" => all(rights::policy_view(views, catalog)),
+        "pg_db_role_setting" => all(rights::settings(views, catalog)),
         "pg_tablespace" => all(objects::tablespaces()),
-        "pg_authid" => all(objects::authids(&catalog)),
-        "pg_roles" => all(objects::roles(&catalog)),
-        "pg_proc" => Box::new(fixed::rows("pg_proc", &keys).chain(objects::functions(&catalog, &keys))),
-        "pg_settings" => all(settings::settings(views, &catalog)),
+        "pg_authid" => all(objects::authids(catalog)),
+        "pg_roles" => all(objects::roles(catalog)),
+        "pg_proc" => Box::new(fixed::rows("pg_proc", &keys).chain(objects::functions(catalog, &keys))),
+        "pg_settings" => all(settings::settings(views, catalog)),
         "pg_timezone_abbrevs" => all(objects::zone_abbreviations()),
         "pg_timezone_names" => all(objects::time_zones(views)),
         "pg_stat_activity" => all(activity::sessions(views)),
@@ -176,8 +188,8 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_stat_progress_cluster" => all(progress::cluster(views)),
         "pg_stat_progress_copy" => all(progress::copy(views)),
         "pg_stat_database" => all(vec![since(views, resets::DATABASE, activity::database(views))]),
-        "pg_stat_all_tables" => all(activity::tables(views, &catalog, &keys)),
-        "pg_stat_all_indexes" => all(activity::indexes(views, &catalog, &keys)),
+        "pg_stat_all_tables" => all(activity::tables(views, catalog, &keys)),
+        "pg_stat_all_indexes" => all(activity::indexes(views, catalog, &keys)),
         "pg_description" => {
             let own = |((class, object, column), text): ((Oid, Oid, i32), &Arc<str>)| {
                 vec![oid(object), oid(class), Value::Int4(column), Value::Text(Arc::clone(text))]
@@ -191,19 +203,17 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
                 vec![oid(object), oid(extensions::PG_EXTENSION), Value::Int4(0), Value::text(text)]
             };
             let wanted = keys.oid("objoid");
-            let of_extensions = extensions::comments(&catalog).into_iter();
+            let of_extensions = extensions::comments(catalog).into_iter();
             let of_extensions: Vec<_> = of_extensions
                 .filter(|(object, _)| wanted.is_none_or(|wanted| wanted == *object))
                 .map(row)
                 .collect();
             Box::new(fixed::rows("pg_description", &keys).chain(own).chain(of_extensions))
         }
-        "pg_operator" => Box::new(fixed::rows("pg_operator", &keys).chain(aggregates::operators(&catalog))),
-        "pg_range" => Box::new(fixed::rows("pg_range", &keys).chain(types::ranges(&catalog, &keys))),
-        "pg_cast" => Box::new(fixed::rows("pg_cast", &keys).chain(aggregates::casts(&catalog))),
-        "pg_aggregate" => {
-            Box::new(fixed::rows("pg_aggregate", &keys).chain(aggregates::aggregates(&catalog)))
-        }
+        "pg_operator" => Box::new(fixed::rows("pg_operator", &keys).chain(aggregates::operators(catalog))),
+        "pg_range" => Box::new(fixed::rows("pg_range", &keys).chain(types::ranges(catalog, &keys))),
+        "pg_cast" => Box::new(fixed::rows("pg_cast", &keys).chain(aggregates::casts(catalog))),
+        "pg_aggregate" => Box::new(fixed::rows("pg_aggregate", &keys).chain(aggregates::aggregates(catalog))),
         "pg_shdescription" => {
             let own_database = Object::Database.key();
             let own = catalog.comments().filter(|((class, ..), _)| is_shared(*class));

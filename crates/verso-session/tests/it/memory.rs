@@ -86,6 +86,7 @@ fn kept_rows_of_catalogs_count_and_have_a_share() {
     let (before, held) = (used(), world.instance.held_bytes());
     let question = "SELECT count(proname) FROM pg_proc";
     let functions = client.value(question);
+    assert_eq!(client.value(question), functions);
     let kept = used();
     assert!(kept > before, "{kept} after {before}");
     assert_eq!((client.value(question), used()), (functions.clone(), kept));
