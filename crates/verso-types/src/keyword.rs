@@ -1,5 +1,7 @@
 //! PostgreSQL's key words and what each may be: `src/include/parser/kwlist.h`.
 
+use std::cell::Cell;
+
 /// What a word may be without quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -232,14 +234,24 @@ const NEEDS_AS: &[&str] = &[
 /// The longest word of the lists, in bytes.
 const LONGEST: usize = 17;
 
-/// A name as SQL text: in double quotes where it needs them.
+thread_local! {
+    static QUOTE_ALL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From now on the thread writes all names in quotes, or those that need them: as its session wants it, which says so whenever it lends
+/// the thread its names ([`lend`](crate::names::lend)).
+pub fn quote_all(all: bool) {
+    QUOTE_ALL.set(all);
+}
+
+/// A name as SQL text: in double quotes where it needs them, or the session wants them.
 #[must_use]
 pub fn quoted(name: &str) -> String {
     let plain = name
         .chars()
         .enumerate()
         .all(|(i, c)| c.is_ascii_lowercase() || c == '_' || (i > 0 && c.is_ascii_digit()));
-    if plain && !name.is_empty() && class_of(name) == Class::Plain {
+    if plain && !name.is_empty() && class_of(name) == Class::Plain && !QUOTE_ALL.get() {
         name.to_owned()
     } else {
         format!("\"{}\"", name.replace('"', "\"\""))

@@ -274,6 +274,7 @@ impl Services {
 
     /// Lends the thread the names of a view of the catalog, which the session has just taken.
     pub(crate) fn lend_names(&self, catalog: &Arc<CatalogSnapshot>) {
+        verso_types::keyword::quote_all(self.settings.quote_all_identifiers);
         let mut names = self.names.borrow_mut();
         let known = names.as_ref().filter(|names| names.is_of(catalog)).cloned();
         let known = known.unwrap_or_else(|| Arc::new(SessionNames::new(catalog, &self.instance)));

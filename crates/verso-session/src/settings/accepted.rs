@@ -136,7 +136,6 @@ pub(crate) const LIST: &[(&str, &str, &str)] = &[
         "error",
         "Sets handling of conflicts between PL/pgSQL variable names and table column names.",
     ),
-    ("quote_all_identifiers", "off", "When generating SQL fragments, quote all identifiers."),
     (
         "random_page_cost",
         "4",
@@ -208,10 +207,7 @@ fn kind(name: &str) -> Kind {
         "parallel_leader_participation" | "track_activities" | "track_counts" | "array_nulls" => {
             Kind::Only("on")
         }
-        "allow_system_table_mods"
-        | "transform_null_equals"
-        | "quote_all_identifiers"
-        | "default_with_oids" => Kind::Only("off"),
+        "allow_system_table_mods" | "transform_null_equals" | "default_with_oids" => Kind::Only("off"),
         // What Verso never does.
         "allow_in_place_tablespaces"
         | "debug_print_parse"
@@ -444,7 +440,6 @@ mod tests {
             ("track_counts", "never", "22023"),
             ("array_nulls", "off", "0A000"),
             ("transform_null_equals", "on", "0A000"),
-            ("quote_all_identifiers", "true", "0A000"),
             ("backslash_quote", "off", "0A000"),
             ("backslash_quote", "never", "22023"),
             ("session_replication_role", "nobody", "22023"),

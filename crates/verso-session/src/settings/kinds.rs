@@ -48,6 +48,7 @@ pub(crate) fn allowed(name: &str) -> Allowed {
         | "pg_stat_statements.track_planning"
         | "pg_stat_statements.track_utility"
         | "row_security"
+        | "quote_all_identifiers"
         | "stmt_cache"
         | "standard_conforming_strings"
         | "statement_statistics" => Allowed::Flag,

@@ -137,6 +137,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "procedure_commit",
         "When commits within a procedure wait: once at its end (deferred_wait), or each (wait).",
     ),
+    ("quote_all_identifiers", "When generating SQL fragments, quote all identifiers."),
     ("row_security", "Enables row security."),
     ("scram_iterations", "Sets the iteration count for SCRAM secret generation."),
     ("search_path", "Sets the schema search order for names that are not schema-qualified."),

@@ -146,6 +146,8 @@ pub struct Settings {
     pub scram_iterations: u32,
     /// Policies decide which rows are seen; else that they would is an error.
     pub row_security: bool,
+    /// Whether names that definitions and catalogs show stand in quotes throughout.
+    pub quote_all_identifiers: bool,
     /// Of the client's own making: names with a period.
     pub custom: BTreeMap<String, String>,
     /// The names that `custom` has ever had in this session: without a value they are empty from then on, as in PostgreSQL,
@@ -197,6 +199,7 @@ impl Default for Settings {
             session_role: None,
             scram_iterations: crate::scram::ITERATIONS,
             row_security: true,
+            quote_all_identifiers: false,
             custom: BTreeMap::new(),
             named: Arc::default(),
         }

@@ -326,6 +326,7 @@ impl Settings {
                 self.scram_iterations = small(name, value, default.scram_iterations)?;
             }
             ("row_security", value) => self.row_security = flag(name, value, true)?,
+            ("quote_all_identifiers", value) => self.quote_all_identifiers = flag(name, value, false)?,
             ("search_path", value) => {
                 let value = value.unwrap_or(DEFAULT_PATH);
                 self.search_path = path::names(value)

@@ -81,6 +81,7 @@ impl Settings {
             "standard_conforming_strings" => "on".to_string(),
             "search_path" => self.search_path_text.clone(),
             "row_security" => on(self.row_security),
+            "quote_all_identifiers" => on(self.quote_all_identifiers),
             "scram_iterations" => self.scram_iterations.to_string(),
             "extra_float_digits" => self.time_zone.float_digits.to_string(),
             "server_version_num" => "180000".to_string(),
