@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use verso_types::{Exclusion, SqlType, SystemType};
 
-use crate::definition::{IndexDef, IndexPart, Oid, TableDef, TypeDef};
+use crate::definition::{ExtensionDef, IndexDef, IndexPart, Oid, TableDef, TypeDef};
 use crate::key_class::KeyClass;
 use crate::snapshot::CatalogSnapshot;
 
@@ -42,6 +42,13 @@ pub(crate) fn types_of(extension: &str, schema: &Arc<str>) -> Vec<TypeDef> {
         ty: SqlType::System(own),
         fields: Vec::new(),
     }]
+}
+
+impl ExtensionDef {
+    /// The types that it brings.
+    pub fn types(&self) -> Vec<TypeDef> {
+        types_of(&self.name, &self.schema)
+    }
 }
 
 /// The extension that brings a type, or what it is an array of.

@@ -394,12 +394,20 @@ pub fn collation_uses(snapshot: &CatalogSnapshot, collation: &Collation) -> Vec<
     let mut uses = Vec::new();
     let is_it = |ty: &SqlType| matches!(ty, SqlType::Collated(one) if one.collation.oid == collation.oid);
     for table in snapshot.tables() {
+        // A column of the key takes the table along.
+        let divided = table.divided_by();
+        let mut divides = false;
         for column in table.columns.iter().filter(|column| !column.is_hidden() && is_it(column.declared())) {
+            if divided.contains(&column.id) {
+                divides = true;
+                continue;
+            }
             let name = named(snapshot, Lost::Column(table.oid, column.id));
             uses.push((CollationUse::Column(table.oid, column.id), name));
         }
         let mut orders = table.partitioned.iter().flat_map(|own| &own.orders);
-        if orders.any(|order| order.collation.as_ref().is_some_and(|one| one.oid == collation.oid)) {
+        if divides || orders.any(|order| order.collation.as_ref().is_some_and(|one| one.oid == collation.oid))
+        {
             let name = named(snapshot, Lost::Relation(table.oid));
             uses.push((CollationUse::Key(table.oid), name));
         }

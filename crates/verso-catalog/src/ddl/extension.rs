@@ -77,23 +77,31 @@ impl Catalog {
         })
     }
 
-    /// Forgets an extension and the comment on it.
+    /// Forgets an extension and the comment on it; with `cascade` the functions, views and the like that need a type that it brings go,
+    /// too.
     ///
     /// # Errors
     /// `Needed` while something is of a type that it brings; storage's.
-    pub fn drop_extension(&self, txn: &mut Txn, extension: &ExtensionDef) -> Result<(), CatalogError> {
+    pub fn drop_extension(
+        &self,
+        txn: &mut Txn,
+        extension: &ExtensionDef,
+        cascade: bool,
+    ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
-        for ty in types_of(&extension.name, &extension.schema) {
+        for ty in extension.types() {
             let uses = TypeUses::of(&snapshot, &ty);
-            refuse_if_needed(format!("extension {}", extension.name), uses.lines(&snapshot, &ty))?;
+            if !cascade || uses.is_made_of() {
+                refuse_if_needed(format!("extension {}", extension.name), uses.lines(&snapshot, &ty))?;
+            }
             self.lock_made(txn, &snapshot, ty.oid)?;
+            self.change(txn, |txn| self.remove_users(txn, &snapshot, &uses, &ty))?;
         }
         self.change(txn, |txn| {
             self.remove_objects(txn, Of::All, |row: &ExtensionRow| row.oid == extension.oid)?;
             self.removes(txn, extension.oid)?;
             // Their names are free for what the transaction makes next.
-            let types = types_of(&extension.name, &extension.schema);
-            types.into_iter().try_for_each(|ty| self.removes(txn, ty.oid))
+            extension.types().into_iter().try_for_each(|ty| self.removes(txn, ty.oid))
         })
     }
 }

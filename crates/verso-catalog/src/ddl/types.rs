@@ -229,13 +229,24 @@ impl Catalog {
                 self.check_newest(txn, &snapshot)?;
             }
             self.change(txn, |txn| {
-                self.remove_needing(txn, &snapshot, &needing)?;
-                let gone: BTreeSet<Oid> = uses.functions.iter().chain(&uses.constructors).copied().collect();
-                self.remove_objects(txn, &gone, |row: &ProcRow| gone.contains(&row.oid))?;
+                self.remove_users(txn, &snapshot, &uses, ty)?;
                 self.remove_type(txn, &snapshot, ty)
             })?;
         }
         Ok(())
+    }
+
+    /// Removes the functions, views and the like that need a type; the change has begun.
+    pub(super) fn remove_users(
+        &self,
+        txn: &mut Txn,
+        seen: &CatalogSnapshot,
+        uses: &TypeUses,
+        ty: &TypeDef,
+    ) -> Result<(), CatalogError> {
+        self.remove_needing(txn, seen, &uses.needing(seen, ty))?;
+        let gone: BTreeSet<Oid> = uses.functions.iter().chain(&uses.constructors).copied().collect();
+        self.remove_objects(txn, &gone, |row: &ProcRow| gone.contains(&row.oid)).map(drop)
     }
 
     /// Removes the rows of a type of which nothing that stays is made in `seen` (L4); the change has begun.
@@ -384,6 +395,15 @@ impl TypeUses {
             |functions: Vec<&Arc<FunctionDef>>| functions.iter().map(|function| function.oid).collect();
         let (functions, constructors) = (oids(functions), oids(constructors));
         TypeUses { columns, tables, whole, partitions, functions, constructors, domains, fields }
+    }
+
+    /// Whether rows, or values of other types, are made of it.
+    pub(super) fn is_made_of(&self) -> bool {
+        !(self.columns.is_empty()
+            && self.tables.is_empty()
+            && self.whole.is_empty()
+            && self.domains.is_empty()
+            && self.fields.is_empty())
     }
 
     /// The columns of tables that do not go as a whole.

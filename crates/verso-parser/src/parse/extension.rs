@@ -62,8 +62,8 @@ pub(super) fn drop_extension(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
     cursor.advance();
     let if_exists = cursor.accept(&["if", "exists"]);
     let names = cursor.list(Cursor::name)?;
-    cascade(cursor);
-    Ok(statement(ExtensionStatement::Drop { names, if_exists }))
+    let cascade = cascade(cursor);
+    Ok(statement(ExtensionStatement::Drop { names, if_exists, cascade }))
 }
 
 fn statement(statement: ExtensionStatement) -> Statement {

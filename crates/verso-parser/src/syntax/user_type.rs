@@ -163,6 +163,8 @@ pub enum ExtensionStatement {
         names: Vec<Name>,
         /// IF EXISTS?
         if_exists: bool,
+        /// CASCADE?
+        cascade: bool,
     },
 }
 

@@ -163,7 +163,7 @@ pub(crate) use scope::{came_later, is_hidden};
 pub(crate) use start::before_changes;
 pub(crate) use steady::is_immutable;
 pub use user_aggregate::{NewAggregate, NewMoving, Part, check_aggregate, part_of_definition};
-pub use view::function_body;
+pub use view::{function_body, keys_of_body};
 pub use view_function::is_form;
 pub use walk::{columns_of, map_columns};
 pub(crate) use walk::{in_turn_together, replace_columns, same, tells_nothing};

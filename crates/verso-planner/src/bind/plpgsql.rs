@@ -37,9 +37,9 @@ mod within;
 
 pub(crate) use inlined::body_as_query;
 pub use shadowed::shadowed;
-pub(in crate::bind) use sql::bind_noting;
 pub use sql::bind_sql_function;
 pub(crate) use sql::traced_body;
+pub(in crate::bind) use sql::{bind_kept_noting, bind_noting};
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

@@ -23,7 +23,7 @@ use super::Binder;
 use super::from::row_of_call;
 use super::literals::settled;
 use super::lock::{Locking, Mark, Wanted};
-use super::plpgsql::bind_noting;
+use super::plpgsql::{bind_kept_noting, bind_noting};
 use super::rights::Need as Columns;
 use super::scope::later;
 use super::stored::Notes;
@@ -711,6 +711,20 @@ pub fn function_body(
         query.text = query.text.replacen("SELECT", "RETURN", 1).into();
     }
     Ok(StoredBody { name: Arc::clone(&function.name), query })
+}
+
+/// The primary keys, as indexes, without which a body of SQL's own would be none: a query in it has columns that they determine.
+///
+/// # Errors
+/// Those of binding it.
+pub fn keys_of_body(
+    function: &FunctionDef,
+    catalog: &Arc<CatalogSnapshot>,
+    time_zone: &TimeStyle,
+) -> Result<BTreeSet<Oid>, SqlError> {
+    let noting = Noting::default();
+    bind_kept_noting(function, catalog, time_zone, &noting)?;
+    Ok(noting.keys.into_inner())
 }
 
 /// The first columns of a plan.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CollationUse, Lost, Oid, Relation, SchemaDef, TypeDef, TypeUses, collation_uses, generated_along,
-    in_words, lost_with_schema,
+    CollationUse, Lost, Oid, Relation, SchemaDef, TableDef, TypeDef, TypeUses, collation_uses,
+    generated_along, in_words, lost_with_schema,
 };
+use verso_exec::ExecError;
 use verso_types::SqlType;
 
 use super::Schema;
@@ -28,7 +29,7 @@ impl Schema<'_> {
             let goes = |table: &Oid| found.iter().any(|one| one.oid() == *table);
             for table in uses.whole.iter().filter(|table| !goes(table)) {
                 along.push(in_words(catalog, Lost::Relation(*table)));
-                self.drop_whole(*table)?;
+                along.extend(self.drop_whole(*table)?);
             }
             for (table, column) in uses.single_columns().filter(|(table, _)| !goes(table)) {
                 let Some(known) = catalog.table_by_oid(*table) else { continue };
@@ -61,13 +62,34 @@ impl Schema<'_> {
         Ok(())
     }
 
-    /// Drops a table that goes along as a whole, unless it has gone with another one.
-    pub(super) fn drop_whole(&self, table: Oid) -> Result<(), Failure> {
+    /// Drops a table that goes along as a whole, unless it has gone with another one, and first what is made of its rows; this, in
+    /// words.
+    pub(super) fn drop_whole(&self, table: Oid) -> Result<Vec<String>, Failure> {
+        verso_env::stack::check().map_err(ExecError::from)?;
+        let mut along = Vec::new();
+        self.frame.inside(|frame| {
+            let found: Vec<Relation> = frame.catalog.relation_by_oid(table).cloned().into_iter().collect();
+            Schema { frame }.drop_held(&found, &[], &mut along)
+        })?;
         self.frame.inside(|frame| {
             let Some(table) = frame.catalog.table_by_oid(table) else { return Ok(()) };
             let catalog = &frame.services.instance.catalog;
             Ok(catalog.drop_tables(&mut frame.txn.borrow_mut(), &[table], true).map(drop)?)
-        })
+        })?;
+        Ok(along)
+    }
+
+    /// Drops the generated columns of other tables that a column takes along; whether there were any.
+    pub(super) fn drop_generated_elsewhere(&self, table: &TableDef, column: &str) -> Result<bool, Failure> {
+        let Some(at) = table.column(column) else { return Ok(false) };
+        let lost = [Lost::Column(table.oid, table.columns[at].id)];
+        let mut found = generated_along(self.frame.catalog, &lost);
+        found.retain(|(other, ..)| other.oid != table.oid);
+        for (other, generated, _) in &found {
+            let Some(at) = other.column_with_id(*generated) else { continue };
+            self.drop_column(&other.schema, &other.name, &other.columns[at].name)?;
+        }
+        Ok(!found.is_empty())
     }
 
     /// Drops the generated columns that go along with what goes; these, and what goes along with them, in words.

@@ -323,6 +323,11 @@ impl Schema<'_> {
                     self.skip_missing("column", column, &table);
                     return Ok(());
                 }
+                if *cascade && self.drop_generated_elsewhere(&table, &column.text)? {
+                    return self
+                        .frame
+                        .inside(|frame| Schema { frame }.alter_action(name, action, materialized));
+                }
                 let change = TableChange::DropColumn { column: text(column), cascade: *cascade };
                 let holders = self.holders(&table, Some(&column.text))?;
                 self.rewrite(name, &change, |_| Ok(None))?;

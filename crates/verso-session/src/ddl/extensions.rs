@@ -59,7 +59,7 @@ impl Schema<'_> {
                     Err(SqlError::new("58P01", text).into())
                 }
             },
-            ExtensionStatement::Drop { names, if_exists } => {
+            ExtensionStatement::Drop { names, if_exists, cascade } => {
                 for name in names {
                     if name.text == PLPGSQL {
                         return Err(SqlError::unsupported("DROP EXTENSION plpgsql").into());
@@ -69,11 +69,30 @@ impl Schema<'_> {
                         continue;
                     }
                     let extension = self.owned_extension(name)?;
-                    catalog.drop_extension(&mut txn.borrow_mut(), &extension)?;
+                    if *cascade {
+                        self.frame.inside(|frame| Schema { frame }.drop_made_of_extension(&extension))?;
+                    }
+                    self.frame.inside(|frame| {
+                        Ok(catalog.drop_extension(&mut frame.txn.borrow_mut(), &extension, *cascade)?)
+                    })?;
                 }
                 Ok(tag("DROP EXTENSION"))
             }
         }
+    }
+
+    /// Drops the tables, columns, fields and domains that are of the types which an extension brings.
+    fn drop_made_of_extension(&self, extension: &ExtensionDef) -> Result<(), Failure> {
+        let mut types: Vec<_> = extension.types().into_iter().map(Arc::new).collect();
+        let own = types.len();
+        self.drop_uses_of_types(&mut types, true)?;
+        // Those above go before those beneath.
+        let mut above = types.split_off(own);
+        above.reverse();
+        self.frame.inside(|frame| {
+            let catalog = &frame.services.instance.catalog;
+            Ok(catalog.drop_types(&mut frame.txn.borrow_mut(), &above, true)?)
+        })
     }
 
     fn create_extension(

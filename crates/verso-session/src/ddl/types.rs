@@ -201,43 +201,7 @@ impl Schema<'_> {
         tells: bool,
     ) -> Result<(), Failure> {
         if cascade {
-            let catalog = self.frame.catalog;
-            let named = types.len();
-            let mut next = 0;
-            while let Some(ty) = types.get(next).cloned() {
-                next += 1;
-                for domain in TypeUses::of(catalog, &ty).domains {
-                    if let Some(domain) = catalog.user_type(domain)
-                        && types.iter().all(|known| known.oid != domain.oid)
-                    {
-                        types.push(Arc::clone(domain));
-                    }
-                }
-            }
-            let uses: Vec<TypeUses> = types.iter().map(|ty| TypeUses::of(catalog, ty)).collect();
-            let mut along: Vec<String> = Vec::new();
-            for name in types.iter().zip(&uses).flat_map(|(ty, uses)| uses.names(catalog, ty)) {
-                let own = types[..named].iter().any(|ty| name == in_words(catalog, Lost::Type(ty.oid)));
-                if !own && !along.contains(&name) {
-                    along.push(name);
-                }
-            }
-            if tells {
-                self.tell_along(&along);
-            }
-            for table in uses.iter().flat_map(|uses| uses.tables.iter().chain(&uses.whole)) {
-                self.drop_whole(*table)?;
-            }
-            for (table, column) in uses.iter().flat_map(|uses| &uses.columns) {
-                let Some(table) = catalog.table_by_oid(*table) else { continue };
-                let Some(column) = table.column_with_id(*column) else { continue };
-                self.drop_column(&table.schema, &table.name, &table.columns[column].name)?;
-            }
-            for (holder, fields) in fields_left(catalog, &types) {
-                self.frame.inside(|frame| Schema { frame }.keep_fields(&holder, &fields))?;
-            }
-            let lost: Vec<Lost> = types.iter().map(|ty| Lost::Type(ty.oid)).collect();
-            self.frame.inside(|frame| Schema { frame }.drop_generated(&lost).map(drop))?;
+            self.drop_uses_of_types(&mut types, tells)?;
         }
         // Domains before the types beneath them. The columns are gone by now: what is left is seen anew.
         if cascade {
@@ -247,6 +211,53 @@ impl Schema<'_> {
             let catalog = &frame.services.instance.catalog;
             Ok(catalog.drop_types(&mut frame.txn.borrow_mut(), &types, cascade)?)
         })
+    }
+
+    /// Drops the tables, columns and fields that are of these types, and of domains over them, which come to the types; with `tells` CASCADE
+    /// tells what goes along.
+    pub(super) fn drop_uses_of_types(
+        &self,
+        types: &mut Vec<Arc<TypeDef>>,
+        tells: bool,
+    ) -> Result<(), Failure> {
+        let catalog = self.frame.catalog;
+        let named = types.len();
+        let mut next = 0;
+        while let Some(ty) = types.get(next).cloned() {
+            next += 1;
+            for domain in TypeUses::of(catalog, &ty).domains {
+                if let Some(domain) = catalog.user_type(domain)
+                    && types.iter().all(|known| known.oid != domain.oid)
+                {
+                    types.push(Arc::clone(domain));
+                }
+            }
+        }
+        let uses: Vec<TypeUses> = types.iter().map(|ty| TypeUses::of(catalog, ty)).collect();
+        let mut along: Vec<String> = Vec::new();
+        for name in types.iter().zip(&uses).flat_map(|(ty, uses)| uses.names(catalog, ty)) {
+            let own = types[..named].iter().any(|ty| name == in_words(catalog, Lost::Type(ty.oid)));
+            if !own && !along.contains(&name) {
+                along.push(name);
+            }
+        }
+        for table in uses.iter().flat_map(|uses| uses.tables.iter().chain(&uses.whole)) {
+            let held = self.drop_whole(*table)?;
+            along.extend(held);
+        }
+        if tells {
+            self.tell_along(&along);
+        }
+        for (table, column) in uses.iter().flat_map(|uses| &uses.columns) {
+            let Some(table) = catalog.table_by_oid(*table) else { continue };
+            let Some(column) = table.column_with_id(*column) else { continue };
+            self.drop_column(&table.schema, &table.name, &table.columns[column].name)?;
+        }
+        for (holder, fields) in fields_left(catalog, types) {
+            self.frame.inside(|frame| Schema { frame }.keep_fields(&holder, &fields))?;
+        }
+        let lost: Vec<Lost> = types.iter().map(|ty| Lost::Type(ty.oid)).collect();
+        self.frame.inside(|frame| Schema { frame }.drop_generated(&lost).map(drop))
     }
 
     pub(super) fn drop_column(&self, schema: &str, table: &str, column: &str) -> Result<(), Failure> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, ConstraintKind, NewView, Object, ObjectKind, Oid, Relation, TableDef,
-    TableOptions, ViewDef, is_temporary,
+    CatalogError, ColumnDef, ConstraintKind, FunctionDef, Lost, NewView, Object, ObjectKind, Oid, Relation,
+    TableDef, TableOptions, ViewDef, in_words, is_temporary,
 };
 use verso_types::SqlType;
 
@@ -17,12 +17,29 @@ use crate::failure::Failure;
 use verso_parser::syntax::{
     AlterAction, AlterTable, CreateView, Expr, Name, QualifiedName, Statement, ViewStatement,
 };
-use verso_planner::bind::{Binder, refuse_undetermined};
+use verso_planner::bind::{Binder, keys_of_body, refuse_undetermined};
 use verso_planner::errors::{SqlError, sqlstate};
 
+/// What has columns that a primary key determines.
+enum Grouping {
+    /// A view, or a materialized one.
+    View(Arc<ViewDef>),
+    /// A function whose body is SQL's own.
+    Function(Arc<FunctionDef>),
+}
+
+impl Grouping {
+    fn oid(&self) -> Oid {
+        match self {
+            Grouping::View(view) => view.oid,
+            Grouping::Function(function) => function.oid,
+        }
+    }
+}
+
 impl Schema<'_> {
-    /// The views that group by the primary key that a constraint is are dropped along, or in the way of its end; whether there
-    /// were any.
+    /// The views and functions that group by the primary key that a constraint is are dropped along, or in the way of its end;
+    /// whether there were any.
     pub(super) fn release_key(
         &self,
         binder: &Binder<'_>,
@@ -36,50 +53,58 @@ impl Schema<'_> {
             _ => None,
         });
         let Some(key) = key else { return Ok(false) };
-        let mut needing: Vec<Arc<ViewDef>> = Vec::new();
-        for view in catalog.naming(table.oid).views().filter(|view| view.query.names(table.oid)) {
+        let mut needing: Vec<Grouping> = Vec::new();
+        let naming = catalog.naming(table.oid);
+        for view in naming.views().filter(|view| view.query.names(table.oid)) {
             if binder.keys_of(&view)?.contains(&key) {
-                needing.push(view);
+                needing.push(Grouping::View(view));
+            }
+        }
+        let anybody = catalog.with_role(None);
+        for function in naming.functions().filter(|function| function.stored.is_some()) {
+            let time_zone = &self.frame.services.settings.time_zone;
+            if keys_of_body(function, &anybody, time_zone)?.contains(&key) {
+                needing.push(Grouping::Function(Arc::clone(function)));
             }
         }
         if needing.is_empty() {
             return Ok(false);
         }
-        let of = |view: &Arc<ViewDef>| catalog.table_by_oid(view.oid);
+        needing.sort_by_key(Grouping::oid);
+        let shown = |one: &Grouping| match one {
+            Grouping::View(view) => in_words(catalog, Lost::Relation(view.oid)),
+            Grouping::Function(function) => in_words(catalog, Lost::Function(function.oid)),
+        };
         if !cascade {
             let what = format!("constraint {} on table {}", constraint.text, table.name);
-            let line = |view: &Arc<ViewDef>| {
-                let kind = if of(view).is_some() { "materialized view" } else { "view" };
-                let is_seen =
-                    catalog.relation_by_oid(view.oid).is_some_and(|known| catalog.is_visible(known));
-                let schema = if is_seen { String::new() } else { format!("{}.", view.schema) };
-                format!("{kind} {schema}{} depends on {what}", view.name)
-            };
+            let line = |one: &Grouping| format!("{} depends on {what}", shown(one));
             let detail = needing.iter().map(line).collect::<Vec<_>>().join("\n");
             return Err(CatalogError::Needed { what, detail }.into());
         }
-        let (tables, views): (Vec<_>, Vec<_>) = needing.into_iter().partition(|view| of(view).is_some());
-        let tables: Vec<Arc<TableDef>> = tables.iter().filter_map(of).collect();
-        let store = &self.frame.services.instance.catalog;
         let mut along = Vec::new();
-        if !views.is_empty() {
-            along.extend(views.iter().map(|view| format!("view {}", view.name)));
-            along.extend(
-                self.frame
-                    .inside(|frame| Ok(store.drop_views(&mut frame.txn.borrow_mut(), &views, true)?))?,
-            );
-        }
-        if !tables.is_empty() {
-            along.extend(tables.iter().map(|table| format!("materialized view {}", table.name)));
-            along.extend(self.frame.inside(|frame| {
-                // Some may have gone with the views.
-                let left = tables.iter().filter_map(|table| frame.catalog.table_by_oid(table.oid));
-                let left: Vec<Arc<TableDef>> = left.collect();
-                Ok(store.drop_tables(&mut frame.txn.borrow_mut(), &left, true)?)
-            })?);
+        for one in &needing {
+            along.push(shown(one));
+            along.extend(self.frame.inside(|frame| Schema { frame }.drop_grouping(one))?);
         }
         self.tell_along(&along);
         Ok(true)
+    }
+
+    /// Drops what groups by a key that goes, unless it has gone along with another one; what went along with it, in words.
+    fn drop_grouping(&self, one: &Grouping) -> Result<Vec<String>, Failure> {
+        let catalog = self.frame.catalog;
+        let (store, txn) = (&self.frame.services.instance.catalog, &mut self.frame.txn.borrow_mut());
+        let oid = one.oid();
+        if let Some(table) = catalog.table_by_oid(oid) {
+            return Ok(store.drop_tables(txn, &[table], true)?);
+        }
+        if let Some(view) = catalog.view_by_oid(oid) {
+            return Ok(store.drop_views(txn, &[view], true)?);
+        }
+        match catalog.function_by_oid(oid) {
+            Some(function) => Ok(store.drop_function(txn, function, true)?),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Runs a statement about views.

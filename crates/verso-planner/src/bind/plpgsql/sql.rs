@@ -34,8 +34,10 @@ pub fn bind_sql_function(
 /// What is noted while a body is bound.
 #[derive(Clone, Copy, Default)]
 struct Watch<'w> {
-    /// What its names mean; they are looked up anew.
+    /// What its names mean; they are looked up anew, unless they are `kept`.
     noting: Option<&'w Noting>,
+    /// Names mean what they meant when the function was made.
+    kept: bool,
     /// What its text means.
     traced: Option<&'w Trace>,
 }
@@ -48,7 +50,7 @@ pub(crate) fn traced_body(
     trace: &Trace,
 ) -> Result<Vec<Parsed>, SqlError> {
     let statements = super::function_statements(function)?;
-    let watch = Watch { noting: None, traced: Some(trace) };
+    let watch = Watch { traced: Some(trace), ..Watch::default() };
     bind_noted(function, &statements, (catalog, time_zone), watch)?;
     Ok(statements)
 }
@@ -64,7 +66,23 @@ pub(in crate::bind) fn bind_noting(
     noting: &Noting,
 ) -> Result<PlFunction, SqlError> {
     let statements = super::function_statements(function)?;
-    bind_noted(function, &statements, (catalog, time_zone), Watch { noting: Some(noting), traced: None })
+    let watch = Watch { noting: Some(noting), ..Watch::default() };
+    bind_noted(function, &statements, (catalog, time_zone), watch)
+}
+
+/// The same of one that is kept, whose names mean what they meant when it was made.
+///
+/// # Errors
+/// The same.
+pub(in crate::bind) fn bind_kept_noting(
+    function: &FunctionDef,
+    catalog: &Arc<CatalogSnapshot>,
+    time_zone: &TimeStyle,
+    noting: &Noting,
+) -> Result<PlFunction, SqlError> {
+    let statements = super::function_statements(function)?;
+    let watch = Watch { noting: Some(noting), kept: true, ..Watch::default() };
+    bind_noted(function, &statements, (catalog, time_zone), watch)
 }
 
 fn bind_noted(
@@ -75,9 +93,9 @@ fn bind_noted(
 ) -> Result<PlFunction, SqlError> {
     let inputs = || function.called_with();
     let types: Vec<SqlType> = inputs().map(|arg| value_type(&arg.ty)).collect();
-    let stored = function.stored.as_deref().filter(|_| watch.noting.is_none());
+    let stored = function.stored.as_deref().filter(|_| watch.noting.is_none() || watch.kept);
     let own = Binder::new(catalog, time_zone, &types);
-    let Watch { noting, traced } = watch;
+    let Watch { noting, traced, .. } = watch;
     let unread = noting.is_some() || traced.is_some();
     let binder = Binder { noting, traced, unread, stored: stored.map(|stored| &stored.query), ..own };
     let name = stored.map_or(&function.name, |stored| &stored.name);
