@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::definition::Oid;
+use crate::initial_rights;
 use crate::needs::Need;
 use crate::rights::{Acl, Object, Rights, RightsOf};
 use crate::role::Role;
@@ -405,22 +406,24 @@ impl CatalogSnapshot {
 
     /// The list of rights that an object has of its own.
     pub fn own_acl(&self, object: Object) -> Option<Arc<Acl>> {
-        if let Some(acl) = self.authority().acls.get(&(object.key().1, object)) {
-            return Some(Arc::clone(acl));
+        match self.authority().acls.get(&(object.key().1, object)) {
+            Some(acl) => Some(Arc::clone(acl)),
+            None => self.initial_acl(object).map(Arc::new),
         }
-        let public = |owner: Oid, rights: Rights| {
+    }
+
+    /// The list that something of the system has of its own from the beginning.
+    pub fn initial_acl(&self, object: Object) -> Option<Acl> {
+        let schema = |owner: Oid| {
             let mut acl = Acl::default_of(RightsOf::Schema, owner);
-            acl.grant(crate::rights::PUBLIC_ROLE, owner, rights, false);
-            Some(Arc::new(acl))
+            acl.grant(crate::rights::PUBLIC_ROLE, owner, Rights::USAGE, false);
+            Some(acl)
         };
         match object {
-            Object::Schema(PUBLIC_SCHEMA) => public(self.owner_of(object), Rights::USAGE),
-            Object::Schema(oid) if oid.is_system() => public(OWNER_OID, Rights::USAGE),
-            Object::Relation(oid) if is_readable_catalog(oid) => {
-                let mut acl = Acl::default_of(RightsOf::Table, OWNER_OID);
-                acl.grant(crate::rights::PUBLIC_ROLE, OWNER_OID, Rights::SELECT, false);
-                Some(Arc::new(acl))
-            }
+            Object::Schema(PUBLIC_SCHEMA) => schema(self.owner_of(object)),
+            Object::Schema(oid) if oid.is_system() => schema(OWNER_OID),
+            Object::Relation(oid) => initial_rights::of_relation(oid),
+            Object::Function(oid) => initial_rights::of_function(oid),
             _ => None,
         }
     }
@@ -450,8 +453,7 @@ impl CatalogSnapshot {
         let writes = own.contains(&WRITE_ALL_DATA);
         match object {
             Object::Relation(oid) | Object::Column(oid, _) => {
-                let is_secret = oid.is_system() && !is_readable_catalog(oid);
-                if reads && !is_secret {
+                if reads && !initial_rights::is_secret(oid) {
                     rights = rights.with(Rights::SELECT);
                 }
                 if writes && !oid.is_system() {
@@ -609,10 +611,3 @@ impl CatalogSnapshot {
 
 /// `pg_namespace.oid` of `public`.
 const PUBLIC_SCHEMA: Oid = crate::system::PUBLIC_OID;
-
-/// The system's relations that everybody may read.
-fn is_readable_catalog(oid: Oid) -> bool {
-    /// `pg_authid`, `pg_statistic`, `pg_statistic_ext_data`, `pg_user_mapping`, `pg_largeobject`, `pg_subscription`.
-    const SECRET: [u32; 6] = [1260, 2619, 3429, 1418, 2613, 6100];
-    oid.is_system() && !SECRET.contains(&oid.0)
-}

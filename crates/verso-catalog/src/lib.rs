@@ -39,6 +39,7 @@ pub mod definition;
 pub mod error;
 mod extended;
 mod extensions;
+mod initial_rights;
 pub mod kept;
 mod key_class;
 mod needs;
@@ -98,7 +99,7 @@ pub use partition::{PartitionOf, Partitioned};
 pub use parts::default_oid;
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use planning::{ParallelSafety, Planning};
-pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
+pub use relations::{INFORMATION_SCHEMA, INFORMATION_SCHEMA_OID, RelationId, SystemColumn, SystemRelation};
 pub use request::{
     KeyPartOf, NewColumn, NewComposite, NewConstraint, NewConstraintKind, NewDomain, NewEnum, NewFunction,
     NewIndex, NewIndexPart, NewKeyPart, NewRange, NewSequence, NewTable, NewView, RenamedTexts,

@@ -18,6 +18,8 @@ const OWN_FIRST: u32 = 9_800;
 
 /// The schema of the SQL standard's views.
 pub const INFORMATION_SCHEMA: &str = "information_schema";
+/// Its number: no row says it.
+pub const INFORMATION_SCHEMA_OID: Oid = Oid(13_144);
 
 /// A relation of the system catalogs.
 #[derive(Debug)]

@@ -240,6 +240,17 @@ impl Object {
     }
 }
 
+/// The number of PL/pgSQL in lists of rights: those of earlier releases have it, whatever number `pg_language` shows.
+pub const PLPGSQL: Oid = Oid(13_500);
+/// The number of PL/pgSQL in `pg_language`.
+const PLPGSQL_SHOWN: Oid = Oid(13_498);
+
+/// The number in lists of rights of a language that `pg_language` shows.
+#[must_use]
+pub fn language_in_lists(shown: Oid) -> Oid {
+    if shown == PLPGSQL_SHOWN { PLPGSQL } else { shown }
+}
+
 /// The number of the one database.
 pub const DATABASE_OID: Oid = Oid(5);
 /// Everybody.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use verso_types::{Column, SqlType, SystemType, Value};
 
-use crate::relations::{RelationId, SystemColumn};
+use crate::relations::{RelationId, SystemColumn, SystemRelation};
 use crate::snapshot::PG_CATALOG;
 
 /// A system view, or a system function that gives rows.
@@ -203,6 +203,14 @@ impl SystemView {
         SystemView::StatementFigures,
         SystemView::StatementInformation,
     ];
+
+    /// The relation that it is in `pg_class`; none of functions that give rows.
+    pub fn relation(self) -> Option<&'static SystemRelation> {
+        match self {
+            SystemView::Relation(relation) => Some(relation.get()),
+            view => RelationId::find(PG_CATALOG, view.name()).map(RelationId::get),
+        }
+    }
 
     /// Its name in SQL.
     pub fn name(self) -> &'static str {

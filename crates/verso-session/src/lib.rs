@@ -79,6 +79,7 @@ mod views;
 mod wal_views;
 
 pub use automatic::Background;
+pub use catalogs::system_object;
 pub use client::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink, StatementStatistics};
 pub use cluster::{Cluster, Databases, Member};
 pub use export::{Export, Exporter, PipeWriter};

@@ -25,6 +25,11 @@ pub trait ObjectNames: Send + Sync {
     fn find(&self, ty: SystemType, text: &str) -> Result<Option<u32>, TypeError>;
     /// How the session writes the entry; none if there is no such entry.
     fn name(&self, ty: SystemType, oid: u32) -> Option<String>;
+    /// The functions of the system that a call of this name with arguments of these types may mean: mostly one.
+    fn called(&self, name: &str, types: &[u32]) -> Vec<u32> {
+        let _ = (name, types);
+        Vec::new()
+    }
     /// Whether rows of the one type are rows of the other as well: those of a partition are rows of its table, those of a
     /// typed table are of its type.
     fn are_rows_of(&self, part: u32, whole: u32) -> bool {

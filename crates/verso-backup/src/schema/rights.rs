@@ -104,7 +104,7 @@ impl Maker<'_> {
                 (word, qualified(&known.schema, &known.name))
             }
             Object::Language(Oid(14)) => ("LANGUAGE", "sql".to_owned()),
-            Object::Language(Oid(13_627)) => ("LANGUAGE", "plpgsql".to_owned()),
+            Object::Language(verso_catalog::rights::PLPGSQL) => ("LANGUAGE", "plpgsql".to_owned()),
             Object::Language(_) => return None,
             Object::Database => ("DATABASE", name("verso")),
         })
@@ -204,7 +204,8 @@ impl Maker<'_> {
 
     /// The statements for an object's list, and through how many hands what they grant has gone.
     fn rights_of(&self, object: Object, acl: &Acl) -> Vec<(usize, String)> {
-        let Some((word, place)) = self.object(object) else { return Vec::new() };
+        let of_system = || verso_session::system_object(object).map(|(word, _, place)| (word, place));
+        let Some((word, place)) = of_system().or_else(|| self.object(object)) else { return Vec::new() };
         let word = match word {
             "VIEW" | "MATERIALIZED VIEW" => "TABLE",
             "OWNED SEQUENCE" => "SEQUENCE",
@@ -226,7 +227,8 @@ impl Maker<'_> {
         let (kind, owner) = (self.catalog.rights_kind(object), self.catalog.owner_of(object));
         let mut texts = Vec::new();
         if column.is_none() {
-            let default = Acl::default_of(kind, owner);
+            let initial = self.catalog.initial_acl(object);
+            let default = initial.unwrap_or_else(|| Acl::default_of(kind, owner));
             for item in &default.0 {
                 texts.extend(
                     self.role(item.grantee)

@@ -422,7 +422,11 @@ impl Binder<'_> {
         // As in PostgreSQL: so drivers of JDBC declare the parameters that only come out.
         args.retain(|(arg, _)| !(matches!(arg.kind, K::Parameter(_)) && arg.ty == SqlType::Void));
         let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
-        match self.function_or_procedure(call, args)? {
+        let found = self.function_or_procedure(call, args)?;
+        if let Found::BuiltIn(_, _, taken) = &found {
+            self.check_call(&call.name.name.text, taken)?;
+        }
+        match found {
             Found::User(function, _) if function.is_procedure() => {
                 let types: Vec<String> = types.iter().map(SqlType::pg_name).collect();
                 let text = format!("{}({}) is a procedure", call.name, types.join(", "));

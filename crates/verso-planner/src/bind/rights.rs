@@ -15,11 +15,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, OWN, Object, Oid, PolicyDef, PolicyFor, Rights, StoredCondition, TableDef, ViewDef,
+    CatalogSnapshot, INFORMATION_SCHEMA, INFORMATION_SCHEMA_OID, OWN, Object, Oid, PolicyDef, PolicyFor,
+    Rights, StoredCondition, SystemRelation, TableDef, ViewDef,
 };
 use verso_env::recursion;
 use verso_exec::plan::{Check, CheckOf, ExprKind as K, Plan, TypedExpr};
-use verso_types::{SqlType, Value};
+use verso_types::{SqlType, Value, names};
 
 use super::Binder;
 use super::context::{Clause, Context};
@@ -269,6 +270,10 @@ impl Binder<'_> {
         let (Some(role), Some(schema), None, false) = (self.acting, schema, self.stored, self.kept) else {
             return Ok(());
         };
+        if schema == INFORMATION_SCHEMA {
+            let may = self.catalog.rights(role, Object::Schema(INFORMATION_SCHEMA_OID)).has(Rights::USAGE);
+            return if may { Ok(()) } else { Err(denied("schema", schema).at(at)) };
+        }
         let Some(known) = self.catalog.schema(schema) else { return Ok(()) };
         let own = self.catalog.search_path().temporary() == Some(&known.name);
         if own || self.catalog.rights(role, Object::Schema(known.oid)).has(Rights::USAGE) {
@@ -290,21 +295,29 @@ impl Binder<'_> {
         Err(denied("table", &table.name))
     }
 
-    /// Refuses a system relation that is not for everybody.
-    pub(super) fn check_system(&self, name: &str, kind: char) -> Result<(), SqlError> {
-        const SECRET: [&str; 7] = [
-            "pg_authid",
-            "pg_shadow",
-            "pg_statistic",
-            "pg_statistic_ext_data",
-            "pg_user_mapping",
-            "pg_largeobject",
-            "pg_subscription",
-        ];
-        if self.acting.is_none() || !SECRET.contains(&name) {
+    /// Refuses a relation of the system that the role may not read.
+    pub(super) fn check_system(&self, relation: &SystemRelation) -> Result<(), SqlError> {
+        let may = |role| self.catalog.rights(role, Object::Relation(relation.oid)).has(Rights::SELECT);
+        if self.acting.is_none_or(may) {
             return Ok(());
         }
-        Err(denied(if kind == 'v' { "view" } else { "table" }, name))
+        Err(denied(if relation.kind == 'v' { "view" } else { "table" }, relation.name))
+    }
+
+    /// Refuses a function of the system that the role may not call with arguments of these types: the role that runs the statement,
+    /// whoever's view calls the function. A text that is to be kept is asked about when it runs.
+    pub(super) fn check_call(&self, name: &str, types: &[SqlType]) -> Result<(), SqlError> {
+        let role = self.catalog.acting_role().and_then(|role| limited(self.catalog, role));
+        let is_kept = self.noted.is_some() || self.noting.is_some();
+        let (Some(role), Some(names), false) = (role, names::lent(), is_kept) else { return Ok(()) };
+        let numbers: Vec<u32> = types.iter().map(SqlType::pg_oid).collect();
+        let called = names.called(name, &numbers);
+        let may = |oid: &u32| {
+            let function = Object::Function(Oid(*oid));
+            self.catalog.own_acl(function).is_none()
+                || self.catalog.rights(role, function).has(Rights::EXECUTE)
+        };
+        if called.is_empty() || called.iter().any(may) { Ok(()) } else { Err(denied("function", name)) }
     }
 
     // ── policies ─────────────────────────────────────────────────────────────────────────────────────────────────

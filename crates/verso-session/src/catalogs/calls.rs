@@ -393,7 +393,7 @@ impl Call<'_> {
             (2615, _) => Object::Schema(object),
             (1255, _) => Object::Function(object),
             (1247, _) => Object::Type(object),
-            (2612, _) => Object::Language(object),
+            (2612, _) => Object::Language(verso_catalog::rights::language_in_lists(object)),
             (1262, _) if object == verso_catalog::rights::DATABASE_OID => Object::Database,
             _ => return Value::Null,
         };

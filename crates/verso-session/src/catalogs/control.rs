@@ -8,7 +8,7 @@ use verso_storage::{TxnFate, TxnId};
 use verso_types::opaque::lsn::PgLsn;
 use verso_types::{TypeError, Value};
 
-use super::server::for_superusers;
+use super::server::may_call;
 use crate::services::EPOCH_MICROS;
 use crate::views::{Views, int};
 
@@ -32,9 +32,7 @@ pub(super) fn call(
         }
         "pg_control_init" => one(sizes(views)),
         "pg_ls_waldir" => {
-            if !views.services.has_role(MONITOR) {
-                for_superusers(views, catalog, function)?;
-            }
+            may_call(views, catalog, function)?;
             let segments = views.services.instance.engine.log_segments().into_iter();
             let row = |segment: verso_storage::wal::SegmentInfo| {
                 Value::Record([Value::text(&segment.file), int(segment.bytes), Value::Null].into())
@@ -43,15 +41,12 @@ pub(super) fn call(
         }
         "txid_status" | "pg_xact_status" => fate(views, args)?,
         "pg_create_restore_point" => {
-            for_superusers(views, catalog, function)?;
+            may_call(views, catalog, function)?;
             restore_point(views, args)?
         }
         _ => return Ok(None),
     }))
 }
-
-/// `pg_monitor`.
-const MONITOR: verso_catalog::Oid = verso_catalog::Oid(3373);
 
 fn one(row: Vec<Value>) -> Value {
     Value::Array(std::iter::once(Value::Record(row.into())).collect())

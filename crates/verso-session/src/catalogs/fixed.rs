@@ -131,6 +131,14 @@ pub(super) fn named<T>(relation: &str, name: &str, of: impl Fn(&[Value]) -> Opti
     }
 }
 
+/// The rows of the functions of this name.
+pub(super) fn functions_named(name: &str) -> impl Iterator<Item = Vec<Value>> {
+    let found = places("pg_proc", 1).and_then(|places| places.get(&Key::Text(name.into())));
+    let rows = table("pg_proc");
+    let row = move |place: &usize| rows.as_ref()?.get(*place).cloned();
+    found.into_iter().flatten().filter_map(row)
+}
+
 /// All rows of a relation that has a file, read once.
 pub(super) fn table(relation: &str) -> Option<Rows> {
     static TABLES: OnceLock<HashMap<&'static str, OnceLock<Rows>>> = OnceLock::new();

@@ -39,6 +39,7 @@
 mod activity;
 mod address;
 mod aggregates;
+mod called;
 mod calls;
 mod collations;
 mod constraints;
@@ -81,10 +82,12 @@ use crate::views::Views;
 use keys::Keys;
 
 pub(crate) use activity::{activity, statements};
+pub(crate) use called::system_functions;
 pub(crate) use calls::call;
 pub(crate) use fixed::{class_takes, family_of, operator_over, storage_of};
 
 pub(crate) use lasting::{LastingRows, kept};
+pub use names::system_object;
 pub(crate) use names::{SessionNames, is_system_routine};
 pub(crate) use objects::tablespace;
 
@@ -131,7 +134,14 @@ fn rows_of(
         "pg_trigger" => all(triggers::triggers(catalog, &keys)),
         "pg_depend" => all(depends::depends(views, catalog, &keys)),
         "pg_shdepend" => all(shared_depends::shared_depends(views, catalog)),
-        "pg_type" => Box::new(fixed::rows("pg_type", &keys).chain(types::types(views, catalog, &keys))),
+        "pg_type" => {
+            let of_system = rights::with_lists(catalog, fixed::rows("pg_type", &keys), Object::Type);
+            Box::new(of_system.chain(types::types(views, catalog, &keys)))
+        }
+        "pg_language" => {
+            let number = |oid| Object::Language(verso_catalog::rights::language_in_lists(oid));
+            Box::new(rights::with_lists(catalog, fixed::rows("pg_language", &keys), number))
+        }
         "pg_collation" => collations::collations(catalog, &keys),
         "pg_enum" => all(types::labels(catalog, &keys)),
         "pg_inherits" => all(partitions::inherits(catalog, &keys)),
@@ -155,7 +165,10 @@ fn rows_of(
         "pg_tablespace" => all(objects::tablespaces()),
         "pg_authid" => all(objects::authids(catalog)),
         "pg_roles" => all(objects::roles(catalog)),
-        "pg_proc" => Box::new(fixed::rows("pg_proc", &keys).chain(objects::functions(catalog, &keys))),
+        "pg_proc" => {
+            let of_system = rights::with_lists(catalog, fixed::rows("pg_proc", &keys), Object::Function);
+            Box::new(of_system.chain(objects::functions(catalog, &keys)))
+        }
         "pg_settings" => all(settings::settings(views, catalog)),
         "pg_timezone_abbrevs" => all(objects::zone_abbreviations()),
         "pg_timezone_names" => all(objects::time_zones(views)),

@@ -171,6 +171,44 @@ pub(crate) fn is_system_routine(schema: Option<&str>, name: &str, types: Option<
     fixed_by_name("pg_proc", name).iter().any(takes)
 }
 
+/// What something of the system is, and its name with its schema: as GRANT writes them, with the kind as errors have it. None of what
+/// has no rights of its own, and of what users have made.
+#[must_use]
+pub fn system_object(object: Object) -> Option<(&'static str, &'static str, String)> {
+    let named = |name: &str| format!("{PG_CATALOG}.{}", quote_ident(name));
+    match object {
+        Object::Relation(oid) => {
+            let relation = SystemRelation::by_oid(oid)?;
+            let kind = if relation.kind == 'v' { "view" } else { "table" };
+            Some(("TABLE", kind, format!("{}.{}", quote_ident(relation.schema), quote_ident(relation.name))))
+        }
+        Object::Function(oid) => {
+            let row = fixed_row("pg_proc", oid.0)?;
+            let Value::Array(args) = &row[19] else { return None };
+            let ty = |ty: &Value| match u32::try_from(ty.as_i64()?).ok()? {
+                // A word of the language without its quotes.
+                2276 => Some("\"any\"".to_owned()),
+                ty => match SqlType::from_pg_oid(ty, -1) {
+                    Some(ty) => Some(ty.pg_name()),
+                    None => Some(named(fixed_row("pg_type", ty)?[1].as_str()?)),
+                },
+            };
+            let args = args.iter().map(ty).collect::<Option<Vec<_>>>()?;
+            Some(("FUNCTION", "function", format!("{}({})", named(row[1].as_str()?), args.join(", "))))
+        }
+        Object::Type(oid)
+            if SqlType::from_pg_oid(oid.0, -1).is_some_and(|ty| extension_of_type(&ty).is_none()) =>
+        {
+            let row = fixed_row("pg_type", oid.0)?;
+            Some(("TYPE", "type", named(row[1].as_str()?)))
+        }
+        Object::Schema(verso_catalog::INFORMATION_SCHEMA_OID) => {
+            Some(("SCHEMA", "schema", INFORMATION_SCHEMA.to_owned()))
+        }
+        _ => None,
+    }
+}
+
 /// The catalog of what these types refer to.
 fn text_search(ty: SystemType) -> &'static str {
     if ty == SystemType::Regconfig { "pg_ts_config" } else { "pg_ts_dict" }
@@ -257,6 +295,19 @@ impl SessionNames {
         }
     }
 
+    /// Of several functions that take as many arguments, one that takes these; where none is known to, all of them may be meant.
+    fn called_functions(name: &str, types: &[u32]) -> Vec<u32> {
+        let number = |row: &[Value]| row[0].as_i64().and_then(|oid| u32::try_from(oid).ok());
+        let rows: Vec<Vec<Value>> = fixed::functions_named(name).collect();
+        let exact = |row: &&Vec<Value>| matches!(fit_of(row, types), Some(Fit::Exact));
+        if let Some(one) = rows.iter().find(exact) {
+            return number(one).into_iter().collect();
+        }
+        let fitting: Vec<&Vec<Value>> = rows.iter().filter(|row| fit_of(row, types).is_some()).collect();
+        let all = if fitting.is_empty() { rows.iter().collect() } else { fitting };
+        all.into_iter().filter_map(|row| number(row)).collect()
+    }
+
     fn functions(&self, schema: Option<&str>, name: &str) -> Vec<u32> {
         let Some(schema) = schema else { return visible::functions_named(&self.catalog, name) };
         let mut found = if schema == PG_CATALOG { fixed_by_name("pg_proc", name) } else { Vec::new() };
@@ -338,6 +389,38 @@ impl SessionNames {
     }
 }
 
+/// How a function takes arguments.
+enum Fit {
+    /// It is declared with their types.
+    Exact,
+    /// With polymorphic types, a list, or defaults behind them.
+    Open,
+}
+
+/// How the function of a row takes arguments of these types; none where it does not.
+fn fit_of(row: &[Value], types: &[u32]) -> Option<Fit> {
+    let Value::Array(declared) = &row[19] else { return None };
+    let declared: Vec<u32> =
+        declared.iter().map(|ty| ty.as_i64().and_then(|ty| u32::try_from(ty).ok())).collect::<Option<_>>()?;
+    if declared == types {
+        return Some(Fit::Exact);
+    }
+    let is_list = row[7].as_i64() != Some(0);
+    let defaults = row[17].as_i64().and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
+    let least = declared.len() - defaults.max(usize::from(is_list)).min(declared.len());
+    if types.len() < least || types.len() > declared.len() && !is_list {
+        return None;
+    }
+    let fits = |(declared, given): (&u32, &u32)| declared == given || is_polymorphic(*declared);
+    let fixed = declared.len() - usize::from(is_list);
+    declared[..fixed].iter().zip(types).all(fits).then_some(Fit::Open)
+}
+
+/// `"any"`, `anyelement` and their relatives.
+fn is_polymorphic(ty: u32) -> bool {
+    matches!(ty, 2276 | 2277 | 2283 | 2776 | 3500 | 3831 | 4537 | 4538 | 5077..=5080)
+}
+
 /// The name of a relation by its number, as the session writes it.
 pub(super) fn relation_name(catalog: &CatalogSnapshot, oid: Oid) -> Option<String> {
     let shown = |schema: &str, name: &str| match visible::is_relation(catalog, oid).unwrap_or(false) {
@@ -376,6 +459,10 @@ impl SessionNames {
 }
 
 impl ObjectNames for SessionNames {
+    fn called(&self, name: &str, types: &[u32]) -> Vec<u32> {
+        SessionNames::called_functions(name, types)
+    }
+
     fn find(&self, ty: SystemType, text: &str) -> Result<Option<u32>, TypeError> {
         match ty {
             SystemType::Regclass => {

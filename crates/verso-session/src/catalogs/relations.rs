@@ -18,7 +18,7 @@ use crate::views::Views;
 /// The owner of what the system has made.
 pub(super) const OWNER: u32 = 10;
 /// The number of `information_schema`.
-pub(super) const INFORMATION_SCHEMA_OID: u32 = 13_144;
+pub(super) const INFORMATION_SCHEMA_OID: u32 = verso_catalog::INFORMATION_SCHEMA_OID.0;
 /// The column of `pg_class` with the type of the relation's rows.
 const ROW_TYPE: &str = "reltype";
 /// The access methods, as `pg_am` has them.

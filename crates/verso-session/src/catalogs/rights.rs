@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     Acl, CatalogSnapshot, Object, Oid, PolicyDef, Relation, Rights, RightsOf, Role, SequenceDef,
-    StoredCondition, SystemRelation,
+    StoredCondition, SystemRelation, SystemRowIter,
 };
 use verso_exec::ExecError;
 use verso_exec::error::Result;
@@ -35,6 +35,22 @@ pub(super) fn acl_value(catalog: &CatalogSnapshot, acl: &Acl) -> Value {
 /// The list of its own that an object has; NULL where it has none.
 pub(super) fn own_acl(catalog: &CatalogSnapshot, object: Object) -> Value {
     catalog.own_acl(object).map_or(Value::Null, |acl| acl_value(catalog, &acl))
+}
+
+/// Rows of objects of the system, which end with their list of rights.
+pub(super) fn with_lists(
+    catalog: &Arc<CatalogSnapshot>,
+    rows: SystemRowIter,
+    object: fn(Oid) -> Object,
+) -> impl Iterator<Item = Vec<Value>> + use<> {
+    let catalog = Arc::clone(catalog);
+    rows.map(move |mut row| {
+        let number = row.first().and_then(Value::as_i64).and_then(|oid| u32::try_from(oid).ok());
+        if let (Some(number), Some(list)) = (number, row.last_mut()) {
+            *list = own_acl(&catalog, object(Oid(number)));
+        }
+        row
+    })
 }
 
 /// Whose an object is.
@@ -77,19 +93,24 @@ pub(super) fn defaults(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
 /// `pg_namespace.oid` of `public`.
 const PUBLIC: Oid = Oid(2200);
 
-/// The rows of `pg_init_privs`: the lists that the system's relations and schemas have from the beginning. A dump leaves them out.
+/// The rows of `pg_init_privs`: the lists that the system's relations, schemas and functions have from the beginning. A dump leaves
+/// them out.
 pub(super) fn initial(catalog: &CatalogSnapshot, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let relations = SystemRelation::all().iter().map(|relation| Object::Relation(relation.oid));
     let schemas = catalog.schemas().map(|schema| schema.oid).filter(|oid| oid.is_system());
     let schemas = schemas.chain([Oid(super::relations::INFORMATION_SCHEMA_OID)]).map(Object::Schema);
+    let functions = super::fixed::table("pg_proc");
+    let functions = functions.iter().flat_map(|rows| rows.iter()).filter_map(|row| row[0].as_i64());
+    let functions = functions.filter_map(|oid| Some(Object::Function(Oid(u32::try_from(oid).ok()?))));
     let row = |object: Object| {
         let (class, number, part) = object.key();
-        let acl = own_acl(catalog, object);
-        let row = vec![oid(number), oid(class), Value::Int4(part), letter('i'), acl.clone()];
-        (!acl.is_null() && keys.fit(&row)).then_some(row)
+        let acl = acl_value(catalog, &catalog.initial_acl(object)?);
+        let row = vec![oid(number), oid(class), Value::Int4(part), letter('i'), acl];
+        keys.fit(&row).then_some(row)
     };
     // That of `public` may be changed as any other's.
-    relations.chain(schemas).filter(|object| *object != Object::Schema(PUBLIC)).filter_map(row).collect()
+    let others = relations.chain(schemas).filter(|object| *object != Object::Schema(PUBLIC));
+    others.chain(functions).filter_map(row).collect()
 }
 
 /// The rows of `pg_policy`.
@@ -508,7 +529,7 @@ pub(super) fn has_right(
         }
         "function" => (Object::Function(oid), oid.is_system() || catalog.function_by_oid(oid).is_some()),
         "type" => (Object::Type(oid), oid.is_system() || catalog.user_type(oid).is_some()),
-        "language" => (Object::Language(oid), true),
+        "language" => (Object::Language(verso_catalog::rights::language_in_lists(oid)), true),
         // Rights on another database are known there only, but for those who may everything.
         _ if oid.0 != member.number() => {
             return Ok(if catalog.is_superuser(role) { Value::Bool(true) } else { Value::Null });

@@ -68,5 +68,9 @@ fn objects(catalog: &CatalogSnapshot) -> Vec<Object> {
         all.push(Object::Relation(relation.oid()));
         all.extend(columns.iter().map(|column| Object::Column(relation.oid(), column.id)));
     }
+    // Of what the system has that of which GRANT or REVOKE has said something.
+    let is_of_system = |object: &Object| object.key().1.is_system() && !all.contains(object);
+    let listed: Vec<Object> = catalog.acls().map(|(object, _)| object).filter(is_of_system).collect();
+    all.extend(listed);
     all
 }

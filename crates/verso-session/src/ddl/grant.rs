@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Acl, CatalogError, Object, ObjectKind, Oid, Relation, Rights, RightsOf};
+use verso_catalog::{
+    Acl, CatalogError, INFORMATION_SCHEMA, INFORMATION_SCHEMA_OID, Object, ObjectKind, Oid, Relation, Rights,
+    RightsOf, SystemRelation,
+};
 
 use super::Schema;
 use super::rights::{kind_word, language_named};
-use crate::catalogs::is_system_routine;
+use crate::catalogs::system_functions;
 use crate::client::{CommandTag, tag};
 use crate::failure::Failure;
-use verso_parser::syntax::{Grant, GrantKind, GrantOn, Name};
+use verso_parser::syntax::{Grant, GrantKind, GrantOn, Name, QualifiedName};
 use verso_planner::bind::rights::denied;
 use verso_planner::errors::{SqlError, sqlstate};
+use verso_types::SqlType;
 
 /// What the system has itself is needed by it.
 const DEPENDENT_OBJECTS: &str = "2BP01";
@@ -104,6 +108,9 @@ impl Schema<'_> {
             let text = "column privileges are only valid for relations";
             return Err(SqlError::new("0LP01", text));
         };
+        if SystemRelation::by_oid(oid).is_some() {
+            return Err(SqlError::unsupported("rights on single columns of a system catalog"));
+        }
         let relation = self.frame.catalog.relation_by_oid(oid);
         let (name, columns) = match relation {
             Some(Relation::Table(table)) => (&table.name, table.columns.as_slice()),
@@ -184,19 +191,14 @@ impl Schema<'_> {
     fn granted(&self, grant: &Grant) -> Result<Vec<(Object, &'static str, String)>, Failure> {
         let catalog = self.frame.catalog;
         let mut all: Vec<(Object, &'static str, String)> = Vec::new();
-        let of_system = |what: &str| {
-            let doing = if grant.revoke { "REVOKE" } else { "GRANT" };
-            SqlError::unsupported(format!("{doing} on a {what}"))
-                .with_hint("The rights on what the system has are what they are in a new database.")
-        };
         match &grant.on {
             GrantOn::Named(GrantKind::Type, names) => {
                 for name in names {
-                    let ty = self.user_type(name).map_err(|error| match error.sqlstate {
-                        DEPENDENT_OBJECTS => of_system("built-in type"),
-                        _ => error,
-                    })?;
-                    all.push((Object::Type(ty.oid), "type", ty.name.to_string()));
+                    all.push(match self.user_type(name) {
+                        Ok(ty) => (Object::Type(ty.oid), "type", ty.name.to_string()),
+                        Err(error) if error.sqlstate == DEPENDENT_OBJECTS => system_type(name)?,
+                        Err(error) => return Err(error.into()),
+                    });
                 }
             }
             GrantOn::Named(kind, names) => {
@@ -204,10 +206,15 @@ impl Schema<'_> {
                     let found = catalog.relation(name.schema_text(), &name.name.text).cloned();
                     let Some(relation) = found else {
                         let system = catalog.system_view(name.schema_text(), &name.name.text);
-                        if system.is_some() {
-                            return Err(of_system("system catalog").into());
+                        let Some(system) = system.and_then(|view| view.relation()) else {
+                            return Err(self.no_relation(name).into());
+                        };
+                        if *kind == GrantKind::Sequence {
+                            let text = format!("\"{}\" is not a sequence", system.name);
+                            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
                         }
-                        return Err(self.no_relation(name).into());
+                        all.push((Object::Relation(system.oid), "table", system.name.to_owned()));
+                        continue;
                     };
                     let wrong = match (&relation, kind) {
                         (Relation::Index(_), _) => Some("table"),
@@ -223,9 +230,6 @@ impl Schema<'_> {
                         };
                         return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
                     }
-                    if relation.oid().is_system() {
-                        return Err(of_system("system catalog").into());
-                    }
                     // As PostgreSQL says it of views, too.
                     let word = if relation.as_view().is_some() { "table" } else { kind_word(&relation) };
                     all.push((Object::Relation(relation.oid()), word, relation.name().to_string()));
@@ -234,13 +238,13 @@ impl Schema<'_> {
             GrantOn::Functions(kind, functions) => {
                 for (name, types) in functions {
                     let types = self.argument_types(types.as_deref())?;
-                    let function = self.one_function(name, types.as_deref()).map_err(|error| {
-                        let given = types.as_deref();
-                        match is_system_routine(name.schema_text(), &name.name.text, given) {
-                            true => of_system("built-in function"),
-                            false => error.into(),
+                    let function = match self.one_function(name, types.as_deref()) {
+                        Ok(function) => function,
+                        Err(error) => {
+                            all.push(system_function(*kind, name, types.as_deref(), error)?);
+                            continue;
                         }
-                    })?;
+                    };
                     let is_procedure = function.is_procedure();
                     let wrong = match kind {
                         GrantKind::Function => is_procedure,
@@ -266,6 +270,9 @@ impl Schema<'_> {
                     let known = catalog.schema(&schema.text);
                     let known =
                         known.ok_or_else(|| CatalogError::missing(ObjectKind::Schema, &*schema.text))?;
+                    if *known.name == *verso_catalog::snapshot::PG_CATALOG {
+                        return Err(SqlError::unsupported("rights on ALL … IN SCHEMA pg_catalog").into());
+                    }
                     all.extend(self.all_in(*kind, &known.name));
                 }
             }
@@ -303,6 +310,9 @@ impl Schema<'_> {
     fn plain_object(&self, kind: GrantKind, name: &Name) -> Result<Object, SqlError> {
         let catalog = self.frame.catalog;
         match kind {
+            GrantKind::Schema if name.text == INFORMATION_SCHEMA => {
+                Ok(Object::Schema(INFORMATION_SCHEMA_OID))
+            }
             GrantKind::Schema => {
                 let schema = catalog.schema(&name.text);
                 Ok(Object::Schema(
@@ -324,6 +334,49 @@ fn plain_word(kind: GrantKind) -> &'static str {
         GrantKind::Language => "language",
         _ => "database",
     }
+}
+
+/// A type of the system.
+fn system_type(name: &QualifiedName) -> Result<(Object, &'static str, String), SqlError> {
+    let ty = verso_parser::parse_type(&name.to_string())?;
+    if matches!(ty, SqlType::Array(_)) {
+        let error = SqlError::new("0LP01", "cannot set privileges of array types");
+        return Err(error.with_hint("Set the privileges of the element type instead."));
+    }
+    Ok((Object::Type(Oid(ty.pg_oid())), "type", name.name.text.clone()))
+}
+
+/// The function of the system that a statement means where no function of users is meant, which says so with an error.
+fn system_function(
+    kind: GrantKind,
+    name: &QualifiedName,
+    types: Option<&[SqlType]>,
+    missing: CatalogError,
+) -> Result<(Object, &'static str, String), SqlError> {
+    let mut found = system_functions(name.schema_text(), &name.name.text, types);
+    let function = match (found.pop(), found.is_empty()) {
+        (None, _) => return Err(missing.into()),
+        (Some(_), false) => {
+            return Err(CatalogError::AmbiguousFunction { name: name.to_string() }.into());
+        }
+        (Some(only), true) => only,
+    };
+    let wanted = match kind {
+        GrantKind::Function if function.is_procedure => Some("function"),
+        GrantKind::Procedure if !function.is_procedure => Some("procedure"),
+        _ => None,
+    };
+    if let Some(wanted) = wanted {
+        let types = types.unwrap_or_default().iter().map(|ty| ty.without_modifiers().pg_name());
+        let shown = format!("{}({})", name.name.text, types.collect::<Vec<_>>().join(", "));
+        return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, format!("{shown} is not a {wanted}")));
+    }
+    if let Some(what) = function.unasked {
+        let text = format!("rights on the built-in function {}, which is {what}", name.name.text);
+        let hint = "Nobody is asked for the right to run it: every role may.";
+        return Err(SqlError::unsupported(text).with_hint(hint));
+    }
+    Ok((Object::Function(function.oid), "function", name.name.text.clone()))
 }
 
 /// `2BP01`: what is to be taken away was handed on.

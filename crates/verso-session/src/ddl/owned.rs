@@ -13,6 +13,7 @@ use crate::client::{CommandTag, tag};
 use crate::failure::Failure;
 use verso_parser::syntax::RoleName;
 use verso_planner::errors::{SqlError, sqlstate};
+use verso_types::SqlType;
 
 impl Schema<'_> {
     /// The numbers of roles whose rights the session's role has.
@@ -316,6 +317,18 @@ impl Schema<'_> {
 
     fn shown_object(&self, object: Object) -> Option<String> {
         let catalog = self.frame.catalog;
+        if let Some((_, kind, path)) = crate::catalogs::system_object(object) {
+            let name = path.strip_prefix("pg_catalog.").unwrap_or(&path);
+            return Some(match object {
+                Object::Type(oid) => {
+                    let ty = SqlType::from_pg_oid(oid.0, -1);
+                    format!("type {}", ty.map_or_else(|| name.to_owned(), |ty| ty.pg_name()))
+                }
+                // As PostgreSQL says it of views, too.
+                Object::Relation(_) => format!("table {name}"),
+                _ => format!("{kind} {}", name.replace(", ", ",")),
+            });
+        }
         Some(match object {
             Object::Relation(oid) => match catalog.relation_by_oid(oid)? {
                 Relation::Index(_) => return None,
@@ -335,7 +348,8 @@ impl Schema<'_> {
             Object::Function(oid) => format!("function {}", catalog.function_by_oid(oid)?.signature()),
             // The array of a type goes with it.
             Object::Type(oid) => format!("type {}", catalog.types().find(|ty| ty.oid == oid)?.name),
-            Object::Language(_) => return None,
+            Object::Language(Oid(14)) => "language sql".to_owned(),
+            Object::Language(_) => "language plpgsql".to_owned(),
             Object::Database => format!("database {}", self.frame.services.database()),
         })
     }

@@ -25,7 +25,7 @@ pub(super) fn kind_word(relation: &Relation) -> &'static str {
 pub(super) fn language_named(name: &str) -> Option<Object> {
     match name {
         "sql" => Some(Object::Language(Oid(14))),
-        "plpgsql" => Some(Object::Language(Oid(13_500))),
+        "plpgsql" => Some(Object::Language(verso_catalog::rights::PLPGSQL)),
         _ => None,
     }
 }

@@ -294,7 +294,11 @@ impl Schema<'_> {
             SqlType::Collated(collated) => self.may_use(&collated.base),
             ty => match self.frame.catalog.user_type(Oid(ty.pg_oid())) {
                 Some(known) => self.needs(Object::Type(known.oid), Rights::USAGE, "type", &known.name),
-                None => Ok(()),
+                // Of the system.
+                None => {
+                    let object = Object::Type(Oid(ty.pg_oid()));
+                    self.needs(object, Rights::USAGE, "type", &ty.without_modifiers().pg_name())
+                }
             },
         }
     }

@@ -79,6 +79,7 @@ impl Binder<'_> {
         if args.is_empty()
             && let Some(plan) = super::super::view_function::scan(self, &call.name)
         {
+            self.check_call(&call.name.name.text, &[])?;
             return Ok((plan, false));
         }
         let found = match self.function(call, args) {

@@ -32,8 +32,9 @@ impl Binder<'_> {
                 let text = format!("{name} is a function: give it its arguments");
                 return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(name.at().start));
             }
-            if let SystemView::Relation(relation) = view {
-                self.check_system(relation.get().name, relation.get().kind)?;
+            self.check_schema(name)?;
+            if let Some(relation) = view.relation() {
+                self.check_system(relation)?;
             }
             if let SystemView::Relation(relation) = view
                 && let Some(plan) = self.system_query(relation.get())?
