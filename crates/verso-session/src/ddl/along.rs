@@ -35,6 +35,10 @@ impl Schema<'_> {
                 let Some(known) = catalog.table_by_oid(*table) else { continue };
                 let Some(at) = known.column_with_id(*column) else { continue };
                 along.push(in_words(catalog, Lost::Column(*table, *column)));
+                // That of a partition goes with its table's.
+                if known.partition_of.is_some() {
+                    continue;
+                }
                 self.drop_column(&known.schema, &known.name, &known.columns[at].name)?;
             }
             let domains = uses.domains.iter().filter(|domain| !types.contains(domain));

@@ -104,6 +104,10 @@ impl Schema<'_> {
             CollationUse::Column(table, column) => {
                 let table = catalog.table_by_oid(*table);
                 let Some(table) = table else { return Ok(()) };
+                // That of a partition goes with its table's.
+                if table.partition_of.is_some() {
+                    return Ok(());
+                }
                 let Some(at) = table.column_with_id(*column) else { return Ok(()) };
                 self.drop_column(&table.schema, &table.name, &table.columns[at].name)?;
             }

@@ -250,7 +250,9 @@ impl Schema<'_> {
         }
         for (table, column) in uses.iter().flat_map(|uses| &uses.columns) {
             let Some(table) = catalog.table_by_oid(*table) else { continue };
-            let Some(column) = table.column_with_id(*column) else { continue };
+            // That of a partition goes with its table's.
+            let own = table.partition_of.is_none();
+            let Some(column) = table.column_with_id(*column).filter(|_| own) else { continue };
             self.drop_column(&table.schema, &table.name, &table.columns[column].name)?;
         }
         for (holder, fields) in fields_left(catalog, types) {
