@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn, WaitPolicy};
-use verso_types::{Collation, RangeType, SqlType};
+use verso_types::{Collation, RangeType, SqlType, SystemType, names};
 
 use super::holding::{Holder, holders_among, names_lost};
 use super::quoted;
@@ -565,6 +565,9 @@ fn type_name(snapshot: &CatalogSnapshot, oid: Oid) -> String {
 
 /// `operator ===(integer,integer)`.
 pub(super) fn operator_name(snapshot: &CatalogSnapshot, operator: &OperatorDef) -> String {
+    if let Some(name) = as_session_writes(SystemType::Regoperator, operator.oid) {
+        return format!("operator {name}");
+    }
     let left = operator.left.map_or_else(|| "NONE".to_string(), |left| type_name(snapshot, left));
     let schema = match snapshot.search_path().searched().contains(&operator.schema) {
         true => String::new(),
@@ -592,6 +595,9 @@ pub(super) fn policy_name(snapshot: &CatalogSnapshot, policy: &PolicyDef) -> Str
 
 /// A function with its arguments, behind what it is: procedures and aggregates are told as functions, too.
 pub(super) fn function_name(snapshot: &CatalogSnapshot, function: &FunctionDef) -> String {
+    if let Some(name) = as_session_writes(SystemType::Regprocedure, function.oid) {
+        return format!("function {name}");
+    }
     let schema = match snapshot.search_path().searched().contains(&function.schema) {
         true => String::new(),
         false => format!("{}.", quoted(&function.schema)),
@@ -620,14 +626,21 @@ pub(super) fn placed(schema: &str, name: &str, is_visible: bool) -> String {
     }
 }
 
+/// The name of an object as the session writes it, whose path the snapshots of a change know nothing of.
+fn as_session_writes(ty: SystemType, oid: Oid) -> Option<String> {
+    names::lent()?.name(ty, oid.0)
+}
+
 /// A relation's name, with its schema where it is not found without it.
 pub(super) fn shown(snapshot: &CatalogSnapshot, relation: &Relation) -> String {
-    placed(relation.schema(), relation.name(), snapshot.is_visible(relation))
+    as_session_writes(SystemType::Regclass, relation.oid())
+        .unwrap_or_else(|| placed(relation.schema(), relation.name(), snapshot.is_visible(relation)))
 }
 
 /// A type's name, with its schema where it is not found without it.
 pub(super) fn shown_type(snapshot: &CatalogSnapshot, ty: &TypeDef) -> String {
-    placed(&ty.schema, &ty.name, snapshot.is_visible_type(ty))
+    as_session_writes(SystemType::Regtype, ty.oid)
+        .unwrap_or_else(|| placed(&ty.schema, &ty.name, snapshot.is_visible_type(ty)))
 }
 
 /// A collation's name, with its schema where it is not found without it.
