@@ -7,7 +7,7 @@ use verso_storage::Txn;
 use verso_storage::page::ObjectId;
 use verso_types::SqlType;
 
-use super::claim::{Taking, made_of};
+use super::claim::{Taking, conflict, made_of};
 use super::needing::{Lost, Needing};
 use super::{persistence, target_schema};
 use crate::catalog::Catalog;
@@ -37,6 +37,7 @@ impl Catalog {
         self.hold_made(txn, made)?;
         match snapshot.relation(Some(&schema.name), &new.name) {
             Some(Relation::View(view)) if replace => {
+                self.lock_view(txn, view)?;
                 check_columns(view, &new.columns)?;
                 self.check_same(txn, &snapshot, [view.oid])?;
                 self.change(txn, |txn| self.replace_view(txn, view, new))?;
@@ -66,6 +67,18 @@ impl Catalog {
             self.insert_rule(txn, oid, &new.query)
         })?;
         Ok(oid)
+    }
+
+    /// Keeps others from changing a view, and from making something of it, until the transaction ends.
+    ///
+    /// # Errors
+    /// `Conflict` where it is no longer as it was seen.
+    fn lock_view(&self, txn: &mut Txn, view: &ViewDef) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        if snapshot.view_by_oid(view.oid).is_none_or(|known| known.columns != view.columns) {
+            return Err(conflict());
+        }
+        self.lock_made(txn, &snapshot, view.oid)
     }
 
     /// The relations that a query names stay as they are until what keeps the query is there; yields the types that it names,
@@ -229,6 +242,7 @@ impl Catalog {
             return Err(CatalogError::invalid("42701", text));
         }
         let number = i32::from(column.id);
+        self.lock_view(txn, view)?;
         self.change(txn, |txn| {
             let is_it = |row: &AttributeRow| row.attrelid == view.oid && i32::from(row.attnum) == number;
             self.update_rows(txn, view.oid, is_it, |row| row.attname = Name(Arc::clone(to))).map(drop)
@@ -246,6 +260,7 @@ impl Catalog {
         column: &str,
         default: Option<&Arc<str>>,
     ) -> Result<(), CatalogError> {
+        self.lock_view(txn, view)?;
         self.change(txn, |txn| self.set_default(txn, &view.as_table(), column, default))
     }
 
@@ -259,6 +274,7 @@ impl Catalog {
         view: &ViewDef,
         options: &TableOptions,
     ) -> Result<(), CatalogError> {
+        self.lock_view(txn, view)?;
         self.change(txn, |txn| {
             let is_it = |row: &ClassRow| row.oid == view.oid;
             self.update_rows(txn, view.oid, is_it, |row| row.reloptions = options_row(options)).map(drop)

@@ -270,3 +270,21 @@ fn what_is_about_to_go_is_waited_for_by_definitions() {
 fn what_has_gone_is_missed_by_definitions_that_still_see_it() {
     every_kind(Order::Dropped);
 }
+
+#[test]
+fn a_view_that_one_session_changes_is_waited_for_by_another_that_changes_it() {
+    let (_directory, database) = new_database();
+    let (mut one, two) = (database.connect().unwrap(), database.connect().unwrap());
+    one.execute("CREATE TABLE t (a int, b int); CREATE VIEW v AS SELECT a FROM t").unwrap();
+    one.execute("BEGIN; CREATE OR REPLACE VIEW v AS SELECT a, b FROM t").unwrap();
+    let renaming = beside(&database, two, "ALTER VIEW v RENAME COLUMN a TO z".to_owned());
+    one.execute("COMMIT").unwrap();
+    let (two, renamed) = renaming();
+    assert_eq!(renamed, Ok(()));
+    one.execute("BEGIN; ALTER VIEW v RENAME COLUMN z TO y").unwrap();
+    let replacing = beside(&database, two, "CREATE OR REPLACE VIEW v AS SELECT a AS z, b FROM t".to_owned());
+    one.execute("COMMIT").unwrap();
+    // It would give the column its old name again.
+    let (_, replaced) = replacing();
+    assert_eq!(replaced, Err("42P16".to_owned()));
+}
