@@ -138,7 +138,7 @@ pub(super) fn types(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Ke
     let (relations, types) = candidates(catalog, keys);
     let row_types = relations.iter().filter_map(Relation::row_type_by_name).flat_map(|ty| {
         let owner = super::rights::owner(catalog, Object::Relation(ty.oid));
-        [own_row(&ty), array_row(&ty)].map(|row| {
+        [own_row(&ty), array_row(catalog, &ty)].map(|row| {
             let mut values = row.values(namespace(catalog, &ty.schema), Value::Null);
             values[3] = owner.clone();
             values
@@ -160,12 +160,12 @@ pub(super) fn types(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Ke
         if let Some(acl) = own.last_mut() {
             *acl = super::rights::own_acl(catalog, Object::Type(ty.oid));
         }
-        [own, of(array_row(ty), Value::Null)]
+        [own, of(array_row(catalog, ty), Value::Null)]
     });
     let of_system = system_relations(keys).into_iter().flat_map(|relation| {
         let ty = relation.rows();
         let own = Row { relation: relation.oid.0, ..own_row(&ty) };
-        [own, array_row(&ty)].map(|row| row.values(namespace(catalog, &ty.schema), Value::Null))
+        [own, array_row(catalog, &ty)].map(|row| row.values(namespace(catalog, &ty.schema), Value::Null))
     });
     rows.chain(row_types).chain(of_system).filter(|row| keys.fit(row)).collect()
 }
@@ -208,8 +208,12 @@ fn candidates(catalog: &CatalogSnapshot, keys: &Keys<'_>) -> (Vec<Relation>, Vec
     let Some(name) = keys.text("typname") else {
         return (catalog.relations().cloned().collect(), catalog.types().cloned().collect());
     };
-    // The array of a type is called like it, with an underscore in front.
-    let names = || std::iter::once(name).chain(name.strip_prefix('_'));
+    // As `array_name` calls them.
+    let later = name.strip_suffix("_1").and_then(|name| name.strip_prefix('_'));
+    let names = || {
+        let arrays = [name.strip_prefix('_'), name.strip_prefix("__"), later];
+        std::iter::once(name).chain(arrays.into_iter().flatten())
+    };
     let relations = names().flat_map(|name| catalog.relations_named(name)).cloned().collect();
     (relations, names().flat_map(|name| catalog.types_named(name)).cloned().collect())
 }
@@ -243,12 +247,28 @@ fn own_row(ty: &TypeDef) -> Row<'_> {
     }
 }
 
-fn array_row(ty: &TypeDef) -> Row<'static> {
+/// What the array of a type is called: as the type with an underscore in front. Where another type has that name, the array of the
+/// type that was there first gives way to the type, and that of a later type to the array.
+fn array_name(catalog: &CatalogSnapshot, ty: &TypeDef, usual: String) -> String {
+    let other = |name: &str| {
+        let of_rows = || catalog.relation(Some(&ty.schema), name).and_then(Relation::row_type_by_name);
+        let own = catalog.type_named(Some(&ty.schema), name).map(|ty| ty.oid);
+        own.or_else(|| of_rows().map(|ty| ty.oid))
+    };
+    match (other(&usual), ty.name.strip_prefix('_').and_then(other)) {
+        (Some(later), _) if later > ty.oid => format!("_{usual}"),
+        (Some(_), _) => format!("{usual}_1"),
+        (None, Some(earlier)) if earlier < ty.oid => format!("{usual}_1"),
+        (None, _) => usual,
+    }
+}
+
+fn array_row(catalog: &CatalogSnapshot, ty: &TypeDef) -> Row<'static> {
     let array = SqlType::Array(Box::new(ty.ty.clone()));
     let collation = own_row(ty).facts.collation;
     Row {
         oid: ty.array.0,
-        name: array.internal_name(),
+        name: array_name(catalog, ty, array.internal_name()),
         length: -1,
         kind: 'b',
         category: 'A',
