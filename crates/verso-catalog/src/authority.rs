@@ -401,6 +401,8 @@ impl CatalogSnapshot {
             Object::Type(_) => RightsOf::Type,
             Object::Language(_) => RightsOf::Language,
             Object::Database => RightsOf::Database,
+            Object::Parameter(_) => RightsOf::Parameter,
+            Object::Tablespace(_) => RightsOf::Tablespace,
         }
     }
 

@@ -17,7 +17,7 @@ use crate::definition::Oid;
 pub struct Rights(pub u16);
 
 /// Each right by its bit: PostgreSQL's letter and its name.
-const NAMES: [(char, &str); 13] = [
+const NAMES: [(char, &str); 15] = [
     ('a', "INSERT"),
     ('r', "SELECT"),
     ('w', "UPDATE"),
@@ -31,6 +31,8 @@ const NAMES: [(char, &str); 13] = [
     ('T', "TEMPORARY"),
     ('c', "CONNECT"),
     ('m', "MAINTAIN"),
+    ('s', "SET"),
+    ('A', "ALTER SYSTEM"),
 ];
 
 #[expect(missing_docs, reason = "the rights have the names of SQL")]
@@ -49,8 +51,10 @@ impl Rights {
     pub const TEMPORARY: Rights = Rights(1 << 10);
     pub const CONNECT: Rights = Rights(1 << 11);
     pub const MAINTAIN: Rights = Rights(1 << 12);
+    pub const SET: Rights = Rights(1 << 13);
+    pub const ALTER_SYSTEM: Rights = Rights(1 << 14);
     /// Every right there is.
-    pub const ALL: Rights = Rights((1 << 13) - 1);
+    pub const ALL: Rights = Rights((1 << 15) - 1);
 
     /// Both.
     #[must_use]
@@ -121,6 +125,10 @@ pub enum RightsOf {
     Language,
     /// The database.
     Database,
+    /// Settings.
+    Parameter,
+    /// Tablespaces.
+    Tablespace,
 }
 
 impl RightsOf {
@@ -142,13 +150,20 @@ impl RightsOf {
             RightsOf::Function => R::EXECUTE,
             RightsOf::Type | RightsOf::Language => R::USAGE,
             RightsOf::Database => R::CREATE.with(R::TEMPORARY).with(R::CONNECT),
+            RightsOf::Parameter => R::SET.with(R::ALTER_SYSTEM),
+            RightsOf::Tablespace => R::CREATE,
         }
     }
 
     /// What PUBLIC has as long as nothing was said.
     const fn of_public(self) -> Rights {
         match self {
-            RightsOf::Table | RightsOf::Sequence | RightsOf::Column | RightsOf::Schema => Rights::NONE,
+            RightsOf::Table
+            | RightsOf::Sequence
+            | RightsOf::Column
+            | RightsOf::Schema
+            | RightsOf::Parameter
+            | RightsOf::Tablespace => Rights::NONE,
             RightsOf::Function => Rights::EXECUTE,
             RightsOf::Type | RightsOf::Language => Rights::USAGE,
             RightsOf::Database => Rights::TEMPORARY.with(Rights::CONNECT),
@@ -166,6 +181,8 @@ impl RightsOf {
             RightsOf::Type => 'T',
             RightsOf::Language => 'l',
             RightsOf::Database => 'd',
+            RightsOf::Parameter => 'p',
+            RightsOf::Tablespace => 't',
         }
     }
 
@@ -188,6 +205,8 @@ impl RightsOf {
             RightsOf::Type => "type",
             RightsOf::Language => "language",
             RightsOf::Database => "database",
+            RightsOf::Parameter => "parameter",
+            RightsOf::Tablespace => "tablespace",
         }
     }
 }
@@ -209,6 +228,10 @@ pub enum Object {
     Language(Oid),
     /// The one database.
     Database,
+    /// A setting, by a number that its name makes.
+    Parameter(Oid),
+    /// A tablespace.
+    Tablespace(Oid),
 }
 
 impl Object {
@@ -222,6 +245,8 @@ impl Object {
             Object::Type(oid) => (Oid(1247), oid, 0),
             Object::Language(oid) => (Oid(2612), oid, 0),
             Object::Database => (Oid(1262), DATABASE_OID, 0),
+            Object::Parameter(oid) => (Oid(6243), oid, 0),
+            Object::Tablespace(oid) => (Oid(1213), oid, 0),
         }
     }
 
@@ -235,6 +260,8 @@ impl Object {
             (1247, _) => Object::Type(oid),
             (2612, _) => Object::Language(oid),
             (1262, _) => Object::Database,
+            (6243, _) => Object::Parameter(oid),
+            (1213, _) => Object::Tablespace(oid),
             _ => return None,
         })
     }

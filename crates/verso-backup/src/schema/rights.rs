@@ -107,6 +107,8 @@ impl Maker<'_> {
             Object::Language(verso_catalog::rights::PLPGSQL) => ("LANGUAGE", "plpgsql".to_owned()),
             Object::Language(_) => return None,
             Object::Database => ("DATABASE", name("verso")),
+            // What the session knows of.
+            Object::Parameter(_) | Object::Tablespace(_) => return None,
         })
     }
 
@@ -280,7 +282,11 @@ impl Maker<'_> {
                 RightsOf::Function => "FUNCTIONS",
                 RightsOf::Type => "TYPES",
                 RightsOf::Schema => "SCHEMAS",
-                RightsOf::Column | RightsOf::Language | RightsOf::Database => continue,
+                RightsOf::Column
+                | RightsOf::Language
+                | RightsOf::Database
+                | RightsOf::Parameter
+                | RightsOf::Tablespace => continue,
             };
             let head = format!("ALTER DEFAULT PRIVILEGES FOR ROLE {role}{within}");
             if schema.is_none() {

@@ -317,3 +317,40 @@ fn statistics_typed_tables_and_orders_of_keys_come_back() {
     }
     assert_eq!(script(&copy), text);
 }
+
+#[test]
+fn rights_on_what_the_system_has_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let definitions = "CREATE ROLE clerk;
+        REVOKE EXECUTE ON FUNCTION pg_sleep(float8) FROM PUBLIC;
+        GRANT EXECUTE ON FUNCTION pg_stat_reset() TO clerk;
+        REVOKE EXECUTE ON FUNCTION repeat(text, int) FROM PUBLIC;
+        REVOKE SELECT ON pg_stat_activity FROM PUBLIC;
+        GRANT SELECT ON pg_authid TO clerk WITH GRANT OPTION;
+        GRANT SET ON PARAMETER session_replication_role TO clerk;
+        GRANT CREATE ON TABLESPACE pg_default TO clerk;
+        REVOKE USAGE ON TYPE point FROM PUBLIC;
+        REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC;
+        REVOKE USAGE ON SCHEMA information_schema, public FROM PUBLIC";
+    let original = database(&folder.path().join("a.verso"), definitions);
+    let bytes = archive(&original, &BackupOptions::default());
+    let path = folder.path().join("b.verso");
+    restore(&bytes, &path, &RestoreOptions::default()).unwrap();
+    let copy = open(&path);
+    for question in [
+        "SELECT oid::regprocedure, proacl::text FROM pg_proc WHERE proname IN ('pg_sleep', 'pg_stat_reset', 'repeat') ORDER BY oid",
+        "SELECT relname, relacl::text FROM pg_class WHERE relname IN ('pg_stat_activity', 'pg_authid') ORDER BY 1",
+        "SELECT parname, paracl::text FROM pg_parameter_acl",
+        "SELECT spcname, spcacl::text FROM pg_tablespace ORDER BY 1",
+        "SELECT typacl::text FROM pg_type WHERE typname = 'point'",
+        "SELECT lanacl::text FROM pg_language WHERE lanname = 'plpgsql'",
+        "SELECT nspname, nspacl::text FROM pg_namespace WHERE nspname IN ('information_schema', 'public') ORDER BY 1",
+        "SELECT has_function_privilege('clerk', 'pg_sleep(float8)', 'execute'), has_function_privilege('clerk', 'pg_stat_reset()', 'execute'), has_schema_privilege('clerk', 'public', 'usage'), has_language_privilege('clerk', 'plpgsql', 'usage')",
+    ] {
+        let [before, after] =
+            [&original, &copy].map(|one| crate::world::answer(&mut one.connect().unwrap(), question));
+        assert_eq!(before, after, "{question}");
+        assert!(!before.is_empty(), "{question}");
+    }
+    assert_eq!(script(&copy), script(&original));
+}

@@ -179,7 +179,11 @@ fn keys_over(snapshot: &CatalogSnapshot, table: &TableDef, index: Oid) -> Vec<(O
 fn number(object: Object) -> Option<Oid> {
     match object {
         Object::Relation(oid) | Object::Function(oid) | Object::Type(oid) | Object::Schema(oid) => Some(oid),
-        Object::Column(..) | Object::Language(_) | Object::Database => None,
+        Object::Column(..)
+        | Object::Language(_)
+        | Object::Database
+        | Object::Parameter(_)
+        | Object::Tablespace(_) => None,
     }
 }
 

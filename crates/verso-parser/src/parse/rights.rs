@@ -25,7 +25,7 @@ pub(super) fn grant(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let is_option = ["admin", "inherit", "set"].iter().any(|word| cursor.is(&[word, "option", "for"]));
     if !is_option {
         let names = cursor.list(|cursor| {
-            let name = cursor.label()?;
+            let name = right(cursor)?;
             if cursor.is(&["privileges"]) {
                 cursor.advance();
             }
@@ -90,6 +90,15 @@ fn rights(cursor: &mut Cursor<'_>) -> Result<Grant, SyntaxError> {
 
 type Named = Vec<(Name, Vec<Name>)>;
 
+/// A right, which has a word, or two.
+fn right(cursor: &mut Cursor<'_>) -> Result<Name, SyntaxError> {
+    let mut name = cursor.label()?;
+    if name.text == "alter" && cursor.accept(&["system"]) {
+        name.text.push_str(" system");
+    }
+    Ok(name)
+}
+
 /// `GRANT | REVOKE [GRANT OPTION FOR] rights`.
 fn what(cursor: &mut Cursor<'_>) -> Result<(bool, bool, Named, Vec<Name>), SyntaxError> {
     let revoke = cursor.is(&["revoke"]);
@@ -103,7 +112,7 @@ fn what(cursor: &mut Cursor<'_>) -> Result<(bool, bool, Named, Vec<Name>), Synta
         cursor.accept(&["privileges"]);
         return Ok((revoke, option, Vec::new(), list(cursor)?));
     }
-    let rights = cursor.list(|cursor| Ok((cursor.label()?, list(cursor)?)))?;
+    let rights = cursor.list(|cursor| Ok((right(cursor)?, list(cursor)?)))?;
     Ok((revoke, option, rights, Vec::new()))
 }
 
@@ -131,7 +140,7 @@ fn objects(cursor: &mut Cursor<'_>) -> Result<GrantOn, SyntaxError> {
         cursor.expect(&["in", "schema"])?;
         return Ok(GrantOn::All(kind, cursor.list(Cursor::name)?));
     }
-    for what in ["foreign", "large", "parameter", "tablespace"] {
+    for what in ["foreign", "large"] {
         if cursor.is(&[what])
             && !matches!(cursor.peek_at(1), Token::Period | Token::Comma)
             && cursor.word_at(1).as_deref() != Some("to")
@@ -150,6 +159,8 @@ fn objects(cursor: &mut Cursor<'_>) -> Result<GrantOn, SyntaxError> {
         ("schema", GrantKind::Schema),
         ("language", GrantKind::Language),
         ("database", GrantKind::Database),
+        ("parameter", GrantKind::Parameter),
+        ("tablespace", GrantKind::Tablespace),
     ];
     // A table may be called like a kind.
     let names = |cursor: &Cursor<'_>| {
@@ -165,15 +176,25 @@ fn objects(cursor: &mut Cursor<'_>) -> Result<GrantOn, SyntaxError> {
             GrantKind::Function | GrantKind::Procedure | GrantKind::Routine => {
                 GrantOn::Functions(kind, cursor.list(function_reference)?)
             }
-            GrantKind::Schema | GrantKind::Language | GrantKind::Database => {
+            GrantKind::Schema | GrantKind::Language | GrantKind::Database | GrantKind::Tablespace => {
                 GrantOn::Plain(kind, cursor.list(Cursor::name)?)
             }
+            GrantKind::Parameter => GrantOn::Plain(kind, cursor.list(setting)?),
         });
     }
     if cursor.is(&["table"]) && names(cursor) {
         cursor.advance();
     }
     Ok(GrantOn::Named(GrantKind::Table, cursor.list(Cursor::qualified)?))
+}
+
+/// A setting, which may have a period in its name.
+fn setting(cursor: &mut Cursor<'_>) -> Result<Name, SyntaxError> {
+    let QualifiedName { schema, name } = cursor.qualified()?;
+    Ok(match schema {
+        Some(first) => Name { text: format!("{}.{}", first.text, name.text), at: first.at },
+        None => name,
+    })
 }
 
 fn kind_of_all(cursor: &mut Cursor<'_>) -> Result<GrantKind, SyntaxError> {

@@ -101,6 +101,8 @@ pub enum GrantKind {
     Type,
     Language,
     Database,
+    Parameter,
+    Tablespace,
 }
 
 /// What rights are on.
@@ -110,7 +112,7 @@ pub enum GrantOn {
     Named(GrantKind, Vec<QualifiedName>),
     /// Functions, with argument types where given.
     Functions(GrantKind, Vec<(QualifiedName, Option<Vec<SqlType>>)>),
-    /// Schemas, languages, databases.
+    /// Schemas, languages, databases, tablespaces, settings.
     Plain(GrantKind, Vec<Name>),
     /// ALL … IN SCHEMA; without schemas: all that there will be.
     All(GrantKind, Vec<Name>),

@@ -395,6 +395,8 @@ impl Call<'_> {
             (1247, _) => Object::Type(object),
             (2612, _) => Object::Language(verso_catalog::rights::language_in_lists(object)),
             (1262, _) if object == verso_catalog::rights::DATABASE_OID => Object::Database,
+            (6243, _) => Object::Parameter(object),
+            (1213, _) => Object::Tablespace(object),
             _ => return Value::Null,
         };
         super::rights::own_acl(self.catalog, object)

@@ -405,7 +405,7 @@ pub(super) fn identity(views: &Views<'_>, catalog: &CatalogSnapshot, given: Give
         }
         1262 => database(views, object),
         1213 => {
-            let known = super::objects::tablespaces();
+            let known = super::objects::tablespaces(catalog);
             let row = known.iter().find(|row| number_at(row, 0) == Some(object.0))?;
             Some(unschemed("tablespace", row.get(1)?.as_str()?))
         }

@@ -89,7 +89,7 @@ pub(crate) use fixed::{class_takes, family_of, operator_over, storage_of};
 pub(crate) use lasting::{LastingRows, kept};
 pub use names::system_object;
 pub(crate) use names::{SessionNames, is_system_routine};
-pub(crate) use objects::tablespace;
+pub(crate) use objects::{tablespace, tablespace_named};
 
 /// Rows that were made at once.
 fn all(rows: Vec<Vec<Value>>) -> SystemRowIter {
@@ -162,7 +162,8 @@ fn rows_of(
         "pg_available_extension_versions" => all(extensions::versions(catalog)),
         "pg_policies" => all(rights::policy_view(views, catalog)),
         "pg_db_role_setting" => all(rights::settings(views, catalog)),
-        "pg_tablespace" => all(objects::tablespaces()),
+        "pg_tablespace" => all(objects::tablespaces(catalog)),
+        "pg_parameter_acl" => all(rights::parameters(catalog)),
         "pg_authid" => all(objects::authids(catalog)),
         "pg_roles" => all(objects::roles(catalog)),
         "pg_proc" => {

@@ -202,6 +202,12 @@ pub fn system_object(object: Object) -> Option<(&'static str, &'static str, Stri
             let row = fixed_row("pg_type", oid.0)?;
             Some(("TYPE", "type", named(row[1].as_str()?)))
         }
+        Object::Parameter(oid) => {
+            Some(("PARAMETER", "parameter", crate::settings::parameter_numbered(oid.0)?.to_owned()))
+        }
+        Object::Tablespace(oid) => {
+            Some(("TABLESPACE", "tablespace", super::objects::tablespace_named(oid)?.to_owned()))
+        }
         Object::Schema(verso_catalog::INFORMATION_SCHEMA_OID) => {
             Some(("SCHEMA", "schema", INFORMATION_SCHEMA.to_owned()))
         }

@@ -68,9 +68,10 @@ pub(super) fn databases(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec
 }
 
 /// The rows of `pg_tablespace`: the database's file is the one there is.
-pub(super) fn tablespaces() -> Vec<Vec<Value>> {
+pub(super) fn tablespaces(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
     let row = |(oid, name): &(u32, &str)| {
-        vec![number(*oid), Value::text(name), number(OWNER), Value::Null, Value::Null]
+        let acl = rights::own_acl(catalog, Object::Tablespace(Oid(*oid)));
+        vec![number(*oid), Value::text(name), number(OWNER), acl, Value::Null]
     };
     TABLESPACES.iter().map(row).collect()
 }
@@ -82,6 +83,11 @@ const TABLESPACES: [(u32, &str); 2] =
 /// The number of the tablespace of that name.
 pub(crate) fn tablespace(name: &str) -> Option<u32> {
     TABLESPACES.iter().find(|(_, known)| *known == name).map(|(oid, _)| *oid)
+}
+
+/// The name of the tablespace of that number.
+pub(crate) fn tablespace_named(oid: Oid) -> Option<&'static str> {
+    TABLESPACES.iter().find(|(known, _)| *known == oid.0).map(|(_, name)| *name)
 }
 
 /// The rows of `pg_authid`.

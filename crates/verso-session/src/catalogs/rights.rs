@@ -113,6 +113,16 @@ pub(super) fn initial(catalog: &CatalogSnapshot, keys: &Keys<'_>) -> Vec<Vec<Val
     others.chain(functions).filter_map(row).collect()
 }
 
+/// The rows of `pg_parameter_acl`.
+pub(super) fn parameters(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+    let row = |(object, acl): (Object, &Arc<Acl>)| {
+        let Object::Parameter(number) = object else { return None };
+        let name = crate::settings::parameter_numbered(number.0)?;
+        Some(vec![oid(number), Value::text(name), acl_value(catalog, acl)])
+    };
+    catalog.acls().filter_map(row).collect()
+}
+
 /// The rows of `pg_policy`.
 pub(super) fn policies(
     views: &Views<'_>,
@@ -471,8 +481,17 @@ pub(super) fn has_right(
         return Ok(Value::Null);
     };
     if kind == "parameter" {
-        // Of settings nothing is granted: superusers may set all of them.
-        return Ok(Value::Bool(role.0 != 0 && catalog.is_superuser(role)));
+        let name = object.as_str().unwrap_or_default().to_ascii_lowercase();
+        let superuser = role.0 != 0 && catalog.is_superuser(role);
+        let Some(number) = crate::settings::parameter_number(&name) else {
+            return Ok(Value::Bool(superuser));
+        };
+        let object = Object::Parameter(Oid(number));
+        let may = |(right, option): &(Rights, bool)| match option {
+            true => role.0 != 0 && catalog.grantable(role, object).has(*right),
+            false => catalog.rights(role, object).has(*right),
+        };
+        return Ok(Value::Bool(asked(kind, wanted)?.iter().any(may)));
     }
     match kind {
         "tablespace" => return tablespace_right(catalog, role, object, wanted),
@@ -584,7 +603,7 @@ fn absent_right(
     Ok(if may { Value::Bool(true) } else { Value::Null })
 }
 
-/// There are two tablespaces, in which only superusers may create something by name.
+/// There are two tablespaces.
 fn tablespace_right(catalog: &CatalogSnapshot, role: Oid, object: &Value, wanted: &str) -> Result<Value> {
     let known = match object {
         Value::Text(name) if !matches!(&**name, "pg_default" | "pg_global") => {
@@ -593,9 +612,21 @@ fn tablespace_right(catalog: &CatalogSnapshot, role: Oid, object: &Value, wanted
         Value::Text(_) => true,
         other => matches!(other.as_i64(), Some(1663 | 1664)),
     };
-    asked_words("tablespace", wanted)?;
-    let may = role.0 != 0 && catalog.is_superuser(role);
-    Ok(if known || may { Value::Bool(may) } else { Value::Null })
+    let wanted = asked("tablespace", wanted)?;
+    if !known {
+        let superuser = role.0 != 0 && catalog.is_superuser(role);
+        return Ok(if superuser { Value::Bool(true) } else { Value::Null });
+    }
+    let number = match object {
+        Value::Text(name) => super::objects::tablespace(name),
+        other => other.as_i64().and_then(|oid| u32::try_from(oid).ok()),
+    };
+    let object = Object::Tablespace(Oid(number.unwrap_or_default()));
+    let may = |(right, option): &(Rights, bool)| match option {
+        true => role.0 != 0 && catalog.grantable(role, object).has(*right),
+        false => catalog.rights(role, object).has(*right),
+    };
+    Ok(Value::Bool(wanted.iter().any(may)))
 }
 
 /// The number of a column by its name, or as it is given.

@@ -24,7 +24,7 @@ impl Schema<'_> {
             GrantKind::Function | GrantKind::Procedure | GrantKind::Routine => RightsOf::Function,
             GrantKind::Type => RightsOf::Type,
             GrantKind::Schema => RightsOf::Schema,
-            GrantKind::Language | GrantKind::Database => {
+            GrantKind::Language | GrantKind::Database | GrantKind::Parameter | GrantKind::Tablespace => {
                 return Err(SqlError::internal("no default rights").into());
             }
         };

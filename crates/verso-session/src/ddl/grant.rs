@@ -323,6 +323,25 @@ impl Schema<'_> {
                 let text = format!("language \"{}\" does not exist", name.text);
                 SqlError::new(sqlstate::UNDEFINED_OBJECT, text)
             }),
+            GrantKind::Parameter => {
+                let known = name.text.to_ascii_lowercase();
+                let number =
+                    crate::settings::parameter_number(&known).ok_or_else(|| match known.contains('.') {
+                        true => SqlError::unsupported("rights on settings of the client's own making"),
+                        false => {
+                            let text = format!("unrecognized configuration parameter \"{known}\"");
+                            SqlError::new(sqlstate::UNDEFINED_OBJECT, text)
+                        }
+                    });
+                Ok(Object::Parameter(Oid(number?)))
+            }
+            GrantKind::Tablespace => match crate::catalogs::tablespace(&name.text) {
+                Some(oid) => Ok(Object::Tablespace(Oid(oid))),
+                None => {
+                    let text = format!("tablespace \"{}\" does not exist", name.text);
+                    Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text))
+                }
+            },
             _ => self.database(name),
         }
     }
@@ -332,6 +351,8 @@ fn plain_word(kind: GrantKind) -> &'static str {
     match kind {
         GrantKind::Schema => "schema",
         GrantKind::Language => "language",
+        GrantKind::Parameter => "parameter",
+        GrantKind::Tablespace => "tablespace",
         _ => "database",
     }
 }

@@ -255,7 +255,9 @@ impl Schema<'_> {
             | Object::Type(_)
             | Object::Column(..)
             | Object::Language(_)
-            | Object::Database => {}
+            | Object::Database
+            | Object::Parameter(_)
+            | Object::Tablespace(_) => {}
         }
         Ok(())
     }
@@ -351,6 +353,8 @@ impl Schema<'_> {
             Object::Language(Oid(14)) => "language sql".to_owned(),
             Object::Language(_) => "language plpgsql".to_owned(),
             Object::Database => format!("database {}", self.frame.services.database()),
+            Object::Parameter(oid) => format!("parameter {}", crate::settings::parameter_numbered(oid.0)?),
+            Object::Tablespace(oid) => format!("tablespace {}", crate::catalogs::tablespace_named(oid)?),
         })
     }
 }

@@ -267,7 +267,9 @@ impl Schema<'_> {
             }
         }
         if let Some(name) = &setting {
-            crate::settings::check_may_set(name, self.limited().is_none())?;
+            crate::settings::check_may_set(name, || {
+                self.frame.services.may_set(name, verso_catalog::Rights::SET)
+            })?;
         }
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();

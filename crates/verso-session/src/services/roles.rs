@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogError, CatalogSnapshot, OWNER_ROLE, ObjectKind, Oid};
+use verso_catalog::{CatalogError, CatalogSnapshot, OWNER_ROLE, Object, ObjectKind, Oid, Rights};
 use verso_parser::syntax::{ActAs, Name};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -105,6 +105,16 @@ impl Services {
             Some(catalog) => catalog.is_superuser(role),
             None => role == self.identity.role && self.identity.superuser,
         }
+    }
+
+    /// Whether the role has this right on a setting.
+    pub(crate) fn may_set(&self, name: &str, right: Rights) -> bool {
+        let catalog = self.catalog.borrow();
+        let (Some(catalog), Some(number)) = (&*catalog, crate::settings::parameter_number(name)) else {
+            drop(catalog);
+            return self.is_superuser();
+        };
+        catalog.rights(self.current_role(), Object::Parameter(Oid(number))).has(right)
     }
 
     /// Whether the role has the rights of one of those that every database has, or is a superuser.

@@ -477,7 +477,10 @@ impl Session {
         self.with_catalog(|session, catalog, _| {
             let role = session.services.current_role();
             let may = match system {
-                true => catalog.is_superuser(role),
+                true => {
+                    catalog.is_superuser(role)
+                        || session.services.may_set(&name.text.to_ascii_lowercase(), Rights::ALTER_SYSTEM)
+                }
                 false => catalog.owns(role, Object::Database),
             };
             let text = match system {

@@ -393,7 +393,8 @@ impl Session {
     /// # Errors
     /// As [`Session::set_default`]; 42501 for what only superusers may change.
     pub fn set_asked(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
-        crate::settings::check_may_set(&name.to_ascii_lowercase(), self.services.is_superuser())?;
+        let own = name.to_ascii_lowercase();
+        crate::settings::check_may_set(&own, || self.services.may_set(&own, verso_catalog::Rights::SET))?;
         self.set_default(name, value)
     }
 }

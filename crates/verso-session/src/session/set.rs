@@ -41,7 +41,7 @@ impl Session {
 
     /// Changes one; without a value to what the session began with.
     fn change_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<(), SqlError> {
-        check_may_set(name, self.services.is_superuser())?;
+        check_may_set(name, || self.services.may_set(name, verso_catalog::Rights::SET))?;
         let noted = self.transaction.active_mut().map(|active| &mut active.state.settings);
         self.services.settings.change_one(name, value, local, noted)?;
         self.settings_changed();

@@ -45,7 +45,7 @@ pub(crate) use path::names;
 pub use ranges::setting_bytes;
 pub(crate) use ranges::{Range, number, range, small};
 pub use statements::{LogPlans, LogStatement, PlanCacheMode, QueryIds, Tracks};
-pub(crate) use superuser::{check_may_set, needs_superuser};
+pub(crate) use superuser::{check_may_set, needs_superuser, parameter_number, parameter_numbered};
 pub(crate) use values::{duration, least_duration_text, memory_bytes, memory_text, size_text, wal_bytes};
 pub use values::{flag, on};
 

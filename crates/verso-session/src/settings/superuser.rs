@@ -41,14 +41,43 @@ pub(crate) fn needs_superuser(name: &str) -> bool {
     OF_SUPERUSERS.contains(&name)
 }
 
-/// Refuses a setting that the role may not change.
+/// The number of a setting in lists of rights.
+pub(crate) fn parameter_number(name: &str) -> Option<u32> {
+    super::listed::all().iter().any(|(known, _)| *known == name).then(|| mixed(name))
+}
+
+/// The setting of that number.
+pub(crate) fn parameter_numbered(number: u32) -> Option<&'static str> {
+    super::listed::all().iter().map(|(name, _)| *name).find(|name| mixed(name) == number)
+}
+
+/// A number that a name makes, the same in every release (FNV-1a), above all numbers that a catalog comes to.
+fn mixed(name: &str) -> u32 {
+    let mix = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(16_777_619);
+    name.bytes().fold(2_166_136_261, mix) | 0xC000_0000
+}
+
+/// Refuses a setting that the role may not change: `may` says whether it may change this one though it is for superusers.
 ///
 /// # Errors
 /// 42501.
-pub(crate) fn check_may_set(name: &str, superuser: bool) -> Result<(), SqlError> {
-    if superuser || !needs_superuser(name) {
+pub(crate) fn check_may_set(name: &str, may: impl FnOnce() -> bool) -> Result<(), SqlError> {
+    if !needs_superuser(name) || may() {
         return Ok(());
     }
     let text = format!("permission denied to set parameter \"{name}\"");
     Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_settings_have_a_number() {
+        for (name, _) in super::super::listed::all() {
+            assert_eq!(parameter_number(name).and_then(parameter_numbered), Some(*name), "{name}");
+        }
+        assert_eq!(parameter_number("none_of_them"), None);
+    }
 }
