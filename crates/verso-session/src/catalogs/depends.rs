@@ -11,6 +11,7 @@ use verso_catalog::{
     TableDef, TypeDef, ViewDef, default_oid, extension_of_type, kept,
 };
 use verso_exec::plan::ExprKind;
+use verso_planner::bind::keys_of_body;
 use verso_types::{Collation, SqlType, Value};
 
 use super::extensions::{CLASSES, extension_of_class};
@@ -193,6 +194,11 @@ fn of_users(collation: &Collation) -> Option<Place> {
 /// The texts that columns have.
 fn texts_of(columns: &[ColumnDef]) -> impl Iterator<Item = &str> {
     columns.iter().filter_map(|column| column.default.as_deref())
+}
+
+/// Whether a query may group rows.
+fn groups(query: &StoredQuery) -> bool {
+    query.text.as_bytes().windows(5).any(|word| word.eq_ignore_ascii_case(b"group"))
 }
 
 impl Rows<'_> {
@@ -741,11 +747,23 @@ impl Rows<'_> {
 
     /// The primary keys without which the query of a view would be none: it groups by them.
     fn keys_of(&self, view: &ViewDef) -> Vec<Oid> {
-        let groups = |word: &[u8]| word.eq_ignore_ascii_case(b"group");
-        if !view.query.text.as_bytes().windows(5).any(groups) {
+        if !groups(&view.query) {
             return Vec::new();
         }
-        let keys = definitions::binder(self.views, self.catalog).keys_of(view).unwrap_or_default();
+        self.constraints_of(definitions::binder(self.views, self.catalog).keys_of(view).unwrap_or_default())
+    }
+
+    /// The same of a function whose body is SQL's own.
+    fn keys_of_body(&self, function: &FunctionDef) -> Vec<Oid> {
+        if function.stored.as_ref().is_none_or(|stored| !groups(&stored.query)) {
+            return Vec::new();
+        }
+        let (catalog, time_zone) = (self.catalog.with_role(None), &self.views.services.settings.time_zone);
+        self.constraints_of(keys_of_body(function, &catalog, time_zone).unwrap_or_default())
+    }
+
+    /// The constraints that these indexes stand for.
+    fn constraints_of(&self, keys: BTreeSet<Oid>) -> Vec<Oid> {
         let constraint = |key: Oid| match self.catalog.relation_by_oid(key) {
             Some(Relation::Index(index)) => index.constraint,
             _ => None,
@@ -781,6 +799,7 @@ impl Rows<'_> {
             let body = self.named([&*stored.query.text]).into_iter();
             named.extend(body.filter(|(class, ..)| [OPERATOR, COLLATION].contains(class)));
         }
+        named.extend(self.keys_of_body(function).into_iter().map(|constraint| (CONSTRAINT, constraint.0, 0)));
         if function.is_aggregate()
             && let Some(aggregate) = AggregateDef::parse(&function.body)
         {
