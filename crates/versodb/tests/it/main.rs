@@ -6,6 +6,7 @@ mod automatic;
 mod collations;
 mod commits;
 mod compiled;
+mod earlier_formats;
 mod exclusion;
 mod figures;
 mod files;

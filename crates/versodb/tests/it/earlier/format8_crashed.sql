@@ -1,0 +1,15 @@
+CREATE TABLE first (id int PRIMARY KEY, name text);
+CREATE INDEX first_name ON first (name);
+INSERT INTO first SELECT g, 'name ' || g % 7 FROM generate_series(1, 300) g;
+CREATE TABLE gone (id int PRIMARY KEY, t text);
+INSERT INTO gone SELECT g, repeat('x', 2000) FROM generate_series(1, 30) g;
+CHECKPOINT;
+CREATE TABLE second (id int PRIMARY KEY, first int REFERENCES first, body text);
+INSERT INTO second SELECT g, g, repeat(chr(96 + g), 5000) FROM generate_series(1, 9) g;
+DROP TABLE gone;
+CREATE TABLE third (id int PRIMARY KEY);
+DELETE FROM first WHERE id > 290;
+UPDATE first SET name = 'changed' WHERE id % 50 = 0;
+BEGIN;
+INSERT INTO third VALUES (7);
+UPDATE first SET name = 'never' WHERE id < 20;
