@@ -14,12 +14,15 @@
 //! D4. The area has its room on disk before a batch is copied: that of a few pages always, also while the database is closed; that
 //!     of a larger batch when one comes. What the area does not take goes in pieces that fit, so a full disk keeps no page from
 //!     its place.
+//! D5. Pages of the map and of the catalog are always logged, so nothing goes to their places but from the area: what the last batch
+//!     has of one is what its place should hold, at any moment. Whoever finds such a page damaged takes it from there, also in a
+//!     database that was closed in order. Others may have been written without log since.
 
 use verso_env::VfsFile;
 
 use crate::error::StorageError;
 use crate::page::bytes::{checked_u32, put_u32, put_u64, u32_at};
-use crate::page::{PageId, header};
+use crate::page::{PageId, PageKind, header};
 
 /// Most pages in a batch.
 pub(super) const BATCH_PAGES: usize = 128;
@@ -90,6 +93,28 @@ pub fn restore(file: &dyn VfsFile, doublewrite: &dyn VfsFile, page_size: usize) 
         file.sync_data().map_err(io("syncing mended pages"))?;
     }
     Ok(mended)
+}
+
+/// Reads the copy that the area has of a page, whether it is one that D5 is about, and whole; `out` is anything if not. Nobody
+/// writes a batch meanwhile.
+///
+/// # Errors
+/// Reading failed.
+pub(super) fn copy_of(doublewrite: &dyn VfsFile, page: PageId, out: &mut [u8]) -> Result<bool, StorageError> {
+    let io = |error| StorageError::io("reading the double-write area", error);
+    let mut head = vec![0; HEADER_SIZE];
+    if doublewrite.read_at(&mut head, 0).map_err(io)? < HEADER_SIZE {
+        return Ok(false);
+    }
+    let entries = parse_header(&head, out.len()).unwrap_or_default();
+    let Some(index) = entries.iter().position(|(copied, _)| *copied == page) else { return Ok(false) };
+    let at = (HEADER_SIZE + index * out.len()) as u64;
+    let read = doublewrite.read_at(out, at).map_err(io)?;
+    let whole =
+        read == out.len() && header::checksum(out) == entries[index].1 && header::verify(out, page).is_ok();
+    let is_always_logged =
+        header::kind(out) == Some(PageKind::SpaceMap) || header::owner(out).is_of_catalog();
+    Ok(whole && is_always_logged)
 }
 
 /// The batch that a header names, if it is one (D1).

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Core;
+use super::doublewrite;
 use super::evict::FreeFrame;
 use super::frame::Claim;
 use super::latch::{RESIDENT, Touch};
@@ -29,10 +30,40 @@ impl Core {
         self.ensure_frame(claim)?;
         let read = self.file.read_at(claim.bytes_mut(), self.offset(page));
         let read = read.map_err(|error| StorageError::Unreadable { page, source: Arc::new(error) });
-        let sound = read.and_then(|length| self.check(page, claim.bytes(), length));
+        let sound = match read.and_then(|length| self.check(page, claim.bytes(), length)) {
+            Err(error @ StorageError::Corrupt { .. }) => self.mend(claim, error),
+            sound => sound,
+        };
         sound.inspect_err(|error| self.damaged.note(error))?;
         self.counters.read(claim.bytes());
         self.arrived(claim, touch, again);
+        Ok(())
+    }
+
+    /// Takes the claimed page, which is damaged in its place, from the double-write area, and puts it there again (D5).
+    ///
+    /// # Errors
+    /// What was wrong with it, where the area does not have it; failed syncs, which poison.
+    #[cold]
+    fn mend(&self, claim: &mut Claim<'_>, damage: StorageError) -> Result<(), StorageError> {
+        let page = claim.page();
+        // Who writes a batch may need what we hold.
+        let Some(flusher) = self.flusher.try_lock() else { return Err(damage) };
+        let is_there = !flusher.is_stalled()
+            && matches!(doublewrite::copy_of(&*self.doublewrite, page, claim.bytes_mut()), Ok(true))
+            && self.check(page, claim.bytes(), claim.bytes().len()).is_ok()
+            && self.file.write_at(claim.bytes(), self.offset(page)).is_ok();
+        if !is_there {
+            return Err(damage);
+        }
+        // Before the next batch takes the place of the copy.
+        if let Err(error) = self.file.sync_data() {
+            let error = StorageError::sync("syncing a mended page", error);
+            error.ends_the_engine();
+            self.poison(Some(&error));
+            return Err(error);
+        }
+        tracing::warn!(page = page.0, %damage, "a damaged page was mended from its copy in the double-write area");
         Ok(())
     }
 

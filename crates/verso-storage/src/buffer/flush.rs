@@ -100,6 +100,11 @@ impl Flusher {
         }
     }
 
+    /// Whether a batch waits for room.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.stalled.is_some()
+    }
+
     /// The copies of the logged pages.
     fn logged_bytes(&self, page_size: usize) -> &[u8] {
         &self.buffer[HEADER_SIZE..HEADER_SIZE + self.logged.len() * page_size]

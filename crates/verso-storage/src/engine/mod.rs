@@ -90,7 +90,7 @@ fn resolved(env: &Env, path: &Path) -> Result<PathBuf, StorageError> {
 
 impl Engine {
     /// Object ids below this are for the catalog.
-    pub const FIRST_USER_OBJECT: u32 = 1000;
+    pub const FIRST_USER_OBJECT: u32 = ObjectId::FIRST_OF_USERS.0;
 
     /// Creates a database.
     ///

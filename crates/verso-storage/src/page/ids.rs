@@ -66,6 +66,13 @@ pub struct ObjectId(pub u32);
 impl ObjectId {
     /// Owner of pages that belong to no table or index: space maps, inventory, version pages.
     pub const SYSTEM: ObjectId = ObjectId(0);
+    /// Objects below this are the catalog's.
+    pub const FIRST_OF_USERS: ObjectId = ObjectId(1000);
+
+    /// Whether it is a table or an index of the catalog.
+    pub fn is_of_catalog(self) -> bool {
+        self != ObjectId::SYSTEM && self < ObjectId::FIRST_OF_USERS
+    }
 }
 
 impl fmt::Display for ObjectId {

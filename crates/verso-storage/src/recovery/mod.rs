@@ -297,6 +297,10 @@ impl Store {
         }
         let epoch = superblock.epoch + 1;
         let wal = Arc::new(found.image.start(env, options.wal, epoch)?);
+        if found.log_missing {
+            // What lies there may be of another life of the file.
+            area.set_len(0).map_err(opening)?;
+        }
         let pool = PoolOptions { page_size, ..options.pool.clone() };
         let core = open_core(env, pool, &file, area, wal, redo)?;
         core.pool.give_up(superblock.gaps);

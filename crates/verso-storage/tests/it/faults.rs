@@ -10,8 +10,8 @@ use verso_storage::archive::ArchiveOptions;
 use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
 use verso_storage::page::header;
 use verso_storage::{
-    CommitMode, Engine, EngineOptions, ObjectId, PageKind, StorageError, SweepOptions, Txn, TxnOptions,
-    TxnState,
+    CommitMode, Engine, EngineOptions, ObjectId, PageId, PageKind, StorageError, SweepOptions, Txn,
+    TxnOptions, TxnState,
 };
 
 use crate::support::{COLUMNS, Row, batch, bump, create, fill, now, options, read, remove, rows, sound};
@@ -477,6 +477,43 @@ fn a_flipped_bit_anywhere_in_a_table_is_an_error_that_names_page_and_table() {
     assert!(count > 5, "{count} pages");
     std::fs::write(&path, &good).unwrap();
     assert_eq!(scan_all(&path, object).unwrap().len(), 500);
+}
+
+/// D5 of the double-write area.
+#[test]
+fn a_damaged_map_page_of_a_closed_database_is_mended_or_told_alike_each_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, object) = closed(dir.path());
+    let good = std::fs::read(&path).unwrap();
+    let log = dir.path().join("t.verso-wal");
+    let kept: Vec<(PathBuf, Vec<u8>)> = std::fs::read_dir(&log)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .map(|file| (file.clone(), std::fs::read(&file).unwrap()))
+        .collect();
+    for (page, is_copied) in [(1, true), (2, true), (1, false), (2, false)] {
+        let mut bytes = good.clone();
+        bytes[page * 4096 + 2000] ^= 4;
+        std::fs::write(&path, bytes).unwrap();
+        std::fs::remove_dir_all(&log).unwrap();
+        std::fs::create_dir(&log).unwrap();
+        kept.iter().for_each(|(file, bytes)| std::fs::write(file, bytes).unwrap());
+        if !is_copied {
+            std::fs::write(log.join("doublewrite"), b"").unwrap();
+        }
+        for time in 0..2 {
+            match scan_all(&path, object) {
+                Ok(found) => assert!(is_copied && found == rows(0..500), "page {page}, opening {time}"),
+                Err(StorageError::Corrupt { page: at, .. }) => {
+                    assert!(!is_copied && at.0 as usize == page, "page {page}, opening {time}: {at}");
+                }
+                Err(error) => panic!("page {page}, opening {time}: {error}"),
+            }
+        }
+        let now = std::fs::read(&path).unwrap();
+        let is_whole = header::verify(&now[page * 4096..][..4096], PageId(page as u32)).is_ok();
+        assert_eq!(is_whole, is_copied);
+    }
 }
 
 #[test]
