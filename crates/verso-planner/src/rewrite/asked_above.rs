@@ -27,7 +27,7 @@ pub(super) fn asked_above(plan: &mut Plan, conditions: &[TypedExpr]) -> Result<(
         return Ok(());
     }
     let judged = conditions.iter().flat_map(columns_of).collect();
-    if !may_move(plan, &judged)? {
+    if !any_moves(plan, &judged, has_late)? {
         return Ok(());
     }
     let names = plan.output().into_iter().map(|column| column.name).collect();
@@ -73,24 +73,33 @@ pub(super) fn judged_sides(
     (left, right)
 }
 
-/// Whether something can move.
-fn may_move(plan: &Plan, judged: &BTreeSet<usize>) -> Result<bool, SqlError> {
+/// Whether something of a plan can move: `moves` says it of what stands below inner joins, filters and columns that are handed on, of
+/// which these columns are judged.
+pub(super) fn any_moves(
+    plan: &Plan,
+    judged: &BTreeSet<usize>,
+    moves: fn(&Plan, &BTreeSet<usize>) -> bool,
+) -> Result<bool, SqlError> {
     check()?;
     Ok(match plan {
         Plan::Join { left, right, kind: JoinKind::Inner, equal, filter } => {
             let (on_left, on_right) = judged_sides(left.output().len(), equal, filter.as_ref(), judged);
-            may_move(left, &on_left)? || may_move(right, &on_right)?
+            any_moves(left, &on_left, moves)? || any_moves(right, &on_right, moves)?
         }
         Plan::Filter { input, predicate } if !predicate.is_volatile() => {
             let judged = judged.iter().copied().chain(columns_of(predicate)).collect();
-            may_move(input, &judged)?
+            any_moves(input, &judged, moves)?
         }
         Plan::Project { input, exprs, .. } if is_renaming(exprs) => {
-            may_move(input, &judged_below(exprs, judged))?
+            any_moves(input, &judged_below(exprs, judged), moves)?
         }
-        Plan::Project { exprs, .. } => late(exprs, judged).contains(&true),
-        _ => false,
+        plan => moves(plan, judged),
     })
+}
+
+/// Whether a projection has something that moves.
+fn has_late(plan: &Plan, judged: &BTreeSet<usize>) -> bool {
+    matches!(plan, Plan::Project { exprs, .. } if late(exprs, judged).contains(&true))
 }
 
 /// A plan without what moves, and its columns as they were, computed over those that it has now.

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use verso_env::recursion::check;
 use verso_exec::plan::{JoinKind, Plan, TypedExpr};
 
-use super::asked_above::{as_it_is, is_renaming, judged_below, judged_sides};
+use super::asked_above::{any_moves, as_it_is, is_renaming, judged_below, judged_sides};
 use super::nothing;
 use super::push::substitute;
 use crate::bind::{columns_of, map_columns};
@@ -46,7 +46,7 @@ pub(super) fn outer_above(plan: &mut Plan, conditions: &[TypedExpr]) -> Result<(
         return Ok(());
     }
     let judged = conditions.iter().flat_map(columns_of).collect();
-    if !may_move(plan, &judged)? {
+    if !any_moves(plan, &judged, is_lifted)? {
         return Ok(());
     }
     let names = plan.output().into_iter().map(|column| column.name).collect();
@@ -89,25 +89,6 @@ fn is_lifted(plan: &Plan, judged: &BTreeSet<usize>) -> bool {
         && !right.is_volatile()
         && equal.iter().all(|(ours, theirs)| is_steady(ours) && is_steady(theirs))
         && filter.as_ref().is_none_or(is_steady)
-}
-
-/// Whether something can move.
-fn may_move(plan: &Plan, judged: &BTreeSet<usize>) -> Result<bool, SqlError> {
-    check()?;
-    Ok(match plan {
-        Plan::Join { left, right, kind: JoinKind::Inner, equal, filter } => {
-            let (on_left, on_right) = judged_sides(left.output().len(), equal, filter.as_ref(), judged);
-            may_move(left, &on_left)? || may_move(right, &on_right)?
-        }
-        Plan::Filter { input, predicate } if !predicate.is_volatile() => {
-            let judged = judged.iter().copied().chain(columns_of(predicate)).collect();
-            may_move(input, &judged)?
-        }
-        Plan::Project { input, exprs, .. } if is_renaming(exprs) => {
-            may_move(input, &judged_below(exprs, judged))?
-        }
-        plan => is_lifted(plan, judged),
-    })
 }
 
 /// A plan without the left joins that move, and its columns as they were.
