@@ -30,10 +30,10 @@ impl Core {
         self.ensure_frame(claim)?;
         let read = self.file.read_at(claim.bytes_mut(), self.offset(page));
         let read = read.map_err(|error| StorageError::Unreadable { page, source: Arc::new(error) });
-        let sound = match read.and_then(|length| self.check(page, claim.bytes(), length)) {
-            Err(error @ StorageError::Corrupt { .. }) => self.mend(claim, error),
-            sound => sound,
-        };
+        let sound = read.and_then(|length| match self.check(page, claim.bytes(), length) {
+            Err(damage) if length == claim.bytes().len() => self.mend(claim, damage),
+            checked => checked,
+        });
         sound.inspect_err(|error| self.damaged.note(error))?;
         self.counters.read(claim.bytes());
         self.arrived(claim, touch, again);

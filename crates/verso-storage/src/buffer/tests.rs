@@ -162,10 +162,15 @@ impl World {
         World::over(options, trace, file, area)
     }
 
-    /// Creates a data page holding `value`, logged from `lsn` to `lsn` + 1.
+    /// Creates a data page of a user's table holding `value`, logged from `lsn` to `lsn` + 1.
     pub(super) fn create(&self, page: u32, value: u64, lsn: u64) {
+        self.create_of(ObjectId(1007), page, value, lsn);
+    }
+
+    /// As [`World::create`], of a table.
+    pub(super) fn create_of(&self, owner: ObjectId, page: u32, value: u64, lsn: u64) {
         let mut page = self.pool.create(PageId(page)).unwrap();
-        page.init(PageKind::Data, ObjectId(7), 1);
+        page.init(PageKind::Data, owner, 1);
         put_value(&mut page, value);
         page.set_lsn(Lsn(lsn), Lsn(lsn + 1));
     }

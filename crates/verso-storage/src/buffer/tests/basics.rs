@@ -81,13 +81,40 @@ fn a_flipped_byte_is_reported_with_page_and_owner_and_the_page_stays_out() {
     let world = world.reopen();
     for _ in 0..2 {
         let (page, owner, _) = corrupt(world.pool.read(PageId(3)).err().unwrap());
-        assert_eq!((page, owner), (PageId(3), ObjectId(7)));
+        assert_eq!((page, owner), (PageId(3), ObjectId(1007)));
         assert!(world.pool.write(PageId(3)).is_err());
     }
     assert_eq!(world.value(4), 1);
     // Rebuilding the page from nothing does not look at what was there.
     world.create(3, 9, 5);
     assert_eq!(world.value(3), 9);
+}
+
+/// D5 of the double-write area.
+#[test]
+fn a_damaged_page_of_the_catalog_comes_from_the_last_batch_if_it_is_there_whole() {
+    let flipped = |page: usize, then: fn(&World)| {
+        let world = World::new(options(64));
+        world.create_of(ObjectId(7), 3, 1, 1);
+        world.create(4, 1, 1);
+        world.pool.flush_all().unwrap();
+        world.file.change(|bytes| bytes[page * PAGE_SIZE + 777] ^= 1);
+        then(&world);
+        world.reopen()
+    };
+    let world = flipped(3, |_| ());
+    assert_eq!(world.value(3), 1);
+    // It is in its place again.
+    assert_eq!(world.reopen().value(3), 1);
+    // Neither pages of others, nor from a copy that is damaged, nor behind another batch.
+    assert!(flipped(4, |_| ()).pool.read(PageId(4)).is_err());
+    let damaged = |world: &World| world.area.change(|bytes| bytes[4096 + 100] ^= 1);
+    assert!(flipped(3, damaged).pool.read(PageId(3)).is_err());
+    let other = |world: &World| {
+        world.update(4, 2, 5);
+        world.pool.flush_all().unwrap();
+    };
+    assert!(flipped(3, other).pool.read(PageId(3)).is_err());
 }
 
 #[test]
@@ -98,7 +125,7 @@ fn a_page_behind_the_end_of_the_file_is_corrupt() {
     world.file.change(|bytes| bytes.truncate(3 * PAGE_SIZE + 100));
     let world = world.reopen();
     let (page, owner, flaw) = corrupt(world.pool.read(PageId(3)).err().unwrap());
-    assert_eq!((page, owner, flaw.as_str()), (PageId(3), ObjectId(7), "beyond end of file"));
+    assert_eq!((page, owner, flaw.as_str()), (PageId(3), ObjectId(1007), "beyond end of file"));
     assert_eq!(corrupt(world.pool.read(PageId(9)).err().unwrap()).2, "beyond end of file");
     assert_eq!(corrupt(world.pool.write(PageId(u32::MAX)).err().unwrap()).2, "beyond end of file");
     assert!(matches!(world.pool.create(PageId(u32::MAX)), Err(StorageError::Full { .. })));
