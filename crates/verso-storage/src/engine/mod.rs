@@ -56,6 +56,8 @@ use restore::{Restoring, WatchRecovery, restore_unlogged, restore_versions};
 
 /// A database in fewer bytes takes no more than it needs when it is closed. A larger one keeps what it will want again.
 const SMALL_BYTES: u64 = 16 << 20;
+/// Unless this part of its file is free at the end: that is more than it will want soon.
+const FREE_PART: u64 = 2;
 
 /// Whether nothing is to be undone, or emptied after a crash.
 fn is_settled(shared: &Shared) -> bool {
@@ -292,18 +294,20 @@ impl Engine {
         shared.versions.close_idle(&shared.transactions);
         retire::retire(shared, &shared.workers.alone(), &mut || Ok(()))?;
         self.settle_sequences()?;
-        let small = self.shorten_if_small()?;
+        let small = self.shorten_if_worth_it()?;
         // Whoever has changed something since keeps it as it is.
         let is_still = |bytes: &u64| shared.space.ends_at(*bytes) && is_settled(shared);
         shared.store.close(|| small.filter(is_still), || shared.collect())
     }
 
-    /// Cuts off the free end of a small database of which nothing is to be undone when it is opened again; its bytes.
-    fn shorten_if_small(&self) -> Result<Option<u64>, StorageError> {
+    /// Cuts off the free end of a small database, or of one that is mostly that, of which nothing is to be undone when it is opened again;
+    /// its bytes.
+    fn shorten_if_worth_it(&self) -> Result<Option<u64>, StorageError> {
         let shared = self.shared();
-        if !is_settled(shared) || shared.space.bytes_in_use() >= SMALL_BYTES {
+        if !is_settled(shared) {
             return Ok(None);
         }
+        // Those that the version store keeps at hand may stand at the end.
         let kept = shared.space.extents_of_kind(ExtentKind::Version);
         let unused =
             shared.versions.take_unused(kept.into_iter().flat_map(|(_, run)| run.by_unit()).collect());
@@ -313,13 +317,14 @@ impl Engine {
                 shared.space.free_runs(&mut mini, &unused)?;
                 mini.commit()?;
             }
-            shared.space.shorten(shared.core())
+            let (used, all) = shared.space.bytes_in_use();
+            let is_worth_it = used < SMALL_BYTES || used <= all - all / FREE_PART;
+            is_worth_it.then(|| shared.space.shorten(shared.core())).transpose()
         };
         match shorten() {
-            Ok(bytes) => Ok(Some(bytes)),
             // The log has no room for that.
             Err(StorageError::Full { .. }) => Ok(None),
-            Err(error) => Err(error),
+            shortened => shortened,
         }
     }
 

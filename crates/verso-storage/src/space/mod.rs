@@ -21,8 +21,8 @@
 //! S7. Behind the last unit of the map there are zeroes: new units begin so. What a crash while closing has left there (the state
 //!     of the last checkpoint) goes when the map is read.
 //! S8. An object's first pages are given out one by one, wherever they stand in the file, further ones as units.
-//! S9. A small database that is closed has no units behind the last one in use: what is kept for changes comes back with the first one
-//!     (S6). A file is cut only when both copies of the superblock say how short it is.
+//! S9. A small database that is closed, or one whose file is mostly free at its end, has no units behind the last one in use: what is kept
+//!     for changes comes back with the first one (S6). A file is cut only when both copies of the superblock say how short it is.
 //! S10. A map page counts as it is also where its newest change stood in a part of the log that was given up: what it says too much is lost
 //!     room, what it says too little is no more than damage of the pages that need it.
 //!
@@ -577,9 +577,10 @@ impl SpaceMap {
         Ok(added)
     }
 
-    /// Where the last unit in use ends.
-    pub fn bytes_in_use(&self) -> u64 {
-        self.bytes_of(used_units(&self.runs.lock()))
+    /// Where the last unit in use ends, as far as what stands behind it can be cut off, and the file.
+    pub fn bytes_in_use(&self) -> (u64, u64) {
+        let runs = self.runs.lock();
+        (self.bytes_of(used_units(&runs)), self.bytes_of(runs.total_units))
     }
 
     /// Takes the free units at the end of the file out of the map, for a database that is being closed, which is then cut there (S9).

@@ -415,6 +415,48 @@ fn a_thousand_small_tables_take_single_pages_and_give_them_back() {
     sound(&engine);
 }
 
+#[test]
+fn a_large_file_that_is_mostly_free_at_its_end_is_cut_when_it_is_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.verso");
+    let options = || EngineOptions { page_size: 16384, ..options() };
+    let engine = Engine::create(Env::real(), &path, options()).unwrap();
+    let mut txn = engine.begin(TxnOptions::default());
+    let objects = [(); 3].map(|()| engine.create_heap(&mut txn, &COLUMNS).unwrap());
+    txn.commit(CommitMode::Wait).unwrap();
+    let [kept, short, gone] = objects.map(|object| engine.heap(object).unwrap());
+    fill(&engine, &short, 0..5000);
+    let long = |ids: std::ops::Range<i64>| -> Vec<Row> {
+        ids.map(|id| (id, Some("x".repeat(1 << 20)), 0.0)).collect()
+    };
+    for (heap, count) in [(&kept, 20), (&gone, 60)] {
+        let mut txn = engine.begin(TxnOptions::default());
+        txn.begin_statement().unwrap();
+        heap.insert(&mut txn, &batch(&long(0..count)), None).unwrap();
+        txn.end_statement().unwrap();
+        txn.commit(CommitMode::Wait).unwrap();
+    }
+    // Old versions stand behind all of them.
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement().unwrap();
+    bump(&short, &mut txn, "", 1.0, |_| true).unwrap();
+    txn.end_statement().unwrap();
+    engine.drop_object(&mut txn, gone.object).unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let bytes = || std::fs::metadata(&path).unwrap().len() >> 20;
+    assert!(bytes() > 80, "{} MiB", bytes());
+    let object = kept.object;
+    drop((kept, short, gone));
+    engine.close().unwrap();
+    drop(engine);
+    assert!(bytes() < 32, "{} MiB", bytes());
+    let engine = Engine::open(Env::real(), &path, options()).unwrap();
+    assert!(now(&engine, &engine.heap(object).unwrap()) == long(0..20));
+    sound(&engine);
+    engine.close().unwrap();
+    assert!(bytes() < 32, "{} MiB", bytes());
+}
+
 /// Steps of all threads of an engine with which little is done and then nothing for so long.
 fn steps_while_idle(hours: u64) -> u64 {
     let world = World::new(3);
