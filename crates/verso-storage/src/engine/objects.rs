@@ -108,7 +108,7 @@ impl Engine {
         if !self.has_object(object) {
             shared.space.keep_reserve(shared.core())?;
             let mut mini = Mini::begin(shared.core(), TxnId::NONE);
-            let run = shared.space.begin(&mut mini, object, 1)?;
+            let run = shared.space.begin(&mut mini, object)?;
             let handle = mini.create(run.first)?;
             let payload = root::init_payload(run.first, object, run.pages, root::TABLE, columns);
             mini.apply(handle, RecordKind::ROOT_INIT, &payload)?;
@@ -213,7 +213,7 @@ impl Engine {
         // The note first: allocations that may fail come before any change.
         note_object(&shared, txn, &mut mini, EntryKind::CreateObject, object)?;
         mini.use_reserve();
-        let run = shared.space.begin(&mut mini, object, 1)?;
+        let run = shared.space.begin(&mut mini, object)?;
         let handle = mini.create(run.first)?;
         mini.apply(
             handle,

@@ -175,7 +175,7 @@ fn step(toy: &mut Toy, model: &mut Model, rng: &mut Rng) -> Result<Lsn, StorageE
         0 | 1 | 3 if toy.singles && model.pages.len() < 200 && !rng.one_in(4) => {
             let owner = 1 + rng.below(30) as u32;
             let run = match model.extents.contains_key(&owner) {
-                false => toy.space.begin(&mut mini, ObjectId(owner), 1 + rng.below(2) as u32)?,
+                false => toy.space.begin(&mut mini, ObjectId(owner))?,
                 true => toy.space.extend(&mut mini, ObjectId(owner), ExtentKind::Object, 1)?,
             };
             format_run(&mut mini, owner, run)?;

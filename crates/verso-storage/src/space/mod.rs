@@ -336,20 +336,14 @@ impl SpaceMap {
         result
     }
 
-    /// Allocates the first extent of an object, whose first page is its root: so many pages by themselves, one behind the other,
-    /// or a unit.
+    /// Allocates the first page of an object, its root: a page by itself, or a unit.
     ///
     /// # Errors
     /// As [`SpaceMap::allocate`].
-    pub fn begin<'e>(
-        &'e self,
-        mini: &mut Mini<'e>,
-        owner: ObjectId,
-        pages: u32,
-    ) -> Result<ExtentRun, StorageError> {
+    pub fn begin<'e>(&'e self, mini: &mut Mini<'e>, owner: ObjectId) -> Result<ExtentRun, StorageError> {
         let entry = Entry { owner, kind: ExtentKind::Object, root: true };
         let mut change = self.change(mini);
-        let result = self.allocate_pages(&mut change, mini, pages, entry);
+        let result = self.allocate_page(&mut change, mini, entry);
         mini.put_space(change);
         result
     }
@@ -398,7 +392,7 @@ impl SpaceMap {
         if (is_small || entry.owner != ObjectId::SYSTEM)
             && change.runs.has_few(entry.owner, entry.kind, FEW_PAGES)
         {
-            return self.allocate_pages(change, mini, 1, entry);
+            return self.allocate_page(change, mini, entry);
         }
         match self.allocate_in(change, mini, units, entry) {
             Err(StorageError::Full { .. }) if units > 1 => self.allocate_in(change, mini, 1, entry),
@@ -406,12 +400,11 @@ impl SpaceMap {
         }
     }
 
-    /// Allocates `count` pages by themselves, one behind the other; a unit where the next free one belongs to no group.
-    fn allocate_pages<'e>(
+    /// Allocates a page by itself; a unit where the next free one belongs to no group.
+    fn allocate_page<'e>(
         &'e self,
         change: &mut SpaceChange<'e>,
         mini: &mut Mini<'e>,
-        count: u32,
         entry: Entry,
     ) -> Result<ExtentRun, StorageError> {
         // What may fail comes before any change.
@@ -419,20 +412,18 @@ impl SpaceMap {
         if change.runs.pages.maps.is_empty() {
             self.begin_pages(change, mini)?;
         }
-        let first = match change.runs.pages.first_free(count) {
-            Some(first) => first,
+        let page = match change.runs.pages.free.first() {
+            Some(page) => *page,
             None => match self.add_unit_of_pages(change, mini)? {
                 Some(first) => first,
                 None => return self.allocate_in(change, mini, 1, entry),
             },
         };
-        let (map, index) = self.page_place(&change.runs, first)?;
+        let (map, index) = self.page_place(&change.runs, page)?;
         let map = mini.write(map)?;
-        mini.apply(map, RecordKind::SPACE_ALLOCATE, &format::allocate_payload(index, count, entry))?;
-        for page in first..first + count {
-            change.runs.pages.insert_used(page, Entry { root: entry.root && page == first, ..entry });
-        }
-        Ok(ExtentRun { first: PageId(first), pages: count })
+        mini.apply(map, RecordKind::SPACE_ALLOCATE, &format::allocate_payload(index, 1, entry))?;
+        change.runs.pages.insert_used(page, entry);
+        Ok(single(page))
     }
 
     /// Makes the page map of the first group, beside the map page: it comes with some pages.

@@ -17,9 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::format::{Entry, Group, UNIT_PAGES};
 use crate::page::ObjectId;
 
-/// Free pages that are looked at for several that stand one behind the other: a new unit costs less than a longer search.
-const LOOKED_AT: usize = 64;
-
 /// Guarded by the map's lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pages {
@@ -38,16 +35,6 @@ pub(super) fn of_unit(unit: u32) -> std::ops::Range<u32> {
 }
 
 impl Pages {
-    /// The first of the lowest `count` free pages of one unit that stand one behind the other; no more than a unit has. A few that
-    /// are far behind may be missed.
-    pub fn first_free(&self, count: u32) -> Option<u32> {
-        let is_there = |first: &u32| {
-            first % UNIT_PAGES + count <= UNIT_PAGES
-                && (1..count).all(|index| self.free.contains(&(first + index)))
-        };
-        self.free.iter().copied().take(LOOKED_AT).find(is_there)
-    }
-
     /// The pages of a unit are given out one by one from now on.
     pub fn insert_unit(&mut self, unit: u32) {
         self.free.extend(of_unit(unit));
