@@ -4,12 +4,13 @@
 //! a value that would ask for something Verso does not do is refused. Which settings are of this kind, and why:
 //! docs/decisions/0028.
 
+use super::kept::{Kept, value_of};
 use super::values::{boolean, on};
 use super::{Allowed, Range, range};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Their names, what each is as long as nobody sets it, and what it does in PostgreSQL.
-pub(crate) const LIST: &[(&str, &str, &str)] = &[
+pub(crate) const LIST: &[Kept] = &[
     ("allow_in_place_tablespaces", "off", "Allows tablespaces directly inside pg_tblspc, for testing."),
     ("allow_system_table_mods", "off", "Allows modifications of the structure of system tables."),
     ("array_nulls", "on", "Enables input of NULL elements in arrays."),
@@ -172,7 +173,7 @@ pub(crate) const LIST: &[(&str, &str, &str)] = &[
 
 /// The value that such a setting has as long as nobody sets it; none if there is none of that name.
 pub(crate) fn default(name: &str) -> Option<&'static str> {
-    LIST.iter().find(|(known, ..)| *known == name).map(|(_, usual, _)| *usual)
+    value_of(LIST, name)
 }
 
 /// What a setting may say.

@@ -1,8 +1,10 @@
 //! Settings that nobody changes, with what is true of Verso: clients and tools look them up. And the names of those which PostgreSQL
 //! has and Verso has not. Which are of which kind, and why: docs/decisions/0028.
 
-/// Names, values, and what they say.
-pub(crate) const FIXED: &[(&str, &str, &str)] = &[
+use super::kept::{Kept, value_of};
+
+/// Those that have one value.
+pub(crate) const FIXED: &[Kept] = &[
     ("allow_alter_system", "on", "Allows running the ALTER SYSTEM command."),
     ("archive_cleanup_command", "", "Sets the shell command that will be executed at every restart point."),
     ("archive_command", "(disabled)", "Sets the shell command that will be called to archive a WAL file."),
@@ -163,7 +165,7 @@ pub(crate) const KNOWN_ELSEWHERE: &[(&str, &str)] = &[
 
 /// The value of one that nobody changes.
 pub(crate) fn value(name: &str) -> Option<&'static str> {
-    FIXED.iter().find(|(known, ..)| *known == name).map(|(_, value, _)| *value)
+    value_of(FIXED, name)
 }
 
 /// Whether nobody changes it by a statement.

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::kept::described;
 use super::{accepted, fixed};
 
 /// Names and descriptions, in the order of SHOW ALL.
@@ -178,8 +179,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
 /// value. SHOW ALL, `pg_settings` and `verso_settings` are this list.
 pub(crate) fn all() -> &'static [(&'static str, &'static str)] {
     static ALL: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
-        let accepted = accepted::LIST.iter().map(|(name, _, about)| (*name, *about));
-        let fixed = fixed::FIXED.iter().map(|(name, _, about)| (*name, *about));
+        let (accepted, fixed) = (described(accepted::LIST), described(fixed::FIXED));
         let elsewhere = fixed::KNOWN_ELSEWHERE.iter().copied();
         let mut all: Vec<_> =
             SETTINGS.iter().copied().chain(accepted).chain(fixed).chain(elsewhere).collect();

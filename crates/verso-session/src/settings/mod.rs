@@ -5,6 +5,7 @@ mod aliases;
 mod commit;
 mod current;
 mod fixed;
+mod kept;
 mod kinds;
 mod listed;
 mod messages;
