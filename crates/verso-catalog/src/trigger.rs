@@ -86,6 +86,12 @@ impl TriggerKind {
         self.0 & marks == marks
     }
 
+    /// Whether there is anything that it is for.
+    pub fn is_for_something(self) -> bool {
+        self.0 & (TriggerKind::INSERT | TriggerKind::DELETE | TriggerKind::UPDATE | TriggerKind::TRUNCATE)
+            != 0
+    }
+
     /// For each row?
     pub fn is_row(self) -> bool {
         self.has(TriggerKind::ROW)

@@ -16,6 +16,14 @@ use verso_types::SqlType;
 use super::meaning::Meanings;
 use super::parts::{literal, qualified};
 
+/// The function of users that a cast calls.
+fn called_by(cast: &CastDef) -> Option<Oid> {
+    match cast.function {
+        Some(Callee::User(oid)) => Some(oid),
+        _ => None,
+    }
+}
+
 /// Numbers of objects.
 pub(super) type Needs = BTreeSet<Oid>;
 
@@ -209,8 +217,19 @@ impl Finder {
         found
     }
 
-    /// What the body of a function names that is SQL's own and bound at once.
+    /// What the body of a function names that is SQL's own and bound at once, without the function itself.
     pub fn of_body(&self, function: &FunctionDef) -> Needs {
+        let mut found = self.named_by_body(function);
+        found.remove(&function.oid);
+        found
+    }
+
+    /// Whether such a body calls its own function.
+    pub fn calls_itself(&self, function: &FunctionDef) -> bool {
+        self.named_by_body(function).contains(&function.oid)
+    }
+
+    fn named_by_body(&self, function: &FunctionDef) -> Needs {
         let mut found = Needs::new();
         for need in &function.needs {
             match *need {
@@ -221,9 +240,20 @@ impl Finder {
         }
         if let Some(stored) = &function.stored {
             self.of_query(&stored.query, &mut found);
+            // Those without a function of users are named nowhere, and wait for nothing but types.
+            let free = self.catalog.casts().iter().filter(|cast| called_by(cast).is_none());
+            found.extend(free.map(|cast| cast.oid));
         }
-        found.remove(&function.oid);
+        self.add_casts(&mut found);
         found
+    }
+
+    /// The casts whose functions are among these: a text that uses a cast names its function, and is to find the cast.
+    fn add_casts(&self, found: &mut Needs) {
+        let casts = self.catalog.casts().iter();
+        let used = casts.filter(|cast| called_by(cast).is_some_and(|function| found.contains(&function)));
+        let used: Vec<Oid> = used.map(|cast| cast.oid).collect();
+        found.extend(used);
     }
 
     pub fn of_operator(&self, operator: &OperatorDef) -> Needs {

@@ -12,8 +12,8 @@
 //!     filled behind those of the tables.
 //! O3. Functions, operators and casts that need a view come behind the rows with the views, unless something before needs them.
 //!     So do functions whose bodies are bound when they are made and read tables: ON CONFLICT and GROUP BY may ask for a key.
-//! O4. Functions whose bodies are bound when they are made and that call each other are made twice, as views are: first with a body
-//!     that names nothing.
+//! O4. Functions whose bodies are bound when they are made and that call each other, or themselves, are made twice, as views are: first
+//!     with a body that names nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -342,7 +342,10 @@ impl Maker<'_, '_> {
         let is_behind = self.is_behind;
         let kind = if is_behind { Kind::View } else { Kind::Function };
         match object {
-            Object::Type(ty) => self.steps.append(&mut types::steps_of(vec![&ty], self.source.dialect)?),
+            Object::Type(ty) => {
+                self.steps.append(&mut types::steps_of(vec![&ty], self.source.dialect)?);
+                self.steps.append(&mut types::renamed_constructors(&catalog, &ty));
+            }
             Object::Sequence(sequence) => {
                 let text = sequence_text(&sequence);
                 self.add(Kind::Sequence, None, text);
@@ -356,7 +359,7 @@ impl Maker<'_, '_> {
             Object::Function(function) => {
                 let text = self.function_text(&function)?;
                 let needs = self.finder.of_body(&function);
-                if !pending.has_none_of(&needs)
+                if (!pending.has_none_of(&needs) || self.finder.calls_itself(&function))
                     && let Some(stub) = without_body(&text)
                 {
                     self.add(kind, None, stub);
@@ -455,7 +458,7 @@ impl Maker<'_, '_> {
         let text = match function.is_aggregate() {
             true => {
                 let arguments = self.ask("pg_get_function_arguments", function.oid)?;
-                let damaged = || Error::new("XX000", format!("aggregate {} is damaged", function.name));
+                let damaged = || Error::new("XX001", format!("aggregate {} is damaged", function.name));
                 made::aggregate(self.source.catalog, function, &arguments).ok_or_else(damaged)?
             }
             false => self.ask("pg_get_functiondef", function.oid)?,

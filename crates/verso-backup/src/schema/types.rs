@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, Oid, TypeDef, is_temporary};
+use verso_catalog::{CatalogSnapshot, FunctionReturn, Oid, TypeDef, is_temporary};
 use verso_types::{DomainType, EnumLabel, EnumType, NewPlace, SqlType};
 
 use super::needs::Finder;
@@ -106,6 +106,35 @@ pub(super) fn steps_of(types: Vec<&Arc<TypeDef>>, dialect: Dialect) -> Result<Ve
         steps.extend(texts.into_iter().map(|sql| step(Kind::Type, sql)));
     }
     Ok(steps)
+}
+
+/// What gives the functions that came with a range type their names and schemas: these stay when the type gets others.
+pub(super) fn renamed_constructors(catalog: &CatalogSnapshot, ty: &TypeDef) -> Vec<Step> {
+    let SqlType::Range(of) = &ty.ty else { return Vec::new() };
+    let (Some(range), Some(multi)) = (of.own_name(false), of.own_name(true)) else { return Vec::new() };
+    let mut constructors: Vec<_> = catalog
+        .all_functions()
+        .filter(|function| function.is_range_constructor() && function.makes(&ty.ty))
+        .collect();
+    constructors.sort_by_key(|function| function.oid);
+    let mut steps = Vec::new();
+    for function in constructors {
+        let FunctionReturn::Scalar(result) = &function.returns else { continue };
+        let made = if matches!(result, SqlType::Multirange(_)) { multi } else { range };
+        let arguments: Vec<String> = function.inputs().map(|arg| type_text(&arg.ty)).collect();
+        let arguments = arguments.join(", ");
+        if function.name != made.name {
+            let place = qualified(&made.schema, &made.name);
+            let text = format!("ALTER FUNCTION {place}({arguments}) RENAME TO {}", name(&function.name));
+            steps.push(step(Kind::Type, text));
+        }
+        if function.schema != made.schema {
+            let place = qualified(&made.schema, &function.name);
+            let text = format!("ALTER FUNCTION {place}({arguments}) SET SCHEMA {}", name(&function.schema));
+            steps.push(step(Kind::Type, text));
+        }
+    }
+    steps
 }
 
 /// Is a type the other one, made of it, or over it?

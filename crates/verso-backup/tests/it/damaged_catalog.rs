@@ -68,10 +68,18 @@ CREATE TABLE secured (a integer);
 CREATE POLICY own ON secured USING (a = 1);
 CREATE SEQUENCE numbers;
 CREATE TABLE blank (a integer CHECK (a > 0));
+CREATE TABLE indexed (a integer, b integer);
+CREATE INDEX of_indexed ON indexed (a);
+CREATE TABLE keyed (a integer PRIMARY KEY);
+CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+CREATE TABLE watched (a integer);
+CREATE TRIGGER watches AFTER INSERT ON watched FOR EACH ROW EXECUTE FUNCTION nothing();
+CREATE FUNCTION step(integer, integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT $1 + $2';
+CREATE AGGREGATE total(integer) (SFUNC = step, STYPE = integer, INITCOND = '0');
 "#;
 
 /// What is damaged, a statement that uses it, and those that get rid of it.
-const DAMAGED: [(&str, &str, &[&str]); 11] = [
+const DAMAGED: [(&str, &str, &[&str]); 15] = [
     ("table public.typed", "SELECT a FROM typed", &["DROP TABLE typed CASCADE"]),
     ("view public.kindless", "SELECT * FROM kindless", &["DROP VIEW kindless"]),
     ("view public.unreadable", "SELECT * FROM unreadable", &["DROP VIEW unreadable"]),
@@ -83,6 +91,10 @@ const DAMAGED: [(&str, &str, &[&str]); 11] = [
     ("table public.secured", "SELECT * FROM secured", &["DROP TABLE secured"]),
     ("sequence public.numbers", "SELECT nextval('numbers')", &["DROP SEQUENCE numbers"]),
     ("table public.blank", "SELECT * FROM blank", &["DROP TABLE blank"]),
+    ("table public.indexed", "INSERT INTO indexed VALUES (1, 2)", &["DROP TABLE indexed"]),
+    ("table public.keyed", "INSERT INTO keyed VALUES (1)", &["DROP TABLE keyed"]),
+    ("table public.watched", "INSERT INTO watched VALUES (1)", &["DROP TABLE watched"]),
+    ("function public.total(integer)", "SELECT total(a) FROM sound", &["DROP FUNCTION total(integer)"]),
 ];
 
 /// A database with rows that nobody can read.
@@ -101,8 +113,10 @@ fn spoiled(path: &Path) -> Database {
     let (homeless, ownerless) = (relation("gone.homeless"), relation("ownerless"));
     let (unreadable, part, blank) = (relation("unreadable"), relation("parted_1"), relation("blank"));
     let (checked, secured, numbers) = (relation("checked"), relation("secured"), relation("numbers"));
+    let (of_indexed, keyed, watched) = (relation("of_indexed"), relation("keyed"), relation("watched"));
     let function = number("SELECT 'moody(integer)'::regprocedure::oid");
     let ty = number("SELECT 'mood'::regtype::oid");
+    let aggregate = number("SELECT 'total(integer)'::regprocedure::oid");
     drop(connection);
     // pg_attribute.atttypid, pg_class.relkind, relnamespace and relowner
     spoil(&database, (13, 3), 1, typed, oid(99_999));
@@ -118,6 +132,15 @@ fn spoiled(path: &Path) -> Database {
     spoil(&database, (21, 4), 8, checked, letter());
     spoil(&database, (35, 4), 3, secured, letter());
     spoil(&database, (17, 2), 1, numbers, oid(99_999));
+    // pg_index.indkey, pg_constraint.conkey, pg_trigger.tgtype, pg_proc.prosrc
+    let numbers = |all: &[i16]| {
+        let all: Vec<Value> = all.iter().map(|number| Value::Int2(*number)).collect();
+        (SqlType::Array(Box::new(SqlType::Int2)), Value::Array(all.into_iter().collect()))
+    };
+    spoil(&database, (20, 10), 1, of_indexed, numbers(&[7]));
+    spoil(&database, (21, 14), 8, keyed, numbers(&[]));
+    spoil(&database, (40, 6), 2, watched, (SqlType::Int2, Value::Int2(1)));
+    spoil(&database, (16, 15), 1, aggregate, (SqlType::Text, Value::Text("nonsense".into())));
     // A letter that is none: the row cannot be read at all.
     spoil(&database, (21, 4), 8, blank, (SqlType::Char(Some(1)), Value::Text("".into())));
     database

@@ -108,6 +108,51 @@ fn functions_that_call_each_other_come_back() {
 }
 
 #[test]
+fn functions_that_call_themselves_and_that_use_casts_come_back() {
+    means_the_same(
+        "CREATE FUNCTION countdown(int) RETURNS int LANGUAGE sql AS 'SELECT 1';
+        CREATE OR REPLACE FUNCTION countdown(int) RETURNS int LANGUAGE sql
+            BEGIN ATOMIC SELECT CASE WHEN $1 > 0 THEN countdown($1 - 1) ELSE 0 END; END;
+        CREATE TYPE c AS (f int);
+        CREATE TYPE shade AS ENUM ('dark', 'light');
+        CREATE FUNCTION castf(c) RETURNS int LANGUAGE sql IMMUTABLE RETURN ($1).f;
+        CREATE CAST (c AS int) WITH FUNCTION castf(c);
+        CREATE CAST (shade AS int) WITH INOUT;
+        CREATE FUNCTION by_function() RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT row(1)::c::int; END;
+        CREATE FUNCTION by_text(shade) RETURNS int LANGUAGE sql RETURN $1::int;
+        CREATE TABLE t (a c);
+        INSERT INTO t VALUES (row(7));
+        CREATE FUNCTION over_rows() RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT a::int FROM t; END",
+        &[
+            "SELECT countdown(3), by_function(), over_rows()",
+            "SELECT proname, pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1",
+        ],
+    );
+}
+
+#[test]
+fn functions_that_came_with_range_types_keep_the_names_that_they_have() {
+    means_the_same(
+        "CREATE SCHEMA s;
+        CREATE TYPE rg AS RANGE (subtype = int);
+        CREATE TYPE other AS RANGE (subtype = text);
+        CREATE VIEW v AS SELECT rg(1, 2), rg(1, 2, '[]') AS closed, rg_multirange(rg(3, 4)) AS several, rg_multirange() AS none;
+        CREATE TABLE t (a int, b int);
+        CREATE INDEX i ON t (rg(a, b));
+        ALTER TYPE rg RENAME TO rg2;
+        ALTER TYPE rg2 SET SCHEMA s;
+        ALTER TYPE rg_multirange RENAME TO many;
+        ALTER FUNCTION other(text, text) RENAME TO another",
+        &[
+            "TABLE v",
+            "SELECT pg_get_indexdef('i'::regclass), pg_get_viewdef('v'::regclass)",
+            "SELECT p.oid::regprocedure::text, pronamespace::regnamespace FROM pg_proc p WHERE p.oid >= 16384 ORDER BY 1",
+            "SELECT another('a', 'b'), other('a', 'b', '[]')",
+        ],
+    );
+}
+
+#[test]
 fn views_that_read_themselves_come_back() {
     means_the_same(
         "CREATE TABLE t (a int);

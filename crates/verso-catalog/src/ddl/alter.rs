@@ -14,6 +14,7 @@ use super::claim::Taking;
 use super::composite::check_depth;
 use super::constraint::{Target, relying_on};
 use super::foreign_key::{refuse_recollated, refuse_retyped};
+use super::index::{key_collation, refuse_unlike_bytes};
 use super::names::Names;
 use super::needing::{Lost, Needing};
 use super::sequence_of;
@@ -416,6 +417,10 @@ impl Catalog {
             let kept: Vec<ClassRow> = self.read_of(txn, &indexes)?;
             for index in &old.indexes {
                 if kept.iter().any(|row| row.oid == index.oid) {
+                    if index.unique && old.columns != new.columns {
+                        let key: Vec<u16> = index.parts.iter().map(|part| part.column).collect();
+                        refuse_unlike_bytes(&new.columns, &key)?;
+                    }
                     self.rebuild_index(txn, new, new.heap, &recollated(index, old, new))?;
                 }
             }
@@ -987,7 +992,7 @@ fn recollated(index: &IndexDef, old: &TableDef, new: &TableDef) -> IndexDef {
     let mut index = index.clone();
     let collation = |table: &TableDef, id: u16| {
         let column = table.column_with_id(id).map(|at| &table.columns[at]);
-        column.and_then(|column| column.declared().collation())
+        column.and_then(key_collation)
     };
     for part in index.parts.iter_mut().filter(|part| part.class == crate::KeyClass::Ordered) {
         let (before, now) = (collation(old, part.column), collation(new, part.column));

@@ -13,8 +13,7 @@ use verso_types::{Exclusion, SqlType};
 
 use super::claim::Taking;
 use super::foreign_key::{check_types, foreign_key};
-use super::index::MAX_KEY_COLUMNS;
-use super::index::index_parts;
+use super::index::{MAX_KEY_COLUMNS, index_parts, key_collation, refuse_unlike_bytes};
 use super::names::Names;
 use crate::TableOptions;
 use crate::catalog::Catalog;
@@ -357,6 +356,7 @@ impl Catalog {
                 return Err(CatalogError::invalid("42701", text));
             }
         }
+        refuse_unlike_bytes(&target.columns, &ids)?;
         let period = ids.last().filter(|_| without_overlaps);
         if period.is_some() && ids.len() < 2 {
             let text = "constraint using WITHOUT OVERLAPS needs at least two columns";
@@ -386,7 +386,7 @@ impl Catalog {
             let column = target.columns.iter().find(|column| column.id == *id);
             // Which texts are equal is what the constraint asks: where that is their bytes, so are the keys, and no version of
             // the data matters to them.
-            let collation = column.and_then(|column| column.declared().collation());
+            let collation = column.and_then(key_collation);
             let collation = collation.filter(|collation| !collation.is_deterministic());
             IndexPart {
                 column: *id,
@@ -530,6 +530,8 @@ impl Catalog {
         }
         let columns: Vec<u16> = declared.iter().map(|part| part.column).collect();
         refuse_virtual_among(&target.columns, &columns, "exclusion constraints")?;
+        let equal = declared.iter().filter(|part| part.excludes == Some(Exclusion::Equal));
+        refuse_unlike_bytes(&target.columns, &equal.map(|part| part.column).collect::<Vec<u16>>())?;
         let include = target.ids(include, missing)?;
         let shown: Vec<&str> = parts.iter().map(|part| &*part.name).collect();
         let name = self.name_of_key(txn, names, target, new, (&shown, "excl"))?;

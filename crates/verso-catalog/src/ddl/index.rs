@@ -11,7 +11,7 @@ use std::sync::Arc;
 use verso_storage::heap::ScanBatch;
 use verso_storage::index::{IndexSpec, KeyPart};
 use verso_storage::{ObjectId, RecordId, StorageError, TableLockMode, Txn, WaitPolicy};
-use verso_types::{Exclusion, SqlType, SystemType, TimeStyle, Value, format_text};
+use verso_types::{Collation, Exclusion, SqlType, SystemType, TimeStyle, Value, format_text};
 
 use super::claim::{NameOf, Taking};
 use super::constraint::{Target, refuse_virtual_among, relying_on};
@@ -106,6 +106,9 @@ impl Catalog {
         let include = new.include.iter().map(number).collect::<Result<Vec<u16>, CatalogError>>()?;
         let used: Vec<u16> = parts.iter().map(|part| part.column).chain(include.iter().copied()).collect();
         refuse_virtual_among(&table.columns, &used, "indexes")?;
+        if new.unique {
+            refuse_unlike_bytes(&table.columns, &used[..parts.len()])?;
+        }
         match new.concurrently {
             true => {
                 self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareUpdateExclusive)?;
@@ -610,6 +613,29 @@ fn index_spec(heap: ObjectId, columns: &[ColumnDef], index: &IndexDef) -> Result
     let fill_factor = index.options.get("fillfactor").and_then(|value| value.parse().ok());
     let fill_factor = fill_factor.unwrap_or(IndexSpec::FILL_FACTOR);
     Ok(IndexSpec { table: heap, parts: key_parts(columns, index)?, unique, nulls_distinct, fill_factor })
+}
+
+/// The collation of a column's keys: none of an array, as texts in arrays are in the order of their bytes.
+pub(super) fn key_collation(column: &ColumnDef) -> Option<Arc<Collation>> {
+    column.declared().collation().filter(|_| !matches!(column.ty.plain(), SqlType::Array(_)))
+}
+
+/// Refuses keys that are to be unique and whose equality is not that of their bytes: arrays of texts that a collation makes equal.
+pub(super) fn refuse_unlike_bytes(columns: &[ColumnDef], key: &[u16]) -> Result<(), CatalogError> {
+    let is_unlike = |column: &&ColumnDef| {
+        let collation = column.declared().collation();
+        matches!(column.ty.plain(), SqlType::Array(_))
+            && collation.is_some_and(|collation| !collation.is_deterministic())
+    };
+    let mut columns = columns.iter().filter(|column| key.contains(&column.id));
+    columns.find(is_unlike).map_or(Ok(()), |column| {
+        let text = format!(
+            "unique keys over column \"{}\" of type {} with a nondeterministic collation are not supported",
+            column.name,
+            column.ty.without_modifiers().pg_name()
+        );
+        Err(CatalogError::invalid("0A000", text))
+    })
 }
 
 /// The parts of an index's key as storage knows them.

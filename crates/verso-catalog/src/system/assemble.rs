@@ -21,7 +21,7 @@ use super::{
     DEPENDS_AUTO, DEPENDS_NORMAL, KIND_INDEX, KIND_MATERIALIZED, KIND_PARTITIONED, KIND_SEQUENCE, KIND_TABLE,
     KIND_VIEW, LOGGED, OWNER_OID, UNLOGGED,
 };
-use crate::aggregate::Callee;
+use crate::aggregate::{AggregateDef, Callee};
 use crate::collation::CollationDef;
 use crate::damage::Flaws;
 use crate::definition::{
@@ -625,7 +625,7 @@ impl CatalogRows {
             let parts: Result<Vec<IndexPart>, CatalogError> = parts.collect();
             let include = column_ids(row.indkey.get(row.indoption.len()..));
             let guard = (row.indguard != 0).then(|| column_id(row.indguard)).transpose();
-            let (parts, include, guard) = match (parts, include, guard) {
+            let (mut parts, mut include, mut guard) = match (parts, include, guard) {
                 (Ok(parts), Ok(include), Ok(guard)) => (parts, include, guard),
                 (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
                     let text = format!("index \"{}\": {}", class.relname.0, flaw(error));
@@ -633,6 +633,20 @@ impl CatalogRows {
                     continue;
                 }
             };
+            let own = columns.get(&row.indrelid).map(Vec::as_slice).unwrap_or_default();
+            let is_own = |id: &u16| own.iter().any(|column| column.id == *id);
+            let mut ids = parts.iter().map(|part| part.column).chain(include.iter().copied()).chain(guard);
+            let flaw = match ids.find(|id| !is_own(id)) {
+                Some(id) => Some(format!("has column {id}, which its table has not")),
+                None => parts.is_empty().then(|| "has no columns".to_owned()),
+            };
+            if let Some(flaw) = flaw {
+                flaws.note(row.indrelid, format!("index \"{}\" {flaw}", class.relname.0));
+                // It goes with its table, which is damaged; nobody meets a column that there is not.
+                parts.retain(|part| is_own(&part.column));
+                include.retain(is_own);
+                guard = guard.filter(is_own);
+            }
             let is_other = |(column, found): &(u16, KeyType)| {
                 let mut own = columns.get(&row.indrelid).into_iter().flatten();
                 let key = |own: &ColumnDef| KeyType::of(&own.ty).and_then(KeyType::earlier);
@@ -698,7 +712,8 @@ impl CatalogRows {
     ) -> Result<(), CatalogError> {
         for row in self.functions {
             let schema = schema_of(row.pronamespace)?;
-            let function = function_of(&row, types, rows, Arc::clone(&schema)).unwrap_or_else(|error| {
+            let read = function_of(&row, types, rows, Arc::clone(&schema));
+            let function = read.and_then(|it| check_aggregate(it, types)).unwrap_or_else(|error| {
                 flaws.note_error(row.oid, error);
                 unread_function(&row, types, schema)
             });
@@ -771,6 +786,7 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
         ReferentialAction::from_letter(letter.0.to_ascii_lowercase())
             .ok_or_else(|| flaw("an unknown referential action"))
     };
+    let some = |columns: Vec<u16>| if columns.is_empty() { Err(flaw("no column")) } else { Ok(columns) };
     let part_of = match (row.contype.0.to_ascii_lowercase(), &row.conbin) {
         ('f', Some(whole)) => Some(Oid(whole.parse().map_err(|_| flaw("no number of a constraint"))?)),
         _ => None,
@@ -783,7 +799,7 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
             ConstraintKind::NotNull { column: *columns.first().ok_or_else(|| flaw("no column"))? }
         }
         'p' | 'u' => ConstraintKind::Unique {
-            columns: column_ids(row.conkey.as_deref())?,
+            columns: some(column_ids(row.conkey.as_deref())?)?,
             index: row.conindid,
             primary: row.contype.0 == 'p',
         },
@@ -793,15 +809,15 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
             let method = words.next().ok_or_else(|| flaw("no access method"))?.into();
             let order = words.map(|word| word.parse().map_err(|_| flaw("no number of a column")));
             ConstraintKind::Exclude {
-                columns: column_ids(row.conkey.as_deref())?,
+                columns: some(column_ids(row.conkey.as_deref())?)?,
                 index: row.conindid,
                 declared: Arc::new(Excluding { method, order: order.collect::<Result<_, CatalogError>>()? }),
             }
         }
         'f' => ConstraintKind::Foreign(ForeignKey {
-            columns: column_ids(row.conkey.as_deref())?,
+            columns: some(column_ids(row.conkey.as_deref())?)?,
             referenced: row.confrelid,
-            referenced_columns: column_ids(row.confkey.as_deref())?,
+            referenced_columns: some(column_ids(row.confkey.as_deref())?)?,
             index: row.conindid,
             match_full: row.confmatchtype.0 == 'f',
             period: row.confmatchtype.0 == 'p',
@@ -831,6 +847,9 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
 fn trigger_of(row: TriggerRow) -> Result<TriggerDef, CatalogError> {
     let flaw = |what: &str| corrupt(format!("trigger \"{}\" has {what}", row.tgname.0));
     let enabled = TriggerEnabled::from_letter(row.tgenabled.0).ok_or_else(|| flaw("an unknown state"))?;
+    if !TriggerKind(row.tgtype).is_for_something() {
+        return Err(flaw("nothing that it is for"));
+    }
     let args = std::str::from_utf8(&row.tgargs.0).map_err(|_| flaw("arguments that are no text"))?;
     let args: Vec<Arc<str>> = args.split_terminator('\0').map(Arc::from).collect();
     if args.len() != usize::try_from(row.tgnargs).unwrap_or_default() {
@@ -1105,6 +1124,22 @@ fn function_of(
         (false, result) => FunctionReturn::Scalar(result),
     };
     definition(row, schema, args, returns, rows_of)
+}
+
+/// A function, unless it is an aggregate of which nobody can say what it computes.
+fn check_aggregate(function: FunctionDef, types: &UserTypes) -> Result<FunctionDef, CatalogError> {
+    if !function.is_aggregate() {
+        return Ok(function);
+    }
+    let flaw = |what: &str| corrupt(format!("aggregate \"{}\" has {what}", function.name));
+    let read = AggregateDef::parse(&function.body).ok_or_else(|| flaw("a definition that cannot be read"))?;
+    let moving = read.moving.as_ref().map(|moving| moving.state);
+    // A state may be the rows of a relation, or of no known type yet.
+    let is_known = |oid: &Oid| !oid.is_system() || types.of_oid(*oid, -1).is_ok();
+    match [read.state].iter().chain(&moving).all(is_known) {
+        true => Ok(function),
+        false => Err(flaw("a state of a type that is not known")),
+    }
 }
 
 /// A function whose row could not be read: what it is called by, so that it can be dropped.

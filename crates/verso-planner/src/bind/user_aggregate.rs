@@ -437,7 +437,7 @@ impl Binder<'_> {
                 return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at.start));
             }
         }
-        let damaged = || SqlError::internal(format!("aggregate {} is damaged", function.signature()));
+        let damaged = || SqlError::new("XX001", format!("aggregate {} is damaged", function.signature()));
         let definition = AggregateDef::parse(&function.body).ok_or_else(damaged)?;
         let plain = Steps {
             step: &definition.step,
@@ -489,7 +489,7 @@ impl Binder<'_> {
         single: bool,
         at: Span,
     ) -> Result<(FoldRules, SqlType), SqlError> {
-        let damaged = || SqlError::internal(format!("aggregate {} is damaged", function.signature()));
+        let damaged = || SqlError::new("XX001", format!("aggregate {} is damaged", function.signature()));
         let declared = self.catalog.function_by_oid(function.oid).ok_or_else(damaged)?;
         let state = self.type_numbered(definition.state).ok_or_else(damaged)?;
         let state = match is_polymorphic(&state) {

@@ -340,7 +340,7 @@ impl Schema<'_> {
             }
             let collation = explicit.or_else(|| ty.collation());
             // Texts in arrays are in the order of their bytes.
-            let collation = collation.filter(|_| !matches!(ty.uncollated(), SqlType::Array(_)));
+            let collation = collation.filter(|_| !matches!(ty.plain(), SqlType::Array(_)));
             let is_by_bytes =
                 matches!(class, KeyClass::TextPattern | KeyClass::VarcharPattern | KeyClass::BpcharPattern);
             // Equal texts have other bytes.
