@@ -137,7 +137,12 @@ impl Snapshot {
         let names = names::lent();
         let engine = database.engine().clone();
         let txn = import(&engine, &name)?;
-        let (catalog, damaged) = database.instance().catalog.snapshot(&txn)?.without_damage();
+        let whole = database.instance().catalog.snapshot(&txn)?;
+        let lost = database.instance().catalog.losses(&whole);
+        let (catalog, damaged) = whole.without_damage();
+        for one in lost {
+            job.tell(Event::Notice(&format!("not all is known: {one}")));
+        }
         // Whoever restores the backup is not to miss anything that nobody has told of.
         for one in damaged {
             job.tell(Event::Notice(&format!("left out: {one}")));

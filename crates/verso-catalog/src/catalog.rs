@@ -31,6 +31,7 @@ use verso_storage::{Engine, Isolation, Sequence, Txn, TxnOptions};
 
 use crate::definition::{IndexDef, Oid, TableDef};
 use crate::error::CatalogError;
+use crate::lost::Lost;
 use crate::partition::Bound;
 use crate::places::Places;
 use crate::snapshot::CatalogSnapshot;
@@ -64,6 +65,8 @@ pub struct Catalog {
     oids: OnceLock<Arc<Sequence>>,
     /// Where rows of system tables are.
     pub(crate) places: Mutex<Places>,
+    /// What could not be read of them.
+    pub(crate) lost: Lost,
     /// How often all was read.
     #[cfg(test)]
     read_whole: AtomicU64,

@@ -42,6 +42,7 @@ mod extensions;
 mod initial_rights;
 pub mod kept;
 mod key_class;
+mod lost;
 mod needs;
 mod operator;
 pub mod packs;
@@ -93,6 +94,7 @@ pub use extensions::{
     extension_of_type, extension_with, extensions_used, extensions_with_operator, is_operator_of_own_type,
 };
 pub use key_class::KeyClass;
+pub use lost::LostPage;
 pub use needs::Need;
 pub use operator::{CastContext, CastDef, OperatorDef};
 pub use partition::{PartitionOf, Partitioned};

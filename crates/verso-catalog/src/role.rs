@@ -10,7 +10,7 @@ use crate::catalog::Catalog;
 use crate::ddl::claim::{NameOf, conflict};
 use crate::definition::Oid;
 use crate::error::{CatalogError, ObjectKind};
-use crate::store::{self, Of};
+use crate::store::Of;
 use crate::system::OWNER_OID;
 use crate::system::field::{Moment, Name};
 use crate::system::row::AuthIdRow;
@@ -135,7 +135,8 @@ impl Catalog {
     /// # Errors
     /// Those of storage.
     pub fn roles(&self, txn: &Txn) -> Result<Vec<Role>, CatalogError> {
-        let mut roles: Vec<Role> = store::read(&self.engine, txn)?.into_iter().map(role).collect();
+        // One that is lost is not made up, as nobody knows its password.
+        let mut roles: Vec<Role> = self.read_all(txn)?.into_iter().map(role).collect();
         roles.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(roles)
     }

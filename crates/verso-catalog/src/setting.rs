@@ -8,7 +8,7 @@ use verso_storage::{CommitMode, Isolation, StorageError, Txn, TxnOptions};
 use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
-use crate::store::{self, Of};
+use crate::store::Of;
 use crate::system::row::DbRoleSettingRow;
 
 /// The row's database: there is one.
@@ -51,7 +51,7 @@ impl Catalog {
 
     fn all_settings(&self) -> Result<Vec<(String, String)>, CatalogError> {
         self.alone(true, |txn| {
-            let rows: Vec<DbRoleSettingRow> = match store::read(&self.engine, txn) {
+            let rows: Vec<DbRoleSettingRow> = match self.read_all(txn) {
                 // A database from before there were any.
                 Err(CatalogError::Storage(StorageError::NoSuchObject(_))) => Vec::new(),
                 rows => rows?,

@@ -79,13 +79,37 @@ impl Catalog {
         txn: &Txn,
         unread: &mut Vec<UnreadRow>,
     ) -> Result<Vec<R>, CatalogError> {
-        let mut all = Vec::new();
-        scan::<R>(&self.engine, txn, 0..u32::MAX, &mut |batch| {
+        let (mut all, known) = (Vec::new(), unread.len());
+        let add = |batch: &mut ScanBatch, all: &mut Vec<R>, unread: &mut Vec<UnreadRow>| {
             let mut read = R::from_batch(&batch.batch);
             self.note_read(batch, &read);
             unread.extend(read.unread.iter().map(|(_, object)| (*object, R::TABLE.name)));
             all.append(&mut read.rows);
-        })?;
+        };
+        match scan::<R>(&self.engine, txn, 0..u32::MAX, &mut |batch| add(batch, &mut all, unread)) {
+            Err(CatalogError::Storage(error)) if error.is_of_a_page() => {}
+            read => return read.map(|()| all),
+        }
+        // One page after the other, without those that cannot be read (Y1 of `lost.rs`).
+        all.clear();
+        unread.truncate(known);
+        let pages = match self.engine.heap(R::TABLE.heap) {
+            Ok(heap) => heap.page_count(),
+            Err(error) if error.is_of_a_page() => {
+                self.give_up(R::TABLE, error)?;
+                0
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for page in 0..pages {
+            let mut batches: Vec<ScanBatch> = Vec::new();
+            let mut keep = |batch: &mut ScanBatch| batches.push(std::mem::take(batch));
+            match scan::<R>(&self.engine, txn, page..page.saturating_add(1), &mut keep) {
+                Ok(()) => batches.iter_mut().for_each(|batch| add(batch, &mut all, unread)),
+                Err(CatalogError::Storage(error)) if error.is_of_a_page() => self.give_up(R::TABLE, error)?,
+                Err(error) => return Err(error),
+            }
+        }
         Ok(all)
     }
 

@@ -171,19 +171,27 @@ impl Instance {
     pub fn open(engine: Engine, member: Arc<Member>) -> Result<Instance, SqlError> {
         let catalog = Catalog::load(&engine)?;
         // What sessions have left behind that did not end by themselves.
-        catalog.drop_temporary(None)?;
+        let is_whole = !catalog.is_incomplete();
+        if is_whole {
+            catalog.drop_temporary(None)?;
+        }
         let kept = catalog.database_settings()?;
         let instance = Instance::new(engine, catalog, member);
-        instance.settle_policies()?;
+        if is_whole {
+            instance.settle_policies()?;
+        }
         let is_archived = |name: &str| name == "archive_target";
-        if !kept.iter().any(|(name, _)| is_archived(name))
+        // Of a catalog that is not whole nobody knows which settings there were.
+        if is_whole
+            && !kept.iter().any(|(name, _)| is_archived(name))
             && !instance.member.cluster().defaults().iter().any(|(name, _)| is_archived(name))
         {
             // Log that was kept for an archive that was never set, or is not any more.
             instance.engine.set_archive(None)?;
         }
         let keeps = |name: &str| name == "version_retention";
-        if !kept.iter().any(|(name, _)| keeps(name))
+        if is_whole
+            && !kept.iter().any(|(name, _)| keeps(name))
             && !instance.member.cluster().defaults().iter().any(|(name, _)| keeps(name))
         {
             // A past that was kept as long as somebody wanted it.
@@ -361,6 +369,14 @@ impl Instance {
     /// Those of reading the catalog.
     pub fn damage(&self) -> Result<Vec<Damage>, SqlError> {
         self.of_catalog(CatalogSnapshot::damage)
+    }
+
+    /// What the catalog has lost on damaged pages; part of `verso check`.
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    pub fn losses(&self) -> Result<Vec<String>, SqlError> {
+        self.of_catalog(|snapshot| self.catalog.losses(snapshot))
     }
 
     /// How many indexes are out of use because they were built with other data of collations than the program has.

@@ -200,6 +200,12 @@ pub enum StorageError {
         /// What is wrong with it.
         flaw: Flaw,
     },
+    /// What the database is made of is not all known, so that nothing can be changed without breaking something.
+    #[error("nothing can be changed: {why}")]
+    Frozen {
+        /// What is not known.
+        why: Arc<str>,
+    },
     /// The operating system cannot read a page.
     #[error("reading {page}: {source}")]
     Unreadable {

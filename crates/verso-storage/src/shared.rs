@@ -98,6 +98,8 @@ pub struct Shared {
     pub retention_bytes: AtomicU64,
     /// Set at close.
     pub closed: AtomicBool,
+    /// Why nothing can be changed, if that is so.
+    pub frozen: std::sync::OnceLock<Arc<str>>,
     /// Commits and rollbacks so far.
     pub commits: AtomicU64,
     /// Rollbacks so far.

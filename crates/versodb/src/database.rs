@@ -161,7 +161,8 @@ impl Database {
     /// # Errors
     /// Those of reading the catalog; `XX001` where its rows make no catalog.
     pub fn catalog_problems(&self) -> Result<Vec<String>, Error> {
-        let damage = self.instance.damage()?.into_iter().map(|one| one.to_string());
+        let lost = self.instance.losses()?.into_iter();
+        let damage = lost.chain(self.instance.damage()?.into_iter().map(|one| one.to_string()));
         Ok(damage.chain(self.instance.dangling()?.iter().map(ToString::to_string)).collect())
     }
 

@@ -225,3 +225,91 @@ fn a_backup_leaves_out_what_is_damaged_and_says_so() {
     assert_eq!(answer(&mut connection, "SELECT b FROM sound ORDER BY a"), "x\ny");
     assert_eq!(code(&mut connection, "SELECT * FROM typed").0, "42P01");
 }
+
+/// The first data page of system tables by the numbers of their heaps, or their root pages.
+fn pages_of(database: &Database, heaps: &[u32], root: bool) -> Vec<u32> {
+    let engine = database.engine();
+    let page = |heap: &u32| {
+        let heap = engine.heap(ObjectId(*heap)).unwrap();
+        if root { heap.root.0 } else { heap.page_at(0).unwrap().unwrap().0 }
+    };
+    heaps.iter().map(page).collect()
+}
+
+/// Flips a bit of a page in the file of a closed database.
+fn flip(path: &Path, page: u32, page_size: usize) {
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[page as usize * page_size + 100] ^= 4;
+    std::fs::write(path, bytes).unwrap();
+}
+
+const PLAIN: &str = "CREATE TABLE sound (a integer PRIMARY KEY, b text DEFAULT 'd' CHECK (b <> ''));
+    INSERT INTO sound VALUES (1, 'x'), (2, 'y');
+    COMMENT ON TABLE sound IS 'told';
+    CREATE VIEW over_sound AS SELECT b FROM sound;
+    CREATE FUNCTION one() RETURNS integer LANGUAGE sql AS 'SELECT 1';
+    CREATE SEQUENCE numbers;
+    CREATE ROLE reader;
+    GRANT SELECT ON sound TO reader;
+    ANALYZE";
+
+#[test]
+fn a_damaged_page_of_comments_or_statistics_costs_these_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("beside.verso");
+    let database = database(&path, PLAIN);
+    let pages = pages_of(&database, &[51, 70], false);
+    let page_size = database.engine().page_size();
+    database.close().unwrap();
+    pages.into_iter().for_each(|page| flip(&path, page, page_size));
+    let database = open(&path);
+    let mut connection = database.connect().unwrap();
+    let problems = database.catalog_problems().unwrap().join("\n");
+    assert!(problems.contains("pg_description") && problems.contains("pg_statistic"), "{problems}");
+    connection.execute("CREATE TABLE new (a integer); INSERT INTO new VALUES (1); DROP TABLE new").unwrap();
+    connection.execute("INSERT INTO sound VALUES (3, 'z')").unwrap();
+    assert_eq!(answer(&mut connection, "SELECT b FROM over_sound ORDER BY 1"), "x\ny\nz");
+}
+
+#[test]
+fn a_database_with_a_damaged_page_of_definitions_can_be_read_and_saved_and_not_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole.verso");
+    let database = database(&path, PLAIN);
+    // pg_namespace, pg_class, pg_attribute, pg_attrdef, pg_type, pg_proc, pg_sequence, pg_depend, pg_index, pg_constraint, pg_authid,
+    // verso_acl and pg_rewrite
+    let heaps = [11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 30, 33, 50];
+    let pages = pages_of(&database, &heaps, false);
+    let page_size = database.engine().page_size();
+    database.close().unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    for (heap, page) in heaps.into_iter().zip(pages) {
+        std::fs::write(&path, &whole).unwrap();
+        flip(&path, page, page_size);
+        let database = open(&path);
+        let mut connection = database.connect().unwrap();
+        let problems = database.catalog_problems().unwrap().join("\n");
+        assert!(problems.contains(&format!("page {page} of")), "{heap}: {problems}");
+        for change in ["CREATE TABLE new (a integer)", "CREATE ROLE other", "DROP SEQUENCE numbers"] {
+            let (sqlstate, text) = code(&mut connection, change);
+            assert!(!sqlstate.is_empty(), "{heap}, {change}: {text}");
+        }
+        assert_eq!(code(&mut connection, "CREATE SCHEMA new").0, "XX001", "{heap}");
+        // What the page does not say is there.
+        if ![11, 12, 13].contains(&heap) {
+            assert_eq!(answer(&mut connection, "SELECT a FROM sound ORDER BY a"), "1\n2", "{heap}");
+            assert_eq!(code(&mut connection, "INSERT INTO sound VALUES (3, 'z')").0, "XX001", "{heap}");
+        }
+        let told: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (listened, memory) = (Arc::clone(&told), Memory::default());
+        let job = Arc::new(Job::new(move |event| {
+            if let Event::Notice(text) = event {
+                listened.lock().unwrap().push((*text).to_owned());
+            }
+        }));
+        verso_backup::backup(&database, memory.clone(), &BackupOptions::default(), &job)
+            .unwrap_or_else(|error| panic!("{heap}: {error}"));
+        let told = told.lock().unwrap().join("\n");
+        assert!(told.contains(&format!("page {page} of")), "{heap}: {told}");
+    }
+}

@@ -12,11 +12,12 @@ use super::settled::Settled;
 use super::{Catalog, internal};
 use crate::definition::Oid;
 use crate::error::CatalogError;
+use crate::lost::Lost;
 use crate::snapshot::PG_CATALOG;
 use crate::store;
 use crate::system::gather;
 use crate::system::initial::TableShape;
-use crate::system::row::{AuthIdRow, ClassRow, NamespaceRow, SystemRow};
+use crate::system::row::{AuthIdRow, ClassRow, NamespaceRow, SequenceRow, SystemRow};
 use crate::system::{OID_SEQUENCE, initial};
 use crate::versions::Versions;
 
@@ -81,6 +82,10 @@ impl Catalog {
         let classes = store::read::<ClassRow>(engine, &txn);
         txn.end_statement()?;
         txn.commit(verso_storage::CommitMode::NoWait)?;
+        if is_of_a_page(&schemas) || is_of_a_page(&classes) {
+            // Which tables there are is not known. Nothing is changed (Y2 of `lost.rs`).
+            return Ok(());
+        }
         let known: HashSet<Oid> = classes?.into_iter().map(|class| class.oid).collect();
         if schemas?.is_empty() || known.is_empty() {
             let what = "it has no catalog: its creation did not end".to_owned();
@@ -109,7 +114,14 @@ impl Catalog {
     fn leave_old_keys(engine: &Engine) -> Result<(), CatalogError> {
         let mut txn = engine.begin(internal(false));
         txn.begin_statement()?;
-        let retired = Catalog::retire_indexes(engine, &mut txn)?;
+        let retired = Catalog::retire_indexes(engine, &mut txn);
+        if is_of_a_page(&retired) {
+            // They stay as they are: nothing is changed (Y2 of `lost.rs`), and the catalog knows that they are of no use.
+            txn.abort_statement()?;
+            txn.rollback()?;
+            return Ok(());
+        }
+        let retired = retired?;
         txn.end_statement()?;
         if retired == 0 {
             txn.end_unseen()?;
@@ -138,6 +150,7 @@ impl Catalog {
             cached_bytes: AtomicU64::default(),
             oids: OnceLock::new(),
             places: Mutex::default(),
+            lost: Lost::default(),
             #[cfg(test)]
             read_whole: AtomicU64::new(0),
         };
@@ -151,15 +164,25 @@ impl Catalog {
                 "indexes were built with another version of the collations and are not used: REINDEX COLLATIONS builds them anew"
             );
         }
-        let oids = snapshot
-            .sequence(Some(PG_CATALOG), OID_SEQUENCE)
-            .ok_or_else(|| CatalogError::Corrupt { what: format!("there is no sequence {OID_SEQUENCE}") })?;
-        let oids = engine.sequence(oids.object)?;
-        catalog.oids.get_or_init(|| oids);
+        match snapshot.sequence(Some(PG_CATALOG), OID_SEQUENCE) {
+            Some(oids) => match engine.sequence(oids.object) {
+                Ok(oids) => drop(catalog.oids.set(oids)),
+                Err(error) if error.is_of_a_page() => catalog.give_up(SequenceRow::TABLE, error)?,
+                Err(error) => return Err(error.into()),
+            },
+            // Where nothing can be changed nobody needs new numbers.
+            None if catalog.is_incomplete() => {}
+            None => {
+                return Err(CatalogError::Corrupt { what: format!("there is no sequence {OID_SEQUENCE}") });
+            }
+        }
         catalog.cache.lock().push_front(snapshot);
         txn.end_statement()?;
         txn.commit(verso_storage::CommitMode::Wait)?;
-        catalog.after_a_crash()?;
+        catalog.note_opened();
+        if !catalog.is_incomplete() {
+            catalog.after_a_crash()?;
+        }
         Ok(catalog)
     }
 
@@ -180,6 +203,11 @@ impl Catalog {
         }
         Ok(())
     }
+}
+
+/// Whether something could not be read because a page is damaged.
+fn is_of_a_page<T>(read: &Result<T, CatalogError>) -> bool {
+    matches!(read, Err(CatalogError::Storage(error)) if error.is_of_a_page())
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use verso_storage::Txn;
 use verso_storage::page::ObjectId;
-use verso_storage::{StorageError, Txn};
 
 use super::assemble::{CatalogRows, is_default_of_sequence};
 use super::row::{
@@ -75,6 +75,9 @@ pub(crate) fn all(catalog: &Catalog, txn: &Txn) -> Result<CatalogRows, CatalogEr
         unread: Vec::new(),
     };
     rows.unread = std::mem::take(unread);
+    if catalog.is_incomplete() {
+        crate::lost::mend(&mut rows);
+    }
     Ok(rows)
 }
 
@@ -170,7 +173,7 @@ fn earlier(
         let spec = match object.map(|object| catalog.engine.index_spec(object)).transpose() {
             Ok(spec) => spec.flatten(),
             // Whoever uses it is told.
-            Err(StorageError::Corrupt { .. }) => None,
+            Err(error) if error.is_of_a_page() => None,
             Err(error) => return Err(error.into()),
         };
         let parts = spec.map(|spec| spec.parts).unwrap_or_default();

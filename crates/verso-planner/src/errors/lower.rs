@@ -107,6 +107,10 @@ impl From<StorageError> for SqlError {
             }
             StorageError::PoolExhausted { frames: _ } => OUT_OF_MEMORY,
             StorageError::Corrupt { page: _, owner: _, flaw: _ } => DATA_CORRUPTED,
+            StorageError::Frozen { why: _ } => {
+                let hint = "What is still known can be read: verso check lists the damaged pages, verso backup saves the rest.";
+                return SqlError::new(DATA_CORRUPTED, message).with_hint(hint);
+            }
             StorageError::Unreadable { page: _, source: _ } => IO_ERROR,
             StorageError::Io { what: _, source } => match source.kind() {
                 std::io::ErrorKind::AlreadyExists => {

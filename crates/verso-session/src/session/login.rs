@@ -20,6 +20,11 @@ impl Session {
             return Err(SqlError::new("55000", text));
         }
         self.with_catalog(|_, catalog, _| {
+            // Policies, and rights that were taken from them, may be among what is lost.
+            if services.instance.catalog.is_incomplete() && !catalog.is_superuser(role) {
+                let text = "the catalog is incomplete: only superusers can connect";
+                return Err(SqlError::new("XX001", text));
+            }
             if !catalog.rights(role, Object::Database).has(Rights::CONNECT) {
                 let text = format!("permission denied for database \"{}\"", services.database());
                 return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text)

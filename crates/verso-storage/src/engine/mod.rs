@@ -203,6 +203,7 @@ impl Engine {
             first_number,
             retention_bytes: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            frozen: std::sync::OnceLock::new(),
             commits: AtomicU64::new(0),
             rollbacks: AtomicU64::new(0),
             rows: RowTotals::default(),

@@ -17,6 +17,12 @@ impl Engine {
         Txn::new(Arc::clone(self.shared()), options, None)
     }
 
+    /// No transaction can change anything from now on, until the database is opened again: they end with `Frozen`, which says why.
+    /// What was said first is told.
+    pub fn refuse_changes(&self, why: &str) {
+        self.shared().frozen.get_or_init(|| why.into());
+    }
+
     /// Begins a transaction of a session: it locks in the session's name, and the session's handle cancels it. A session
     /// has one transaction at a time.
     pub fn begin_for(&self, owner: &LockOwner, options: TxnOptions) -> Txn {

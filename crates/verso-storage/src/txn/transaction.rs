@@ -535,7 +535,10 @@ impl Txn {
             () if self.must_rollback() => Err(StorageError::MustRollback),
             () if self.options.read_only && !self.writes_temporary => Err(StorageError::ReadOnly),
             () if self.shared.closed.load(Ordering::Relaxed) => Err(StorageError::Closed),
-            () => Ok(()),
+            () => match self.shared.frozen.get() {
+                None => Ok(()),
+                Some(why) => Err(StorageError::Frozen { why: Arc::clone(why) }),
+            },
         }
     }
 
