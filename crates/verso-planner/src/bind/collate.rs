@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use verso_catalog::CollationDef;
 use verso_catalog::snapshot::PG_CATALOG;
+use verso_env::stack;
 use verso_exec::functions::case::{MAPPED, Mapping};
 use verso_exec::functions::{
     ArgType, BuiltinFunction, aggregate_candidates, candidates, collations, quote_ident,
@@ -163,6 +164,10 @@ impl Binder<'_> {
         let K::Call { function: _, args } = &call.kind else { return Ok(call) };
         let [left, right] = args.as_slice() else { return Ok(call) };
         [left, right].iter().try_for_each(|arg| refuse_own_within(&arg.ty, point))?;
+        if ["=", "<>", "<", "<=", ">", ">="].contains(&plain_symbol(op)) {
+            let is_order = !["=", "<>"].contains(&plain_symbol(op));
+            [left, right].iter().try_for_each(|arg| refuse_collated_within(arg, is_order, point))?;
+        }
         if left.collation.is_default() && right.collation.is_default() {
             return Ok(call);
         }
@@ -172,7 +177,7 @@ impl Binder<'_> {
             (Derivation::Default, Derivation::Without) if left.ty.is_collatable() => return Ok(call),
             (left, right) => left.and(right),
         };
-        let base = op.strip_suffix(" ANY").or_else(|| op.strip_suffix(" ALL")).unwrap_or(op);
+        let base = plain_symbol(op);
         let collation = match base {
             "=" | "<>" | "<" | "<=" | ">" | ">=" => needed(&derived, COMPARISON, point)?,
             // Of arrays; ranges of texts have orders of their own.
@@ -197,7 +202,12 @@ impl Binder<'_> {
             return Ok(call);
         }
         let keys = args.iter().map(|arg| Ok((keyed(arg.clone(), &collation)?, point)));
-        self.operator(op, keys.collect::<Result<Vec<_>, SqlError>>()?, point)
+        let keys = keys.collect::<Result<Vec<_>, SqlError>>()?;
+        // What is shown of the text are the operands, not their keys.
+        match self.traced {
+            Some(_) => Binder { traced: None, ..self.clone() }.operator(op, keys, point),
+            None => self.operator(op, keys, point),
+        }
     }
 
     /// LIKE, which a nondeterministic collation makes another function of.
@@ -211,13 +221,13 @@ impl Binder<'_> {
         }
         let what = if *case_insensitive { "ILIKE" } else { "LIKE" };
         let collation = needed(&derived, what, point)?;
-        if let (true, Some(collation)) = (*case_insensitive, &collation)
-            && mapping_of(collation) == Mapping::Turkic
-            && collation.is_deterministic()
+        let mapping = collation.as_deref().map(mapping_of);
+        if let (true, Some(mapping @ (Mapping::Turkic | Mapping::Full))) = (*case_insensitive, mapping)
+            && collation.as_ref().is_some_and(|collation| collation.is_deterministic())
         {
-            // Only there letters that differ in case are others than elsewhere.
+            // Small letters there are others than elsewhere: of the Turkish I, and of a sigma at the end of a word.
             let lowered = |expr: &TypedExpr| {
-                let args = vec![expr.clone(), text("lower"), text(Mapping::Turkic.name())];
+                let args = vec![expr.clone(), text("lower"), text(mapping.name())];
                 Ok::<_, SqlError>(TypedExpr::new(
                     K::Call { function: function(MAPPED, false)?, args },
                     SqlType::Text,
@@ -383,6 +393,50 @@ fn refuse_own_within(ty: &SqlType, at: u32) -> Result<(), SqlError> {
     }
 }
 
+/// The symbol of an operator that may stand in front of ANY or ALL.
+fn plain_symbol(op: &str) -> &str {
+    op.strip_suffix(" ANY").or_else(|| op.strip_suffix(" ALL")).unwrap_or(op)
+}
+
+/// Refuses rows with texts under a collation of ICU's, which would be compared by their bytes: where they are ordered any such, where
+/// they are told apart those of a nondeterministic one.
+fn refuse_collated_within(expr: &TypedExpr, is_order: bool, at: u32) -> Result<(), SqlError> {
+    let counts = |collation: &Collation| {
+        collation.collator.is_some_and(|collator| is_order || !collator.is_deterministic())
+    };
+    match has_text_within(expr, &counts) {
+        true => Err(SqlError::unsupported("comparing rows with texts under a collation").at(at)),
+        false => Ok(()),
+    }
+}
+
+/// Whether a row, be it in an array, has a text under a collation of which that is true: as far as the row that is made, or its type,
+/// says so.
+fn has_text_within(expr: &TypedExpr, counts: &dyn Fn(&Collation) -> bool) -> bool {
+    fn in_type(ty: &SqlType, counts: &dyn Fn(&Collation) -> bool) -> bool {
+        match ty {
+            SqlType::Row(row) => row.fields.iter().any(|(_, ty)| {
+                ty.collation().is_some_and(|collation| counts(&collation)) || in_type(ty, counts)
+            }),
+            SqlType::Array(element) => in_type(element, counts),
+            _ => false,
+        }
+    }
+    // What nests deeper than the stack allows is refused elsewhere.
+    if stack::check().is_err() || in_type(&expr.ty, counts) {
+        return true;
+    }
+    match &expr.kind {
+        K::Row(parts) => parts.iter().any(|part| {
+            part.collation.collation().is_some_and(|collation| counts(collation))
+                || has_text_within(part, counts)
+        }),
+        K::Array(items) => items.iter().any(|item| has_text_within(item, counts)),
+        K::Cast { arg, .. } => has_text_within(arg, counts),
+        _ => false,
+    }
+}
+
 fn not_collatable(ty: &SqlType) -> SqlError {
     let text = format!("collations are not supported by type {}", shown(ty));
     SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
@@ -508,6 +562,7 @@ pub(super) fn is_keyed(expr: &TypedExpr) -> bool {
 pub(super) fn ordered(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
     comparable::check_order(&expr.ty, at)?;
     refuse_own_within(&expr.ty, at)?;
+    refuse_collated_within(&expr, true, at)?;
     if expr.collation.is_default() {
         return Ok(expr);
     }
@@ -529,6 +584,7 @@ pub(super) fn ordered_together(exprs: Vec<TypedExpr>, at: u32) -> Result<Vec<Typ
 pub(super) fn distinguished(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
     comparable::check_equality(&expr.ty, at)?;
     refuse_own_within(&expr.ty, at)?;
+    refuse_collated_within(&expr, false, at)?;
     if expr.collation.is_default() {
         return Ok(expr);
     }
@@ -554,6 +610,7 @@ pub(super) fn extreme_keys(
     args: &[TypedExpr],
     at: u32,
 ) -> Result<Option<(Vec<TypedExpr>, Derivation)>, SqlError> {
+    args.iter().try_for_each(|arg| refuse_collated_within(arg, true, at))?;
     let derived = derived_from(args);
     if derived.is_default() {
         return Ok(None);
