@@ -38,6 +38,17 @@ impl Binder<'_> {
         })
     }
 
+    /// The type that a text of the catalog means, as it is shown along whatever path: texts of earlier releases have names of types only.
+    ///
+    /// # Errors
+    /// 42704, and 3F000 for a schema that there is not.
+    pub(crate) fn type_in_text(&self, ty: &SqlType) -> Result<SqlType, SqlError> {
+        match self.plain_names() {
+            Some(plain) if self.stored.is_none() => Binder { catalog: &plain, ..self.clone() }.data_type(ty),
+            _ => self.data_type(ty),
+        }
+    }
+
     /// The user's type of a name: the one that was noted of it, or the one found along the path. `_t` is the array of `t` where
     /// no type is called so.
     fn user_type(&self, named: &Arc<NamedType>) -> Result<SqlType, SqlError> {
@@ -74,7 +85,7 @@ impl Binder<'_> {
                 noting.user_type(named.at, found.oid);
             }
             let number = if is_array { found.array } else { found.oid };
-            self.notes().for_each(|notes| notes.name(named.at, number));
+            self.notes().for_each(|notes| notes.user_type(named.at, &found, number));
             let ty = found.ty.clone();
             return Ok(if is_array { SqlType::Array(Box::new(ty)) } else { ty });
         }

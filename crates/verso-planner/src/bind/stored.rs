@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, Oid, SequenceDef, TableDef, TriggerDef, WantedPath, kept, path_at,
+    CatalogSnapshot, ColumnDef, Oid, SequenceDef, TableDef, TriggerDef, TypeDef, WantedPath, kept, path_at,
 };
 use verso_exec::functions::of_sequence;
 use verso_exec::plan::{ExprKind as K, TypedExpr};
@@ -72,6 +72,13 @@ impl Notes {
     pub(super) fn name(&self, at: u32, oid: Oid) {
         if !oid.is_system() {
             self.names.borrow_mut().insert(at, oid);
+        }
+    }
+
+    /// A name means this type: one of users, or one that came with an extension, which has a schema as theirs do.
+    pub(super) fn user_type(&self, at: u32, ty: &TypeDef, number: Oid) {
+        if ty.is_of_extension() || !number.is_system() {
+            self.names.borrow_mut().insert(at, number);
         }
     }
 

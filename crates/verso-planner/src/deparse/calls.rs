@@ -1,6 +1,6 @@
 //! Calls of functions, aggregates and functions over windows.
 
-use verso_catalog::extension_with;
+use verso_catalog::{CITEXT, extension_with};
 use verso_exec::functions::{aggregate_candidates, quote_ident, window_candidates};
 use verso_parser::syntax::{Call, Expr, ExprKind, Frame as SyntaxFrame, FrameBound};
 use verso_parser::syntax::{Literal, Name, OrderItem, Over as SyntaxOver, QualifiedName, WindowSpec};
@@ -45,7 +45,7 @@ impl Lowering<'_> {
         }
         let shown = match &user {
             Some((schema, name)) => self.function_name(schema, name),
-            None => self.built_in_name(call),
+            None => self.built_in_name(call, place),
         };
         let gathers = user.is_none()
             && (!aggregate_candidates(name).is_empty()
@@ -88,13 +88,19 @@ impl Lowering<'_> {
     }
 
     /// The name of a built-in function: of one that an extension has with the schema of that, where it is not searched.
-    fn built_in_name(&self, call: &Call) -> String {
+    fn built_in_name(&self, call: &Call, place: u32) -> String {
         let name = call.name.name.text.as_str();
         let catalog = self.binder.catalog;
         let is_named = call.name.schema_text().is_some_and(|schema| schema != "pg_catalog");
-        // PostgreSQL itself has that one, too.
-        let is_its = is_named || name != "gen_random_uuid";
-        let extension = extension_with(name).and_then(|extension| catalog.extension(extension));
+        let first = self.trace.taken(place).and_then(|types| types.into_iter().next());
+        let of_citext = first == Some(SqlType::System(SystemType::Citext));
+        let (brings, is_its) = match extension_with(name) {
+            None if of_citext && matches!(name, "min" | "max") => (Some(CITEXT), true),
+            // PostgreSQL itself has functions of these names: of texts those are meant, whatever else there is.
+            Some(CITEXT) => (Some(CITEXT), of_citext || name.starts_with("citext")),
+            brings => (brings, is_named || name != "gen_random_uuid"),
+        };
+        let extension = brings.and_then(|extension| catalog.extension(extension));
         match extension.filter(|_| is_its) {
             Some(of) if !catalog.search_path().searched().contains(&of.schema) => {
                 format!("{}.{}", quote_ident(&of.schema), quote_ident(name))
@@ -151,6 +157,10 @@ impl Lowering<'_> {
         let args: Vec<&Expr> = call.args.iter().collect();
         Some(Some(match name {
             _ if call.keyword => Node::Word(name.to_uppercase()),
+            // a word of the language as a function's name would be in quotes
+            "merge_action" if args.is_empty() && self.trace.function_at(call.name.at().start).is_none() => {
+                Node::Word("MERGE_ACTION()".to_owned())
+            }
             "current_timestamp" | "current_time" | "localtimestamp" | "localtime" if args.len() == 1 => {
                 let ExprKind::Literal(Literal::Number(digits)) = &args[0].kind else { return None };
                 Node::Word(format!("{}({digits})", name.to_uppercase()))

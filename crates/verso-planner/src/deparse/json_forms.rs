@@ -82,7 +82,7 @@ impl Lowering<'_> {
     /// What a form yields: without RETURNING it depends on what it takes.
     fn returned(&self, returning: Option<&JsonOutput>, at: Span) -> Option<SqlType> {
         match returning {
-            Some(output) => self.binder.data_type(&output.ty).ok(),
+            Some(output) => self.binder.type_in_text(&output.ty).ok(),
             None => self.trace.type_of(at),
         }
     }

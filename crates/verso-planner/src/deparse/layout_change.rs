@@ -86,9 +86,10 @@ impl Printer {
         let ItemKind::Relation(name) = &target.kind else { return None };
         self.step_in();
         self.out.push_str(&format!("{words} {name}"));
-        if target.alias.is_some() {
-            let alias = self.named(target.place)?.name.clone()?;
-            self.out.push_str(&format!("{between}{}", quote_ident(&alias)));
+        let name = self.named(target.place)?.name.clone();
+        // Where a query around goes by the name of the table already, this one has another.
+        if target.alias.is_some() || name != target.own {
+            self.out.push_str(&format!("{between}{}", quote_ident(&name?)));
         }
         Some(())
     }
@@ -127,7 +128,7 @@ impl Printer {
             Given::Query(query) => self.inner(query, false)?,
         }
         if let Some(conflict) = &insert.conflict {
-            self.conflict(conflict)?;
+            self.conflict(conflict, &insert.target)?;
         }
         self.returning(&insert.returning, &insert.target)
     }
@@ -140,12 +141,15 @@ impl Printer {
         });
     }
 
-    fn conflict(&mut self, conflict: &Conflict) -> Option<()> {
+    fn conflict(&mut self, conflict: &Conflict, target: &Item) -> Option<()> {
         self.out.push_str(" ON CONFLICT");
         if let Some(name) = &conflict.constraint {
             self.out.push_str(&format!(" ON CONSTRAINT {}", quote_ident(name)));
         } else if !conflict.columns.is_empty() {
             self.out.push_str(&format!("({})", listed(&conflict.columns)));
+            if let Some(predicate) = &conflict.predicate {
+                self.predicate(predicate, target)?;
+            }
         }
         let Some((sets, filter)) = &conflict.update else {
             self.out.push_str(" DO NOTHING");
@@ -154,6 +158,16 @@ impl Printer {
         self.out.push_str(" DO UPDATE SET ");
         self.sets(sets)?;
         self.filter(filter.as_ref())
+    }
+
+    /// The condition that says which partial indexes are meant: over the columns of the table alone, by their bare names.
+    fn predicate(&mut self, predicate: &Node, target: &Item) -> Option<()> {
+        self.keyword(" WHERE ", -STEP, STEP, 1);
+        let own = Named { place: 0, name: None, columns: target.columns.clone() };
+        self.levels.push(Level { items: vec![own], qualified: false });
+        let done = self.expr(predicate, false);
+        self.levels.pop();
+        done
     }
 
     fn sets(&mut self, sets: &[Set]) -> Option<()> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use verso_catalog::{BTREE_GIST, PG_TRGM, extension_of_type, extensions_with_operator};
 use verso_env::stack;
 use verso_exec::functions::quote_ident;
 use verso_parser::syntax::{
@@ -285,10 +286,7 @@ impl<'b> Lowering<'b> {
             ExprKind::Between { arg, low, high, negated } => {
                 let (below, above) = if *negated { ("<", ">") } else { (">=", "<=") };
                 let sides = [(below, low), (above, high)];
-                let parts = sides.map(|(op, bound)| {
-                    let args = self.operands(op, [arg, bound], u32::MAX)?;
-                    Some(Node::Op { op: op.into(), args: args.into() })
-                });
+                let parts = sides.map(|(op, bound)| self.tested(op, [arg, bound], u32::MAX));
                 let [Some(first), Some(second)] = parts else { return None };
                 let word = if *negated { Connective::Or } else { Connective::And };
                 Node::Bool(word, vec![first, second])
@@ -300,27 +298,29 @@ impl<'b> Lowering<'b> {
                     (true, false) => "~~*",
                     (true, true) => "!~~*",
                 };
-                let left = self.matched(arg)?;
-                let mut right = self.typed(pattern, &SqlType::Text)?;
+                let [to, of] = self.sides_of_pattern(op, arg, pattern, escape.is_some());
+                let left = self.typed(arg, &to)?;
+                let mut right = self.typed(pattern, &of)?;
                 if let Some(escape) = escape {
-                    right = call("like_escape", vec![right, self.typed(escape, &SqlType::Text)?]);
+                    right = call("like_escape", vec![right, self.typed(escape, &of)?]);
                 }
-                Node::Op { op: op.into(), args: vec![left, right] }
+                Node::Op { op: self.named_between(op, &[to, of]), args: vec![left, right] }
             }
             ExprKind::SimilarTo { arg, pattern, escape, negated } => {
-                let left = self.matched(arg)?;
+                let to = self.matched(arg);
+                let left = self.typed(arg, &to)?;
                 let mut args = vec![self.typed(pattern, &SqlType::Text)?];
                 if let Some(escape) = escape {
                     args.push(self.typed(escape, &SqlType::Text)?);
                 }
-                let op = if *negated { "!~" } else { "~" };
-                Node::Op { op: op.into(), args: vec![left, call("similar_to_escape", args)] }
+                let op = self.named_between(if *negated { "!~" } else { "~" }, &[to, SqlType::Text]);
+                Node::Op { op, args: vec![left, call("similar_to_escape", args)] }
             }
             ExprKind::Case { operand, branches, otherwise } => {
                 self.case(operand.as_deref(), branches, otherwise.as_deref())?
             }
             ExprKind::Cast { arg, ty, .. } => {
-                let to = self.binder.data_type(ty).ok()?;
+                let to = self.binder.type_in_text(ty).ok()?;
                 let then = self.binder.row_then(arg, ty, &to);
                 self.cast(then.as_ref().unwrap_or(arg), &to)?
             }
@@ -347,20 +347,15 @@ impl<'b> Lowering<'b> {
             ExprKind::Exists(query) => self.sublink(SublinkKind::Exists, Vec::new(), query)?,
             ExprKind::ArraySubquery(query) => self.sublink(SublinkKind::Array, Vec::new(), query)?,
             ExprKind::InSubquery { args, query, negated } => {
-                let kind = if *negated && self.is_all(expr.at) {
-                    SublinkKind::All("<>".into())
-                } else {
-                    SublinkKind::In
-                };
-                let in_list = kind == SublinkKind::In;
-                let test = self.compared(kind, "=", args, query)?;
-                if *negated && in_list { not(test) } else { test }
+                let is_all = *negated && self.is_all(expr.at);
+                let (how, op) = if is_all { (Quantified::All, "<>") } else { (Quantified::In, "=") };
+                let test = self.compared(how, (op, u32::MAX), args, query)?;
+                if *negated && !is_all { not(test) } else { test }
             }
             ExprKind::QuantifiedSubquery { args, op, all, query } => {
                 let op = if op == "!=" { "<>" } else { op.as_str() };
-                let shown = self.operator_shown(op, expr.point);
-                let kind = if *all { SublinkKind::All(shown) } else { SublinkKind::Any(shown) };
-                self.compared(kind, op, args, query)?
+                let how = if *all { Quantified::All } else { Quantified::Any };
+                self.compared(how, (op, expr.point), args, query)?
             }
             ExprKind::Collate { arg, collation } => {
                 let number = verso_catalog::kept::number_of(collation.schema_text());
@@ -418,7 +413,7 @@ impl<'b> Lowering<'b> {
             }
         };
         let ty = match returning {
-            Some(output) => self.binder.data_type(&output.ty).ok()?,
+            Some(output) => self.binder.type_in_text(&output.ty).ok()?,
             None => SqlType::Json,
         };
         let behind = words(returning.and_then(|output| output.format.as_ref()));
@@ -487,11 +482,23 @@ impl<'b> Lowering<'b> {
         args.iter().map(|arg| self.typed(arg, &SqlType::Bool)).collect()
     }
 
-    /// What a pattern is compared with: of `char(n)`, the value itself.
-    fn matched(&mut self, arg: &Expr) -> Option<Node> {
+    /// As what a value is looked at for a pattern: of `char(n)` and `citext`, as the value itself.
+    fn matched(&self, arg: &Expr) -> SqlType {
         match self.type_of(arg) {
-            SqlType::Char(_) | SqlType::Name => self.expr(arg),
-            _ => self.typed(arg, &SqlType::Text),
+            own @ (SqlType::Char(_) | SqlType::Name | SqlType::System(SystemType::Citext)) => own,
+            _ => SqlType::Text,
+        }
+    }
+
+    /// As what LIKE takes a value and the pattern that is looked for in it. `escaped`: the pattern is what a function makes of it.
+    fn sides_of_pattern(&self, op: &str, arg: &Expr, pattern: &Expr, escaped: bool) -> [SqlType; 2] {
+        let types = [self.type_of(arg), self.type_of(pattern)];
+        if types.contains(&SqlType::Bytea) {
+            return [SqlType::Bytea, SqlType::Bytea];
+        }
+        match types.contains(&SqlType::System(SystemType::Citext)) {
+            true if !escaped => operands::taken(op, &types, None),
+            _ => [self.matched(arg), SqlType::Text],
         }
     }
 
@@ -505,7 +512,7 @@ impl<'b> Lowering<'b> {
         }
         let types = self.trace.taken(whole.point);
         let to = types.and_then(|types| types.first().cloned()).unwrap_or_else(|| self.type_of(arg));
-        let op = self.operator_shown(op, whole.point);
+        let op = self.operator_shown(op, whole.point, std::slice::from_ref(&to));
         Some(Node::Op { op, args: vec![self.typed(arg, &to)?] })
     }
 
@@ -523,19 +530,24 @@ impl<'b> Lowering<'b> {
             }
             return self.rows_compared(op, ours, theirs);
         }
-        let args = self.operands(op, [left, right], point)?;
-        let op = self.operator_shown(op, point);
-        Some(Node::Op { op, args: args.into() })
+        self.tested(op, [left, right], point)
     }
 
-    /// An operator as it is shown: one of users with its schema where it is not found without it.
-    fn operator_shown(&self, op: &str, point: u32) -> String {
+    /// An operator between two operands.
+    fn tested(&mut self, op: &str, sides: [&Expr; 2], point: u32) -> Option<Node> {
+        let types = self.sides_taken(op, sides, point);
+        let args = self.operands(op, sides, point)?;
+        Some(Node::Op { op: self.operator_shown(op, point, &types), args: args.into() })
+    }
+
+    /// An operator as it is shown: one of users with its schema where it is not found without it. `types`: what it takes.
+    fn operator_shown(&self, op: &str, point: u32, types: &[SqlType]) -> String {
         let Some(((schema, symbol), is_hidden)) = self.trace.operator_at(point) else {
             // one of an extension, which is built in
             return match op.rsplit_once('.') {
                 Some((schema, symbol)) if self.is_searched(schema) => symbol.to_string(),
                 Some((schema, symbol)) => format!("OPERATOR({}.{symbol})", quote_ident(schema)),
-                None => op.to_string(),
+                None => self.named_between(op, types),
             };
         };
         let path = self.binder.catalog.search_path();
@@ -545,36 +557,77 @@ impl<'b> Lowering<'b> {
         }
     }
 
+    /// An operator that is built in as it is shown between values of these types: one that came with an extension with the schema of
+    /// that, where it is not searched, as the bare symbol would mean another one there.
+    fn named_between(&self, op: &str, types: &[SqlType]) -> String {
+        let brings = |ty: &SqlType| {
+            let of = match ty {
+                SqlType::System(SystemType::Citext | SystemType::Hstore) => extension_of_type(ty)?,
+                SqlType::Text | SqlType::Unknown => PG_TRGM,
+                ty if ty.is_number() => BTREE_GIST,
+                _ => return None,
+            };
+            extensions_with_operator(op).contains(&of).then_some(of)
+        };
+        let extension = types.iter().find_map(brings).and_then(|name| self.binder.catalog.extension(name));
+        match extension {
+            Some(extension) if !self.is_searched(&extension.schema) => {
+                format!("OPERATOR({}.{op})", quote_ident(&extension.schema))
+            }
+            _ => op.to_string(),
+        }
+    }
+
+    /// The symbol of an operator that is built in, which may be named with the schema of its extension; one of users is no such symbol.
+    fn symbol_of<'o>(&self, op: &'o str, point: u32) -> &'o str {
+        match op.rsplit_once('.') {
+            Some((_, symbol)) if self.trace.operator_at(point).is_none() => symbol,
+            _ => op,
+        }
+    }
+
     fn is_searched(&self, schema: &str) -> bool {
         self.binder.catalog.search_path().searched().iter().any(|searched| **searched == *schema)
     }
 
     /// The operands of an operator, cast as PostgreSQL's operator of that name takes them.
     pub(super) fn operands(&mut self, op: &str, sides: [&Expr; 2], point: u32) -> Option<[Node; 2]> {
-        let types = [self.type_of(sides[0]), self.type_of(sides[1])];
-        let traced = self.trace.taken(point);
-        let [left, right] = match traced.as_deref() {
-            // One of users takes what it is declared to take.
-            Some([left, right]) if self.trace.operator_at(point).is_some() => [left.clone(), right.clone()],
-            traced => operands::taken(op, &types, traced),
-        };
+        let [left, right] = self.sides_taken(op, sides, point);
         Some([self.typed(sides[0], &left)?, self.typed(sides[1], &right)?])
     }
 
+    /// The types as which PostgreSQL's operator of that name takes them.
+    fn sides_taken(&self, op: &str, sides: [&Expr; 2], point: u32) -> [SqlType; 2] {
+        let types = [self.type_of(sides[0]), self.type_of(sides[1])];
+        let traced = self.trace.taken(point);
+        match traced.as_deref() {
+            // One of users takes what it is declared to take.
+            Some([left, right]) if self.trace.operator_at(point).is_some() => [left.clone(), right.clone()],
+            traced => operands::taken(self.symbol_of(op, point), &types, traced),
+        }
+    }
+
     fn rows_compared(&mut self, op: &str, ours: &[Expr], theirs: &[Expr]) -> Option<Node> {
-        let pairs: Option<Vec<[Node; 2]>> =
-            ours.iter().zip(theirs).map(|(left, right)| self.operands(op, [left, right], u32::MAX)).collect();
-        let pairs = pairs?;
+        let mut pairs = ours.iter().zip(theirs);
         let word = match op {
             "=" => Connective::And,
             "<>" => Connective::Or,
             _ => {
-                let (left, right) = pairs.into_iter().map(|[left, right]| (left, right)).unzip();
-                return Some(Node::Rows { op: op.into(), left, right });
+                // The operator of the first pair names that of the rows.
+                let first =
+                    pairs.clone().next().map(|(left, right)| self.sides_taken(op, [left, right], u32::MAX));
+                let shown = self.named_between(op, first.as_ref().map_or(&[], |first| &first[..]));
+                let sides: Option<Vec<[Node; 2]>> =
+                    pairs.map(|(left, right)| self.operands(op, [left, right], u32::MAX)).collect();
+                let (left, right) = sides?.into_iter().map(|[left, right]| (left, right)).unzip();
+                return Some(Node::Rows { op: shown, left, right });
             }
         };
-        let test = |args: [Node; 2]| Node::Op { op: op.into(), args: args.into() };
-        Some(Node::Bool(word, pairs.into_iter().map(test).collect()))
+        let tests = pairs.try_fold(Vec::new(), |mut tests, (left, right)| {
+            tests.push(self.tested(op, [left, right], u32::MAX)?);
+            Some(tests)
+        });
+        Some(Node::Bool(word, tests?))
     }
 
     /// Rows that are distinct where some of their parts are, each test with those before it.
@@ -599,7 +652,8 @@ impl<'b> Lowering<'b> {
             (_, Some(_), Some(types)) if types.len() == 2 && types[0] == ours => types[1].clone(),
             _ => ours.clone(),
         };
-        let [to, of] = operands::taken(op, &[ours, element], None);
+        let [to, of] = operands::taken(self.symbol_of(op, point), &[ours, element], None);
+        let shown = self.operator_shown(op, point, &[to.clone(), of.clone()]);
         let left = self.typed(left, &to)?;
         let right = match self.typed(right, &SqlType::Array(Box::new(of)))? {
             // without the type its rows would be compared
@@ -608,8 +662,7 @@ impl<'b> Lowering<'b> {
             }
             right => right,
         };
-        let op = self.operator_shown(op, point);
-        Some(Node::Each { op, all, left: Box::new(left), right: Box::new(right) })
+        Some(Node::Each { op: shown, all, left: Box::new(left), right: Box::new(right) })
     }
 
     /// IN (…): constants as an array, columns one by one.
@@ -639,19 +692,19 @@ impl<'b> Lowering<'b> {
                 let items: Option<Vec<Node>> = plain.iter().map(|item| self.typed(item, &common)).collect();
                 let mut array = Node::Array(items?, None);
                 let [to, of] = operands::taken(op, &[types[0].clone(), common.clone()], None);
+                let shown = self.named_between(op, &[to.clone(), of.clone()]);
                 if !same(&of, &common) {
                     array = cast(array, &common, SqlType::Array(Box::new(of)), true);
                 }
                 let left = Box::new(self.typed(arg, &to)?);
-                tests.push(Node::Each { op: op.into(), all: negated, left, right: Box::new(array) });
+                tests.push(Node::Each { op: shown, all: negated, left, right: Box::new(array) });
             } else if types.iter().any(SqlType::is_row) {
                 varying = list.iter().collect();
             } else {
                 varying.splice(0..0, plain);
             }
             for item in varying {
-                let args = self.operands(op, [arg, item], u32::MAX)?;
-                tests.push(Node::Op { op: op.into(), args: args.into() });
+                tests.push(self.tested(op, [arg, item], u32::MAX)?);
             }
         }
         match tests.len() {
@@ -777,23 +830,35 @@ impl<'b> Lowering<'b> {
     }
 
     /// Values compared with what a query yields.
-    fn compared(&mut self, kind: SublinkKind, op: &str, args: &[Expr], query: &Query) -> Option<Node> {
+    fn compared(
+        &mut self,
+        how: Quantified,
+        (op, point): (&str, u32),
+        args: &[Expr],
+        query: &Query,
+    ) -> Option<Node> {
         let (args, is_row) = match args {
             [Expr { kind: ExprKind::Row(parts), .. }] => (parts.as_slice(), true),
             args => (args, args.len() > 1),
         };
         if is_row && args.iter().any(Expr::is_starred) {
             let left = self.row_parts_by(args, |lower, part| lower.expr(part))?;
+            let kind = how.by(self.operator_shown(op, point, &[]));
             return self.sublink(kind, left, query);
         }
         let theirs = self.output_types(query);
-        let mut left = Vec::new();
+        let (mut left, mut first) = (Vec::new(), Vec::new());
         for (n, arg) in args.iter().enumerate() {
             let own = self.type_of(arg);
             let other = theirs.get(n).cloned().unwrap_or_else(|| own.clone());
-            let [to, _] = operands::taken(op, &[own, other], None);
-            left.push(self.typed(arg, &to)?);
+            let taken = operands::taken(self.symbol_of(op, point), &[own, other], None);
+            left.push(self.typed(arg, &taken[0])?);
+            if n == 0 {
+                first = taken.to_vec();
+            }
         }
+        // The operator of the first pair names that of all.
+        let kind = how.by(self.operator_shown(op, point, &first));
         self.sublink(kind, left, query)
     }
 }
@@ -819,6 +884,24 @@ impl Node {
     /// Whether it is the row of an item.
     pub(super) fn is_row_of_item(&self) -> bool {
         matches!(self, Node::Var { source: Source::Row(_), .. })
+    }
+}
+
+/// How values are compared with the rows of a query.
+enum Quantified {
+    In,
+    Any,
+    All,
+}
+
+impl Quantified {
+    /// The same with its operator as it is shown: where that needs a schema, IN has no room for it.
+    fn by(self, op: String) -> SublinkKind {
+        match self {
+            Quantified::In if op == "=" => SublinkKind::In,
+            Quantified::In | Quantified::Any => SublinkKind::Any(op),
+            Quantified::All => SublinkKind::All(op),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use verso_parser::syntax::{
     self, Assignment, ConflictTarget, Expr, ExprKind, FromItem, FromSource, Literal, MergeAction, MergeRows,
     Name, QualifiedName, QueryBody, SelectItem,
 };
-use verso_types::SqlType;
+use verso_types::{SqlType, SystemType};
 
 use super::lower::Lowering;
 use super::node::{
@@ -169,6 +169,12 @@ impl Lowering<'_> {
         Some(Subscript { slice, lower: end(lower)?, upper: end(upper)? })
     }
 
+    /// A key in brackets.
+    fn key_step(&mut self, step: &syntax::Step) -> Option<Subscript> {
+        let syntax::Step::Index(key) = step else { return None };
+        Some(Subscript { slice: false, lower: None, upper: Some(self.settled(key)?) })
+    }
+
     /// The type of a part of a column of that type, and the steps that lead to it.
     fn part(&mut self, ty: &SqlType, steps: &[syntax::Step]) -> Option<(SqlType, Vec<Step>)> {
         let (mut ty, mut lowered) = (ty.clone(), Vec::new());
@@ -195,6 +201,15 @@ impl Lowering<'_> {
                     if !slice {
                         ty = *element;
                     }
+                }
+                // A key within a document leads to one again, and one of an hstore to a text.
+                (key, whole @ (SqlType::Jsonb | SqlType::System(SystemType::Hstore))) => {
+                    let mut key = Some(key);
+                    while let Some(step) = key {
+                        lowered.push(Step::Subscript(self.key_step(step)?));
+                        key = steps.next();
+                    }
+                    ty = if whole == SqlType::Jsonb { whole } else { SqlType::Text };
                 }
                 _ => return None,
             }
@@ -235,9 +250,7 @@ impl Lowering<'_> {
                 conflict.constraint = Some(goal.table.constraint_kept(&name.text)?.name.to_string());
             }
             Some(ConflictTarget::Inferred(parts, predicate)) => {
-                if predicate.is_some() {
-                    return None;
-                }
+                conflict.predicate = self.condition(predicate.as_ref())?;
                 for part in parts {
                     let ExprKind::Column(names) = &part.kind else { return None };
                     let [name] = names.as_slice() else { return None };

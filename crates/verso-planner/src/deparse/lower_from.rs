@@ -319,7 +319,7 @@ impl Lowering<'_> {
         let node = self.call(call, &whole)?;
         let mut columns = Vec::new();
         for (name, ty) in definitions {
-            columns.push((name.text.clone(), self.binder.data_type(ty).ok()?));
+            columns.push((name.text.clone(), self.binder.type_in_text(ty).ok()?));
         }
         Some((node, columns))
     }

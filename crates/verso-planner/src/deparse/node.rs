@@ -360,6 +360,7 @@ pub(super) enum Given {
 pub(super) struct Conflict {
     pub(super) constraint: Option<String>,
     pub(super) columns: Vec<String>,
+    pub(super) predicate: Option<Node>,
     pub(super) update: Option<(Vec<Set>, Option<Node>)>,
 }
 

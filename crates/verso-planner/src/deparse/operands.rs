@@ -3,7 +3,10 @@
 //! Verso has fewer operators: one `+` of integers, whose operands are brought to one type; PostgreSQL has one for each pair of
 //! them. What is shown are the casts that PostgreSQL makes.
 
-use verso_types::SqlType;
+use verso_types::{SqlType, SystemType};
+
+/// Texts of `citext`.
+const CITEXT: SqlType = SqlType::System(SystemType::Citext);
 
 /// The types of both operands. `traced`: how Verso's operator takes them, where that is known.
 pub(super) fn taken(op: &str, types: &[SqlType; 2], traced: Option<&[SqlType]>) -> [SqlType; 2] {
@@ -11,6 +14,11 @@ pub(super) fn taken(op: &str, types: &[SqlType; 2], traced: Option<&[SqlType]>) 
         Date, Int2, Int4, Int8, Name, Numeric, Oid, Text, Timestamp, Timestamptz, Unknown, Varchar,
     };
     let [left, right] = types;
+    if types.contains(&CITEXT)
+        && let Some(taken) = beside_citext(op, types)
+    {
+        return taken;
+    }
     let compares = matches!(op, "=" | "<>" | "<" | ">" | "<=" | ">=");
     let adds = matches!(op, "+" | "-" | "*" | "/");
     let both = |ty: SqlType| [ty.clone(), ty];
@@ -63,6 +71,26 @@ pub(super) fn taken(op: &str, types: &[SqlType; 2], traced: Option<&[SqlType]>) 
     }
 }
 
+/// The same where a side is of `citext`: its own operators compare two such values and look for a pattern in one; all else takes it as
+/// the text that it is. Verso compares keys in place of the values, which nobody is to see.
+fn beside_citext(op: &str, [left, right]: &[SqlType; 2]) -> Option<[SqlType; 2]> {
+    let is_own = |ty: &SqlType| matches!(ty, SqlType::System(SystemType::Citext) | SqlType::Unknown);
+    let is_pattern = matches!(op, "~" | "!~" | "~*" | "!~*" | "~~" | "!~~" | "~~*" | "!~~*");
+    let compares = matches!(op, "=" | "<>" | "<" | ">" | "<=" | ">=" | "~<~" | "~<=~" | "~>~" | "~>=~");
+    if is_own(left) && is_own(right) && (is_pattern || compares) {
+        return Some([CITEXT, CITEXT]);
+    }
+    match (left, right) {
+        (SqlType::System(SystemType::Citext), ty) if is_pattern && ty.is_text() => {
+            Some([CITEXT, SqlType::Text])
+        }
+        (a, b) if [a, b].into_iter().all(|ty| is_own(ty) || ty.is_text()) => {
+            Some([SqlType::Text, SqlType::Text])
+        }
+        _ => None,
+    }
+}
+
 fn number(ty: &SqlType) -> bool {
     ty.is_number()
 }
@@ -83,6 +111,12 @@ mod tests {
             ("^", [Int4, Int4], [Float8, Float8]),
             ("<", [Int4, Float8], [Float8, Float8]),
             ("||", [Text, Int4], [Text, Int4]),
+            ("<>", [CITEXT, Unknown], [CITEXT, CITEXT]),
+            ("~~", [Unknown, CITEXT], [CITEXT, CITEXT]),
+            ("~~", [CITEXT, Varchar(None)], [CITEXT, Text]),
+            ("~~", [Text, CITEXT], [Text, Text]),
+            ("=", [CITEXT, Text], [Text, Text]),
+            ("||", [CITEXT, Unknown], [Text, Text]),
             ("<", [SqlType::Date, SqlType::Timestamp(None)], [SqlType::Date, SqlType::Timestamp(None)]),
         ] {
             assert_eq!(taken(op, &types, None), expected, "{types:?} {op}");
