@@ -219,6 +219,15 @@ pub fn objects_of(text: &str) -> BTreeSet<Oid> {
     all(&text).into_iter().filter(|one| one.kind != Kind::Constraint).map(|one| one.oid).collect()
 }
 
+/// Whether a text names a constraint by its number.
+pub fn names_constraint(text: &str, oid: Oid) -> bool {
+    if !text.contains(MARK) {
+        return false;
+    }
+    let text: Vec<char> = text.chars().collect();
+    all(&text).into_iter().any(|one| one.kind == Kind::Constraint && one.oid == oid)
+}
+
 /// The numbers without whose objects a text means nothing: all that it names but for literals, which may be any number
 /// (`'99999'::regclass`), other than the sequences that it takes numbers from.
 pub(crate) fn required_by(text: &str) -> BTreeSet<Oid> {

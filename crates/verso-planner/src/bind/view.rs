@@ -551,6 +551,26 @@ impl Binder<'_> {
         Ok(noting.keys.into_inner())
     }
 
+    /// The same of a condition of a policy over that table's rows.
+    ///
+    /// # Errors
+    /// Those of binding it.
+    pub fn keys_of_condition(
+        &self,
+        condition: &StoredCondition,
+        table: &TableDef,
+    ) -> Result<BTreeSet<Oid>, SqlError> {
+        if let Some(plain) = self.plain_names() {
+            return Binder { catalog: &plain, ..self.clone() }.keys_of_condition(condition, table);
+        }
+        let expr = verso_parser::parse_expression(&condition.query.text)?;
+        let noting = Noting::default();
+        let binder =
+            Binder { noting: Some(&noting), acting: None, unread: true, ..self.over_condition(condition) };
+        binder.as_numbered(&|binder| binder.policy_condition(&expr, table, &condition.table))?;
+        Ok(noting.keys.into_inner())
+    }
+
     /// The fields of rows that a view's query uses, by the types of the rows.
     ///
     /// # Errors

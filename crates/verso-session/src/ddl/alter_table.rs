@@ -474,7 +474,7 @@ impl Schema<'_> {
                     return Ok(());
                 }
                 let change = TableChange::DropConstraint { name: text(constraint), cascade: *cascade };
-                if self.release_key(&binder, &table, constraint, *cascade)? {
+                if self.release_constraint(&binder, &table, constraint, *cascade)? {
                     return self.frame.inside(|frame| Schema { frame }.alter(name, &change));
                 }
                 change

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, ConstraintKind, FunctionDef, Lost, NewView, Object, ObjectKind, Oid, Relation,
-    TableDef, TableOptions, ViewDef, in_words, is_temporary,
+    CatalogError, CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, Lost, NewView, Object, ObjectKind,
+    Oid, PolicyDef, Relation, StoredBody, TableDef, TableOptions, ViewDef, in_words, is_temporary,
+    kept::names_constraint,
 };
+use verso_exec::functions::quote_ident;
 use verso_types::SqlType;
 
 use super::composite::refuse_pseudo;
@@ -20,27 +22,41 @@ use verso_parser::syntax::{
 use verso_planner::bind::{Binder, keys_of_body, refuse_undetermined};
 use verso_planner::errors::{SqlError, sqlstate};
 
-/// What has columns that a primary key determines.
-enum Grouping {
+/// What a constraint is needed for: columns that a primary key determines, or ON CONFLICT ON CONSTRAINT.
+enum Needing {
     /// A view, or a materialized one.
     View(Arc<ViewDef>),
     /// A function whose body is SQL's own.
     Function(Arc<FunctionDef>),
+    /// A policy of that table.
+    Policy(Arc<PolicyDef>, Arc<TableDef>),
 }
 
-impl Grouping {
+impl Needing {
     fn oid(&self) -> Oid {
         match self {
-            Grouping::View(view) => view.oid,
-            Grouping::Function(function) => function.oid,
+            Needing::View(view) => view.oid,
+            Needing::Function(function) => function.oid,
+            Needing::Policy(policy, _) => policy.oid,
+        }
+    }
+
+    fn in_words(&self, catalog: &CatalogSnapshot) -> String {
+        match self {
+            Needing::View(view) => in_words(catalog, Lost::Relation(view.oid)),
+            Needing::Function(function) => in_words(catalog, Lost::Function(function.oid)),
+            Needing::Policy(policy, table) => {
+                let table = in_words(catalog, Lost::Relation(table.oid));
+                format!("policy {} on {table}", quote_ident(&policy.name))
+            }
         }
     }
 }
 
 impl Schema<'_> {
-    /// The views and functions that group by the primary key that a constraint is are dropped along, or in the way of its end;
-    /// whether there were any.
-    pub(super) fn release_key(
+    /// What needs a constraint is dropped along, or in the way of its end: views, functions and policies that group by the primary key
+    /// that it is, and functions that name it. Whether there was anything.
+    pub(super) fn release_constraint(
         &self,
         binder: &Binder<'_>,
         table: &TableDef,
@@ -48,53 +64,83 @@ impl Schema<'_> {
         cascade: bool,
     ) -> Result<bool, Failure> {
         let catalog = self.frame.catalog;
-        let key = table.constraint(&constraint.text).and_then(|known| match known.kind {
+        let Some(known) = table.constraint(&constraint.text) else { return Ok(false) };
+        let key = match known.kind {
             ConstraintKind::Unique { primary: true, index, .. } => Some(index),
             _ => None,
-        });
-        let Some(key) = key else { return Ok(false) };
-        let mut needing: Vec<Grouping> = Vec::new();
+        };
+        let mut needing = match key {
+            Some(key) => self.grouping_by(binder, table, key)?,
+            None => Vec::new(),
+        };
+        for function in catalog.naming(table.oid).functions() {
+            let names = |stored: &StoredBody| names_constraint(&stored.query.text, known.oid);
+            // a body that groups by a key may name it, too
+            if function.stored.as_deref().is_some_and(names)
+                && !needing.iter().any(|one| one.oid() == function.oid)
+            {
+                needing.push(Needing::Function(Arc::clone(function)));
+            }
+        }
+        if needing.is_empty() {
+            return Ok(false);
+        }
+        needing.sort_by_key(Needing::oid);
+        if !cascade {
+            let what = format!("constraint {} on table {}", constraint.text, table.name);
+            let line = |one: &Needing| format!("{} depends on {what}", one.in_words(catalog));
+            let detail = needing.iter().map(line).collect::<Vec<_>>().join("\n");
+            return Err(CatalogError::Needed { what, detail }.into());
+        }
+        let mut along = Vec::new();
+        for one in &needing {
+            along.push(one.in_words(catalog));
+            along.extend(self.frame.inside(|frame| Schema { frame }.drop_needing(one))?);
+        }
+        self.tell_along(&along);
+        Ok(true)
+    }
+
+    /// What has columns that a primary key of a table determines.
+    fn grouping_by(&self, binder: &Binder<'_>, table: &TableDef, key: Oid) -> Result<Vec<Needing>, Failure> {
+        let catalog = self.frame.catalog;
+        let mut needing: Vec<Needing> = Vec::new();
         let naming = catalog.naming(table.oid);
         for view in naming.views().filter(|view| view.query.names(table.oid)) {
             if binder.keys_of(&view)?.contains(&key) {
-                needing.push(Grouping::View(view));
+                needing.push(Needing::View(view));
             }
         }
         let anybody = catalog.with_role(None);
         for function in naming.functions().filter(|function| function.stored.is_some()) {
             let time_zone = &self.frame.services.settings.time_zone;
             if keys_of_body(function, &anybody, time_zone)?.contains(&key) {
-                needing.push(Grouping::Function(Arc::clone(function)));
+                needing.push(Needing::Function(Arc::clone(function)));
             }
         }
-        if needing.is_empty() {
-            return Ok(false);
+        for policy in catalog.all_policies() {
+            let Some(own) = catalog.table_by_oid(policy.table) else { continue };
+            for condition in policy.conditions().filter(|condition| condition.query.names(table.oid)) {
+                if binder.keys_of_condition(condition, &own)?.contains(&key) {
+                    needing.push(Needing::Policy(Arc::clone(policy), own));
+                    break;
+                }
+            }
         }
-        needing.sort_by_key(Grouping::oid);
-        let shown = |one: &Grouping| match one {
-            Grouping::View(view) => in_words(catalog, Lost::Relation(view.oid)),
-            Grouping::Function(function) => in_words(catalog, Lost::Function(function.oid)),
-        };
-        if !cascade {
-            let what = format!("constraint {} on table {}", constraint.text, table.name);
-            let line = |one: &Grouping| format!("{} depends on {what}", shown(one));
-            let detail = needing.iter().map(line).collect::<Vec<_>>().join("\n");
-            return Err(CatalogError::Needed { what, detail }.into());
-        }
-        let mut along = Vec::new();
-        for one in &needing {
-            along.push(shown(one));
-            along.extend(self.frame.inside(|frame| Schema { frame }.drop_grouping(one))?);
-        }
-        self.tell_along(&along);
-        Ok(true)
+        Ok(needing)
     }
 
-    /// Drops what groups by a key that goes, unless it has gone along with another one; what went along with it, in words.
-    fn drop_grouping(&self, one: &Grouping) -> Result<Vec<String>, Failure> {
+    /// Drops what needs a constraint that goes, unless it has gone along with another one; what went along with it, in words.
+    fn drop_needing(&self, one: &Needing) -> Result<Vec<String>, Failure> {
         let catalog = self.frame.catalog;
         let (store, txn) = (&self.frame.services.instance.catalog, &mut self.frame.txn.borrow_mut());
         let oid = one.oid();
+        if let Needing::Policy(_, table) = one {
+            if catalog.all_policies().any(|policy| policy.oid == oid) {
+                store.drop_policy(txn, table, oid)?;
+            }
+            return Ok(Vec::new());
+        }
         if let Some(table) = catalog.table_by_oid(oid) {
             return Ok(store.drop_tables(txn, &[table], true)?);
         }
