@@ -141,7 +141,7 @@ impl KeyValue {
 /// A value of a type as the key of a partition.
 ///
 /// # Errors
-/// 42704 for a type without an order; XX001 for a value of another type.
+/// 42704 for a type without an order; 0A000 for arrays of texts that are not compared by their bytes; XX001 for a value of another type.
 pub fn key_value(value: &Value, ty: &SqlType) -> Result<KeyValue, TypeError> {
     if value.is_null() {
         return Ok(KeyValue::Null);
@@ -149,8 +149,15 @@ pub fn key_value(value: &Value, ty: &SqlType) -> Result<KeyValue, TypeError> {
     let key = KeyType::of(ty).ok_or_else(|| {
         TypeError::new("42704", format!("data type {} has no default operator class", ty.pg_name()))
     })?;
-    let mut bytes = Vec::new();
-    KeyOrder::ascending(key).encode_value(value, &ty.erased(), &mut bytes)?;
+    let (base, mut bytes) = (ty.erased(), Vec::new());
+    // `citext` says itself how its values are compared.
+    let key = match base.own_collation() {
+        Some(own) => key.collated(own.collator).ok_or_else(|| {
+            TypeError::new("0A000", format!("partition keys of type {} are not supported", ty.pg_name()))
+        })?,
+        None => key,
+    };
+    KeyOrder::ascending(key).encode_value(value, &base, &mut bytes)?;
     Ok(KeyValue::Key(bytes))
 }
 
