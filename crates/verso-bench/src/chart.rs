@@ -24,6 +24,8 @@ pub(crate) struct Lines {
     pub(crate) title: String,
     /// What the numbers at the bottom are.
     pub(crate) over: &'static str,
+    /// Where they begin; none for the least of the points.
+    pub(crate) from: Option<f64>,
     /// What is drawn, with its unit.
     pub(crate) unit: &'static str,
     /// Engines differ by powers of ten.
@@ -98,13 +100,16 @@ impl Lines {
         let places = self.lines.iter().flat_map(|(_, points)| points.iter().map(|(place, _)| *place));
         let first = places.clone().fold(f64::INFINITY, f64::min).min(1e12);
         let last = places.fold(first + f64::EPSILON, f64::max);
+        let first = self.from.unwrap_or(first);
+        let last = last.max(first + f64::EPSILON);
         let margin = (last - first) * 0.03;
+        let begin = self.from.unwrap_or(first - margin);
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, ("sans-serif", 20))
             .margin(12)
             .x_label_area_size(34)
             .y_label_area_size(70)
-            .build_cartesian_2d(first - margin..last + margin + (last - first) * LEGEND, scale)?;
+            .build_cartesian_2d(begin..last + margin + (last - first) * LEGEND, scale)?;
         let label = |place: &f64| match *place <= last + margin {
             true if place.fract() == 0.0 => format!("{place:.0}"),
             true if last - first < 4.0 && (place * 2.0).fract() == 0.0 => format!("{place:.1}"),
@@ -213,7 +218,7 @@ mod tests {
         let lines = |logarithmic| {
             let points = vec![(1.0, 5.0), (2.0, 0.5)];
             let (title, lines) = ("A title".to_owned(), vec![("a line".to_owned(), points)]);
-            Chart::Lines(Lines { title, over: "workers", unit: "s", logarithmic, lines })
+            Chart::Lines(Lines { title, over: "workers", from: None, unit: "s", logarithmic, lines })
         };
         let bars = Chart::Bars(Bars {
             title: "Bars".to_owned(),
@@ -231,6 +236,7 @@ mod tests {
             &[Chart::Lines(Lines {
                 title: String::new(),
                 over: "",
+                from: Some(0.0),
                 unit: "",
                 logarithmic: true,
                 lines: vec![],

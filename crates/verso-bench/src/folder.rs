@@ -58,8 +58,11 @@ pub struct WorkFolder {
 }
 
 impl WorkFolder {
-    /// Makes `verso-bench-<process id>` below `parent`.
+    /// Makes `verso-bench-<process id>` below `parent`, which has to be there: a name that was misspelled leaves nothing behind.
     pub fn create(parent: &Path, keep: bool) -> Result<WorkFolder, BenchError> {
+        if !parent.is_dir() {
+            return Err(BenchError::Usage(format!("there is no folder {}", parent.display())));
+        }
         let path = parent.join(format!("verso-bench-{}", std::process::id()));
         std::fs::create_dir_all(&path).map_err(BenchError::file(&path))?;
         if !keep {

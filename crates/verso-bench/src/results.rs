@@ -35,6 +35,18 @@ pub(crate) fn check_writable(path: Option<&std::path::PathBuf>) -> Result<(), Be
     Ok(())
 }
 
+/// The same of both files that a run may write.
+///
+/// # Errors
+/// `File`.
+pub(crate) fn check_outputs(
+    json: Option<&std::path::PathBuf>,
+    plot: Option<&std::path::PathBuf>,
+) -> Result<(), BenchError> {
+    check_writable(json)?;
+    check_writable(plot)
+}
+
 /// The middle one, of an even number the greater of the two; 0 of none.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();

@@ -1,9 +1,11 @@
 //! The tables of a run, made from the JSON that the experiments have written.
 
+use clap::ValueEnum;
 use serde_json::{Map, Value};
 
 use super::page::Table;
 use crate::e1::grouped;
+use crate::e5::Variant;
 
 /// The value at a path of names; none where something on the way is missing.
 fn at<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
@@ -27,6 +29,11 @@ fn shown(value: Option<f64>) -> String {
         Some(value) if value.abs() >= 10.0 => format!("{value:.1}"),
         Some(value) => format!("{value:.3}"),
     }
+}
+
+/// A number of things, which has no decimals; nothing where it was not counted.
+fn count(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| grouped(value.round().max(0.0) as u64))
 }
 
 fn ratio(above: Option<f64>, below: Option<f64>) -> String {
@@ -94,7 +101,7 @@ pub(super) fn e2(json: &Value) -> Vec<Table> {
             (*title).to_owned(),
             shown(number(json, &["verso", mode, "rows_per_s"])),
             shown(number(json, &["verso", mode, "redo_bytes_per_row"])),
-            shown(number(json, &["verso", mode, "fsyncs"])),
+            count(number(json, &["verso", mode, "fsyncs"])),
             shown(sqlite.and_then(|level| number(json, &["sqlite", level, "rows_per_s"]))),
             shown(number(json, &["postgres", "loops", mode, "rows_per_s"])),
         ]
@@ -166,7 +173,7 @@ pub(super) fn e3(json: &Value) -> Vec<Table> {
         let (tpmc, p95, writes) = (both("tpmc"), both("p95_ms"), both("writes_per_tx"));
         let pool = on.get("pool").and_then(Value::as_str).unwrap_or_default();
         vec![
-            format!("{}, {pool}", shown(number(on, &["warehouses"])).trim_end_matches(".000")),
+            format!("{}, {pool}", count(number(on, &["warehouses"]))),
             shown(tpmc.0),
             shown(tpmc.1),
             change(tpmc.0, tpmc.1),
@@ -253,9 +260,12 @@ pub(super) fn e5(json: &Value) -> Vec<Table> {
             shown(tpcc("tpmc")),
             shown(tpcc("total_per_min")),
             shown(number(figures, &["tpcc_alone", "p99_ms", "new_order"])),
-            shown(tpcc("retries")),
+            count(tpcc("retries")),
         ]);
-        for (variant, found) in entries(figures.get("variants")) {
+        let variants = figures.get("variants");
+        let measured = Variant::value_variants().iter().map(|variant| variant.name());
+        let measured = measured.filter_map(|name| Some((name, variants?.get(name)?)));
+        for (variant, found) in measured {
             let times: Vec<f64> = at(found, &["together", "iteration_s"])
                 .and_then(Value::as_array)
                 .into_iter()
@@ -276,6 +286,11 @@ pub(super) fn e5(json: &Value) -> Vec<Table> {
                 shown(times.last().copied()),
                 shown(number(found, &["score"])),
             ]);
+        }
+        for (variant, _) in entries(figures.get("given_up")) {
+            let mut row = vec!["–".to_owned(); head.len()];
+            row[0] = format!("{engine}, {variant}: given up, as a statement took too long");
+            contest.rows.push(row);
         }
     }
     vec![contest, alone]

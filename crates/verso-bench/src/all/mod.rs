@@ -86,7 +86,7 @@ impl Experiment {
             (Experiment::E2, true) => "--rows 20000 --seconds 1",
             (Experiment::E3, true) => "--warehouses 1,2 --seconds 3 --warm-up 1",
             (Experiment::E4, true) => "--rows 100000 --workers 1,2",
-            (Experiment::E5, true) => "--minutes 0.1 --warehouses 1 --connections 4",
+            (Experiment::E5, true) => "--minutes 0.1 --warehouses 1 --connections 4 --limit 30",
             (Experiment::Tpch, true) => "--sf 0.05 --runs 1",
             (Experiment::E1, false) => "--rows 1000000",
             (_, false) => "",

@@ -31,6 +31,21 @@ pub(super) fn e2() -> Table {
     ]))
 }
 
+/// SI-CV, against PostgreSQL without it.
+pub(super) fn e3() -> Table {
+    Table::new(
+        "Published: SI-CV in PostgreSQL 8.4, TPC-C on flash",
+        &["warehouses", "change of new orders a minute"],
+    )
+    .with(rows(&[["up to 180", "none"], ["240 and more", "up to +30 %"]]))
+}
+
+/// The contest's best.
+pub(super) fn e5() -> Table {
+    Table::new("Published: the best of the contest, at once", &["", "a minute"])
+        .with(rows(&[["bills", "60,000 to 90,000"], ["transactions", "up to about 10,000"]]))
+}
+
 /// Firebird, seconds with one worker and with four.
 pub(super) fn e4() -> Table {
     Table::new("Published: Firebird 5, seconds", &["", "1 worker", "4 workers", "speed-up"]).with(rows(&[

@@ -13,6 +13,7 @@ pub(super) fn passes(report: &Report) -> Chart {
     Chart::Lines(Lines {
         title: format!("E1: {} rows, milliseconds a pass", super::grouped(report.rows)),
         over: "pass",
+        from: None,
         unit: "ms",
         logarithmic: true,
         lines: lines.collect(),

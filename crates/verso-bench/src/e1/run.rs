@@ -25,6 +25,7 @@ const PAGE_SIZE: u32 = 16 * 1024;
 /// As [`crate::run`].
 pub fn run(options: &E1Options) -> Result<Report, BenchError> {
     let env = Env::real();
+    crate::results::check_outputs(options.json.as_ref(), options.plot.as_ref())?;
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
     let folder = WorkFolder::create(&parent, options.keep)?;
     let mut report = empty_report(options, calibration::calibrate(&env, folder.path())?);

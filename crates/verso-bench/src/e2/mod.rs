@@ -142,6 +142,7 @@ pub fn run(options: &E2Options) -> Result<(), BenchError> {
         [Peer::Postgres(dsn)] => Some(dsn.as_str()),
         _ => return Err(BenchError::Usage("e2 runs beside one peer, postgres=DSN".to_owned())),
     };
+    crate::results::check_outputs(options.json.as_ref(), options.plot.as_ref())?;
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
     let work = WorkFolder::create(&parent, false)?;
     let wrong = || BenchError::Usage("a child process has measured something else".to_owned());

@@ -36,7 +36,7 @@ pub struct E3Options {
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub terminals: u32,
     /// Seconds that count, at each point
-    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,
     /// Seconds before them
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
@@ -72,6 +72,7 @@ pub fn run(options: &E3Options) -> Result<(), BenchError> {
         return Err(BenchError::Usage("there must be warehouses and terminals at each point".to_owned()));
     }
     let env = Env::real();
+    crate::results::check_outputs(options.json.as_ref(), options.plot.as_ref())?;
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
     let folder = WorkFolder::create(&parent, false)?;
     let calibration = calibrate(&env, folder.path())?;

@@ -18,5 +18,12 @@ fn lines(points: &[Point], what: &'static str, value: impl Fn(&Point) -> f64) ->
         (format!("pool {pool}, {}", if colocate { "co-located" } else { "shared" }), places.collect())
     });
     let title = format!("E3: {what}");
-    Chart::Lines(Lines { title, over: "warehouses", unit: what, logarithmic: false, lines: lines.collect() })
+    Chart::Lines(Lines {
+        title,
+        over: "warehouses",
+        from: None,
+        unit: what,
+        logarithmic: false,
+        lines: lines.collect(),
+    })
 }

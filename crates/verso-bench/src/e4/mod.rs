@@ -138,6 +138,10 @@ pub(crate) fn run_task(env: &Env, task: &E4Task) -> Result<serde_json::Value, Be
 /// # Errors
 /// What failed, and in which engine; a wrong value in a restored table is an error as well.
 pub fn run(options: &E4Options) -> Result<(), BenchError> {
+    if options.workers.contains(&0) {
+        return Err(BenchError::Usage("there must be a worker".to_owned()));
+    }
+    crate::results::check_outputs(options.json.as_ref(), options.plot.as_ref())?;
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
     let work = WorkFolder::create(&parent, false)?;
     let spawn = |e4: Subject, title: &str| -> Result<Found, BenchError> {

@@ -27,6 +27,7 @@ pub(super) fn speed_up(report: &Report) -> Chart {
             report.machine.cores
         ),
         over: "workers",
+        from: None,
         unit: "times one worker's",
         logarithmic: false,
         lines: jobs.filter_map(line).collect(),

@@ -31,7 +31,7 @@ use crate::chart;
 use crate::error;
 use crate::folder::WorkFolder;
 use crate::peers::check_reachable;
-use crate::results::{Calibration, check_writable, write_json};
+use crate::results::{Calibration, check_outputs, write_json};
 use crate::tpcc::{Embedded, Load, Server, Target, TpccFigures, check, drive, load};
 use crate::wire::{RunningServer, Transport};
 pub use batch::BatchFigures;
@@ -50,7 +50,7 @@ pub struct E5Options {
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub connections: u32,
     /// How the batch does its work
-    #[arg(long, value_enum, value_delimiter = ',', default_values = ["joined", "indexed", "fused", "trigger"])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["correlated", "joined", "indexed", "fused", "trigger"])]
     pub variants: Vec<Variant>,
     /// A peer as NAME=DSN, such as postgres=postgresql://localhost/bench; the tables in it are made anew
     #[arg(long, value_name = "NAME=DSN")]
@@ -92,10 +92,10 @@ struct Contest {
 #[derive(Debug, Serialize)]
 struct E5Figures {
     tpcc_alone: TpccFigures,
-    variants: BTreeMap<&'static str, Contest>,
+    variants: BTreeMap<Variant, Contest>,
     /// Variants that were given up, and why.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    given_up: BTreeMap<&'static str, String>,
+    given_up: BTreeMap<Variant, String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -121,7 +121,7 @@ pub fn run(options: &E5Options) -> Result<(), BenchError> {
     if !options.embedded {
         RunningServer::check_connections(options.connections)?;
     }
-    check_writable(options.json.as_ref())?;
+    check_outputs(options.json.as_ref(), options.plot.as_ref())?;
     check_reachable(&options.peers)?;
     let env = Env::real();
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
@@ -229,7 +229,7 @@ fn measure<T: Target>(
         let score = (tpcc.total_per_min + together.bills_per_min).round();
         let contest = Contest { alone, together, tpcc, score };
         print_row(target.name(), variant, &contest, &tpcc_alone);
-        variants.insert(variant.name(), contest);
+        variants.insert(variant, contest);
     }
     Ok(E5Figures { tpcc_alone, variants, given_up })
 }
@@ -239,13 +239,13 @@ fn in_time(
     batch: Result<BatchFigures, BenchError>,
     target: &str,
     variant: Variant,
-    given_up: &mut BTreeMap<&'static str, String>,
+    given_up: &mut BTreeMap<Variant, String>,
 ) -> Result<Option<BatchFigures>, BenchError> {
     Ok(match error::in_time(batch)? {
         Ok(figures) => Some(figures),
         Err(message) => {
             println!("{target:<10} {:<10} given up: {message}", variant.name());
-            given_up.insert(variant.name(), message);
+            given_up.insert(variant, message);
             None
         }
     })

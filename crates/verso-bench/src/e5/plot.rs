@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::batch::BatchFigures;
-use super::{Contest, E5Figures, tables};
+use super::{Contest, E5Figures, Variant, tables};
 use crate::chart::{Chart, Lines};
 
 pub(super) fn over_time(verso: &E5Figures, peers: &BTreeMap<String, E5Figures>) -> [Chart; 2] {
@@ -14,13 +14,15 @@ pub(super) fn over_time(verso: &E5Figures, peers: &BTreeMap<String, E5Figures>) 
     let chart = |title: &str, part: fn(&Contest) -> &BatchFigures| {
         let line = |(engine, figures): (&str, &E5Figures)| {
             let lines = figures.variants.iter();
-            let line =
-                |(variant, contest): (&&str, &Contest)| (format!("{engine} {variant}"), rates(part(contest)));
+            let line = |(variant, contest): (&Variant, &Contest)| {
+                (format!("{engine} {}", variant.name()), rates(part(contest)))
+            };
             lines.map(line).collect::<Vec<_>>()
         };
         Chart::Lines(Lines {
             title: format!("E5: bills a minute, {title}"),
             over: "seconds",
+            from: Some(0.0),
             unit: "bills/min",
             logarithmic: true,
             lines: engines().flat_map(line).collect(),

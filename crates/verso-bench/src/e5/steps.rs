@@ -1,7 +1,8 @@
 //! The batch's statements by variant.
 
-/// How the batch does its work: what the contestants did to it, one by one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+/// How the batch does its work: what the contestants did to it, one by one, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Variant {
     /// As published: insert, two updates of bills, balances by a correlated subquery.
     Correlated,

@@ -76,6 +76,10 @@ struct Report {
 /// # Errors
 /// As [`crate::run`].
 pub fn run(options: &HotOptions) -> Result<(), BenchError> {
+    if options.clients.contains(&0) {
+        return Err(BenchError::Usage("there must be a client".to_owned()));
+    }
+    crate::results::check_outputs(options.json.as_ref(), None)?;
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
     let folder = WorkFolder::create(&parent, false)?;
     let calibration = calibration::calibrate(&Env::real(), folder.path())?;

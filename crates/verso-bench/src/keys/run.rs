@@ -67,6 +67,7 @@ pub fn run_insert(options: &KeysOptions) -> Result<(), BenchError> {
 }
 
 fn run(options: &KeysOptions, work: Work) -> Result<(), BenchError> {
+    crate::results::check_outputs(options.json.as_ref(), None)?;
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
     let folder = WorkFolder::create(&parent, false)?;
     let calibration = calibration::calibrate(&Env::real(), folder.path())?;

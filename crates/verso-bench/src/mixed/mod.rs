@@ -123,6 +123,7 @@ pub fn run(options: &MixedOptions) -> Result<(), BenchError> {
         ));
     }
     let env = Env::real();
+    crate::results::check_outputs(options.json.as_ref(), None)?;
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
     let folder = WorkFolder::create(&parent, false)?;
     let calibration = calibrate(&env, folder.path())?;

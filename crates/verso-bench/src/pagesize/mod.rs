@@ -91,6 +91,7 @@ pub struct PageSizeReport {
 /// As [`crate::run`].
 pub fn run(options: &PageSizeOptions) -> Result<PageSizeReport, BenchError> {
     let env = Env::real();
+    crate::results::check_outputs(options.json.as_ref(), None)?;
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
     let folder = WorkFolder::create(&parent, false)?;
     let calibration = calibration::calibrate(&env, folder.path())?;

@@ -201,6 +201,7 @@ fn millis_of(
 /// What failed, and in which engine; a wrong answer is an error as well.
 pub fn run(options: &TpchOptions) -> Result<(), BenchError> {
     let env = Env::real();
+    crate::results::check_outputs(options.json.as_ref(), options.plot.as_ref())?;
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
     let work = WorkFolder::create(&parent, false)?;
     let calibration = calibrate(&env, work.path())?;

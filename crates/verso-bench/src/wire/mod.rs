@@ -101,6 +101,7 @@ struct WireReport {
 /// A server that does not start, a load that fails, sums that differ.
 pub fn run(options: &WireOptions) -> Result<(), BenchError> {
     let env = Env::real();
+    crate::results::check_outputs(options.json.as_ref(), None)?;
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
     let folder = WorkFolder::create(&parent, false)?;
     let calibration = calibrate(&env, folder.path())?;
