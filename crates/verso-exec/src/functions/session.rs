@@ -363,6 +363,8 @@ static SESSION: &[BuiltinFunction] = &[
     session_function!("pg_get_wal_replay_pause_state" Volatile [] => Text = not_in_recovery),
     session_function!("pg_wal_replay_pause" Volatile [] => Void = not_in_recovery),
     session_function!("pg_wal_replay_resume" Volatile [] => Void = not_in_recovery),
+    session_function!("pg_promote" Volatile [] => Bool = not_in_recovery),
+    session_function!("pg_promote" Volatile [Bool] => Bool = not_in_recovery),
     session_function!("pg_promote" Volatile [Bool, Int4] => Bool = not_in_recovery),
     session_function!("pg_last_wal_receive_lsn" Volatile [] => Lsn = |_, _| Ok(Value::Null)),
     session_function!("pg_last_wal_replay_lsn" Volatile [] => Lsn = |_, _| Ok(Value::Null)),

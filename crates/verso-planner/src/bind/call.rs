@@ -12,6 +12,7 @@ use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedEx
 use verso_types::{CastKind, Derivation, RowType, SqlType, SystemType, Value, cast_kind, names};
 
 use super::Binder;
+use super::absent::absent;
 use super::collate::{extreme_keys, is_keyed, made_of, nullif, searching, text_of_key};
 use super::comparable;
 use super::context::{Clause, Context, Inside, SET_BASE};
@@ -649,7 +650,14 @@ impl Binder<'_> {
                 let what = format!("{name} anywhere but by itself in FROM");
                 Err(SqlError::unsupported(what).at(at))
             }
-            found => Err(call_error(&shown_name(&call.name), &given, &found).at(at)),
+            found => {
+                let nothing =
+                    entries.is_empty() && users.is_empty() && matches!(schema, None | Some("pg_catalog"));
+                let shown = || format!("{name}({})", given.join(", "));
+                let refused = if nothing { absent(name, &shown()) } else { None };
+                let error = refused.unwrap_or_else(|| call_error(&shown_name(&call.name), &given, &found));
+                Err(error.at(at))
+            }
         }
     }
 

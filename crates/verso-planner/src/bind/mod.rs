@@ -45,6 +45,7 @@
 //! N1. Every cast in the result is explicit (P3 of the plan), every value stored has the column's type (P4).
 //! N2. An error points at the characters that cause it.
 
+mod absent;
 mod aggregate;
 mod call;
 mod change;
