@@ -209,6 +209,13 @@ pub(super) fn alter_database(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
     if system && cursor.accept(&["add", "logfile", "size"]) {
         return Ok(Statement::AddLogFile { size: string_literal(cursor)?.0 });
     }
+    if system && cursor.is(&["add"]) {
+        cursor.expect(&["add", "logfile"])?;
+        let text = "ALTER SYSTEM ADD LOGFILE needs a SIZE";
+        return Err(SyntaxError::syntax(text)
+            .at(cursor.here().start)
+            .with_hint("Write, for example, ALTER SYSTEM ADD LOGFILE SIZE '64MB'."));
+    }
     if system && cursor.accept(&["drop", "logfile"]) {
         let at = cursor.here().start;
         let number = u64::try_from(cursor.integer()?)
@@ -227,7 +234,7 @@ pub(super) fn alter_database(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
         return Ok(Statement::Database(DatabaseStatement::Tablespace { name: name.clone() }));
     }
     if !cursor.accept(&["set"]) {
-        let Some(name) = database else { return Err(cursor.unsupported("ALTER SYSTEM other than SET")) };
+        let Some(name) = database else { return Err(cursor.unexpected()) };
         let with = cursor.accept(&["with"]);
         if !with && (cursor.at_end() || matches!(cursor.peek(), Token::SemiColon)) {
             return Err(cursor.unexpected());

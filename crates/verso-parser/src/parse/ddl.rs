@@ -2,6 +2,7 @@
 
 use super::cursor::Cursor;
 use super::function::{create_function, function_reference};
+use super::instead;
 use super::lexer::Token;
 use verso_types::sqlstate;
 
@@ -21,10 +22,7 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "function" | "procedure" => create_function(cursor, or_replace),
         "trigger" => super::trigger::create_trigger(cursor, or_replace),
         "constraint" if cursor.is_at(1, "trigger") => super::trigger::create_trigger(cursor, or_replace),
-        "rule" => {
-            let hint = "Write a trigger: on a view an INSTEAD OF trigger does what such a rule would.";
-            Err(SyntaxError::unsupported("CREATE RULE").at(start).with_hint(hint))
-        }
+        "rule" => Err(SyntaxError::unsupported("CREATE RULE").at(start).with_hint(instead::RULES)),
         "event" if cursor.is_at(1, "trigger") => {
             Err(SyntaxError::unsupported("CREATE EVENT TRIGGER").at(start))
         }
@@ -75,7 +73,7 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "conversion" | "event" | "foreign" | "global" | "group" | "language" | "local" | "publication"
         | "recursive" | "role" | "server" | "subscription" | "tablespace" | "temp" | "temporary" | "text"
         | "unique" | "user" | "view" | "constraint" | "access" | "transform" | "assertion" => {
-            Err(SyntaxError::unsupported(format!("CREATE {}", kind_in_words(cursor, &word))).at(start))
+            Err(instead::kind(cursor, "CREATE", &word, start))
         }
         _ => Err(cursor.unexpected()),
     }
@@ -83,12 +81,13 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
 
 /// The kind of an object that comes next, whose first word is known, as messages have it.
 pub(super) fn kind_in_words(cursor: &Cursor<'_>, word: &str) -> String {
-    const KINDS: [&[&str]; 10] = [
+    const KINDS: [&[&str]; 11] = [
         &["text", "search", "configuration"],
         &["text", "search", "dictionary"],
         &["text", "search", "parser"],
         &["text", "search", "template"],
         &["foreign", "data", "wrapper"],
+        &["foreign", "server"],
         &["foreign", "table"],
         &["user", "mapping"],
         &["access", "method"],
@@ -338,7 +337,7 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "operator" => return super::operator_definition::drop_operator(cursor),
         "cast" => return super::operator_definition::drop_cast(cursor),
         "role" | "user" | "materialized" | "text" | "foreign" | "event" | "access" => {
-            return Err(SyntaxError::unsupported(format!("DROP {}", kind_in_words(cursor, &word))).at(start));
+            return Err(instead::kind(cursor, "DROP", &word, start));
         }
         _ => return Err(cursor.unexpected()),
     };

@@ -31,6 +31,7 @@ mod expr;
 mod extension;
 mod fingerprint;
 mod function;
+mod instead;
 mod lexer;
 mod numbers;
 mod operator_definition;

@@ -145,8 +145,12 @@ fn objects(cursor: &mut Cursor<'_>) -> Result<GrantOn, SyntaxError> {
             && !matches!(cursor.peek_at(1), Token::Period | Token::Comma)
             && cursor.word_at(1).as_deref() != Some("to")
         {
-            let what = if what == "large" { "large object" } else { what };
-            return Err(cursor.unsupported(&format!("GRANT ON {}", what.to_uppercase())));
+            let kind = super::ddl::kind_in_words(cursor, what);
+            let error = cursor.unsupported(&format!("GRANT ON {kind}"));
+            return Err(match what {
+                "foreign" => error.with_hint(super::instead::FOREIGN_TABLES),
+                _ => error.with_hint(super::instead::LARGE_OBJECTS),
+            });
         }
     }
     let kinds = [

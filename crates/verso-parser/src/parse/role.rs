@@ -172,7 +172,10 @@ fn option(cursor: &mut Cursor<'_>, options: &mut RoleOptions) -> Result<bool, Sy
             once(&mut options.connection_limit, fits.ok_or_else(error)?)?;
             return Ok(true);
         }
-        _ => return Err(cursor.unsupported(&format!("role option {}", word.to_uppercase()))),
+        _ => {
+            let text = format!("unrecognized role option \"{word}\"");
+            return Err(SyntaxError::syntax(text).at(cursor.here().start));
+        }
     };
     once(flag, value)?;
     cursor.advance();

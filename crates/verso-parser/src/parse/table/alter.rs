@@ -5,6 +5,7 @@ use super::super::lexer::Token;
 use super::super::collation::{collate, collated};
 use super::super::cursor::Cursor;
 use super::super::ddl::{cascade, if_not_exists, option_of_sequence};
+use super::super::instead;
 use super::column::{
     GeneratedAs, column_definition, generated, generated_when, generation, of_table, whole_expression,
 };
@@ -48,8 +49,7 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             return super::super::schema::alter_function(cursor);
         }
         _ => {
-            let kind = super::super::ddl::kind_in_words(cursor, &word);
-            return Err(SyntaxError::unsupported(format!("ALTER {kind}")).at(start));
+            return Err(instead::kind(cursor, "ALTER", &word, start));
         }
     };
     cursor.advance();
@@ -145,8 +145,29 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         return Ok(Statement::Rename { kind, name, to, if_exists });
     }
     cursor.accept_token(&Token::Mul);
-    let actions = cursor.list(alter_action).map_err(|error| of_table(error, &name.name.text))?;
+    let actions = actions(cursor).map_err(|error| of_table(error, &name.name.text))?;
     Ok(Statement::AlterTable(AlterTable { name, if_exists, actions, materialized, only }))
+}
+
+/// The actions of a statement. Those that rename something, and those that attach or detach a partition, stand alone.
+fn actions(cursor: &mut Cursor<'_>) -> Result<Vec<AlterAction>, SyntaxError> {
+    let alone = |cursor: &Cursor<'_>| {
+        cursor.is_any(&["rename"]) || (cursor.is_any(&["attach", "detach"]) && cursor.is_at(1, "partition"))
+    };
+    let mut actions = Vec::new();
+    loop {
+        let is_alone = alone(cursor);
+        if is_alone && !actions.is_empty() {
+            return Err(cursor.unexpected());
+        }
+        actions.push(alter_action(cursor)?);
+        if is_alone && cursor.peek() == Token::Comma {
+            return Err(cursor.unexpected());
+        }
+        if !cursor.accept_token(&Token::Comma) {
+            return Ok(actions);
+        }
+    }
 }
 
 /// What materialized views are not altered by.
@@ -324,14 +345,35 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
             let column = cursor.name()?;
             alter_column(cursor, column)
         }
-        _ => {
-            let what = match cursor.word_at(1) {
-                Some(second) => format!("ALTER TABLE … {} {}", word.to_uppercase(), second.to_uppercase()),
-                None => format!("ALTER TABLE … {}", word.to_uppercase()),
-            };
-            Err(SyntaxError::unsupported(what).at(start))
+        _ => Err(no_action(cursor, start)),
+    }
+}
+
+/// Actions of PostgreSQL that are not there are refused by their words, with what serves instead; what is none is a mistake of
+/// the syntax.
+fn no_action(cursor: &mut Cursor<'_>, start: u32) -> SyntaxError {
+    let refused = |words: &str, hint| {
+        SyntaxError::unsupported(format!("ALTER TABLE … {words}")).at(start).with_hint(hint)
+    };
+    for (words, shown) in [(&["inherit"][..], "INHERIT"), (&["no", "inherit"], "NO INHERIT")] {
+        if cursor.is(words) {
+            return refused(shown, instead::INHERITANCE);
         }
     }
+    for switch in ["enable", "disable"] {
+        if cursor.is(&[switch]) && (cursor.is_at(1, "rule") || cursor.is_at(2, "rule")) {
+            return refused(&format!("{} RULE", switch.to_uppercase()), instead::RULES);
+        }
+    }
+    if cursor.is(&["options"]) && cursor.peek_at(1) == Token::LParen {
+        return refused("OPTIONS", instead::FOREIGN_TABLES);
+    }
+    let begins =
+        ["attach", "cluster", "create", "detach", "disable", "enable", "force", "lock", "no", "not", "owner"];
+    if cursor.is_any(&begins) || cursor.is_any(&["replica", "reset", "set"]) {
+        cursor.advance();
+    }
+    cursor.unexpected()
 }
 
 fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, SyntaxError> {
@@ -412,11 +454,13 @@ fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, Sy
     if let Some((identity, options)) = identity_changes(cursor)? {
         return Ok(AlterAction::SetIdentity { column, identity, options: Box::new(options) });
     }
-    let words: Vec<String> = (0..2).filter_map(|n| cursor.word_at(n)).collect();
-    if words.is_empty() {
-        return Err(cursor.unexpected());
+    if cursor.is(&["options"]) && cursor.peek_at(1) == Token::LParen {
+        return Err(cursor.unsupported("ALTER COLUMN … OPTIONS").with_hint(instead::FOREIGN_TABLES));
     }
-    Err(cursor.unsupported(&format!("ALTER COLUMN … {}", words.join(" ").to_uppercase())))
+    if cursor.is_any(&["add", "drop", "reset", "set"]) {
+        cursor.advance();
+    }
+    Err(cursor.unexpected())
 }
 
 /// What stands behind REPLICA IDENTITY.

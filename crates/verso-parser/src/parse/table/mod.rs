@@ -77,7 +77,8 @@ pub fn create_table(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result
     }
     let refused = ["inherits", "partition", "using", "with", "without", "on", "tablespace", "as"];
     if let Some(word) = cursor.word().filter(|word| refused.contains(&word.as_str())) {
-        return Err(cursor.unsupported(&format!("CREATE TABLE … {}", word.to_uppercase())));
+        let error = cursor.unsupported(&format!("CREATE TABLE … {}", word.to_uppercase()));
+        return Err(if word == "inherits" { error.with_hint(super::instead::INHERITANCE) } else { error });
     }
     Ok(Statement::CreateTable(CreateTable {
         name,
