@@ -351,10 +351,13 @@ pub(super) fn word_of(source: &Source<'_>, lexeme: &Lexeme) -> Option<String> {
     matches!(lexeme.token, Token::Word(_)).then(|| source.written(lexeme).to_ascii_lowercase())
 }
 
-/// Names have at most 63 bytes, as in PostgreSQL.
+/// Bytes of a name at most, as in PostgreSQL.
+pub(super) const NAME_BYTES_MAX: usize = 63;
+
+/// A name as it is taken: what is behind its greatest length is cut.
 pub fn truncate(mut text: String) -> String {
-    if text.len() > 63 {
-        let end = (0..=63).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    if text.len() > NAME_BYTES_MAX {
+        let end = (0..=NAME_BYTES_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
         text.truncate(end);
     }
     text

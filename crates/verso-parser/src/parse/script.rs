@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use super::cursor::{NAME_BYTES_MAX, truncate};
+use super::lexer::{Lexeme, Token};
 use super::source::Source;
 use super::{parsed, statements_of};
 use crate::error::SyntaxError;
@@ -46,6 +48,19 @@ impl<'s> Script<'s> {
             tokens[statement.start].start as usize..tokens[statement.end - 1].end as usize
         };
         self.statements.iter().map(place).collect()
+    }
+
+    /// Names that are longer than names are: each as it is written and as it is taken, in their order.
+    #[must_use]
+    pub fn cut_names(&self) -> Vec<(String, String)> {
+        let long = |lexeme: &&Lexeme| (lexeme.end - lexeme.start) as usize > NAME_BYTES_MAX;
+        let names = self.source.tokens().iter().filter(long).filter_map(|lexeme| match lexeme.token {
+            Token::Word(_) => Some(self.source.written(lexeme).to_ascii_lowercase()),
+            Token::Quoted(text) => Some(self.source.meaning(text).to_owned()),
+            _ => None,
+        });
+        let too_long = names.filter(|name| name.len() > NAME_BYTES_MAX);
+        too_long.map(|name| (name.clone(), truncate(name))).collect()
     }
 
     /// How many statements there are.

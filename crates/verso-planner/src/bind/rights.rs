@@ -143,6 +143,11 @@ pub fn denied(kind: &str, name: &str) -> SqlError {
     SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, format!("permission denied for {kind} {name}"))
 }
 
+/// What messages call it.
+fn word_of(table: &TableDef) -> &'static str {
+    if table.materialized.is_some() { "materialized view" } else { "table" }
+}
+
 impl Binder<'_> {
     /// Binds a query, then checks what it needs (G1): nothing, where no rights are limited. What a view reads is asked about by
     /// its own query.
@@ -220,7 +225,7 @@ impl Binder<'_> {
         Some(self.note(Need {
             relation: table.oid,
             name: Arc::clone(&table.name),
-            word: "table",
+            word: word_of(table),
             role,
             columns: columns.collect(),
             whole: Cell::default(),
@@ -292,7 +297,7 @@ impl Binder<'_> {
         if self.catalog.may_columns(role, table.oid, rights, &columns) {
             return Ok(());
         }
-        Err(denied("table", &table.name))
+        Err(denied(word_of(table), &table.name))
     }
 
     /// Refuses a relation of the system that the role may not read.

@@ -209,6 +209,7 @@ impl Schema<'_> {
             _ => None,
         };
         let inputs: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
+        inputs.iter().chain([&state]).try_for_each(|ty| self.may_use(ty))?;
         let new = NewAggregate {
             args: inputs.clone(),
             step,

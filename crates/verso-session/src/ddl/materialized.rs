@@ -62,6 +62,7 @@ impl Schema<'_> {
             refuse_pseudo(&name, &ty)?;
             refuse_system_name(&name)?;
             refuse_open(&name, &ty)?;
+            self.may_use(&ty)?;
             new.columns.push(NewColumn::new(name, ty));
         }
         new.materialized = Some(query);

@@ -72,7 +72,9 @@ impl Schema<'_> {
             let ty = column.seen();
             refuse_open(&name, &ty)?;
             let domain = domains.get(n).cloned().flatten();
-            new.columns.push(NewColumn::new(name, domain.unwrap_or(ty)));
+            let ty = domain.unwrap_or(ty);
+            self.may_use(&ty)?;
+            new.columns.push(NewColumn::new(name, ty));
         }
         // Before it is filled, which may take long.
         holding_named(self.frame, || {

@@ -174,6 +174,7 @@ impl Session {
         };
         let mut script = Script::read(sql, &mut visit).inspect_err(|_| self.fail_transaction())?;
         let Some(last) = script.len().checked_sub(1) else { return Ok(()) };
+        self.tell_of_cut_names(&script);
         let transaction = &mut self.transaction;
         let series = last > 0 || transaction.series;
         transaction.series = series && transaction.autocommit;

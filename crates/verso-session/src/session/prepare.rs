@@ -8,11 +8,12 @@ use verso_exec::memory::Reservation;
 use verso_types::SqlType;
 
 use super::Session;
+use crate::client::Notice;
 use crate::framed::outgoing_columns;
 use crate::plans::{
     Prepared, SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, ends_transaction, explain_columns, is_plain, text_columns,
 };
-use verso_parser::parse_script;
+use verso_parser::Script;
 use verso_parser::syntax::{ExecutePurpose, Parsed, Statement};
 use verso_planner::bind::{Binder, Inference};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -37,15 +38,25 @@ impl Session {
 
     fn prepare_within(&mut self, sql: &str, types: &[Option<SqlType>]) -> Result<Prepared, SqlError> {
         let held = self.services.memory.for_kept(&self.services.settings, sql)?;
-        let mut statements = parse_script(sql)?;
-        let parsed = statements.pop();
-        if !statements.is_empty() {
+        let mut script = Script::read(sql, &mut |_| ())?;
+        if script.len() > 1 {
             let text = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::syntax(text));
         }
+        self.tell_of_cut_names(&script);
+        let parsed = if script.is_empty() { None } else { Some(script.take(0)?) };
         let databases = parsed.as_ref().map_or(&[][..], |parsed| &parsed.databases[..]);
         SqlError::check_databases(databases, self.services.database())?;
         self.prepare_parsed(sql.into(), parsed, types, Some(held))
+    }
+
+    /// Tells the client which of its names are taken without their ends.
+    pub(crate) fn tell_of_cut_names(&self, script: &Script<'_>) {
+        for (name, cut) in script.cut_names() {
+            let text = format!("identifier \"{name}\" will be truncated to \"{cut}\"");
+            let notice = Notice { sqlstate: "42622".into(), ..Notice::message(text) };
+            self.services.notices.tell(notice);
+        }
     }
 
     /// The type of a parameter that a client declares by its number; none is to be found out.

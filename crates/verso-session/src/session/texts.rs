@@ -7,7 +7,7 @@ use verso_types::{SqlType, Value};
 use super::Session;
 use crate::client::StatementSink;
 use crate::plans::{Job, Known, OwnStatements, Prepared, is_plain, read_arguments};
-use verso_parser::parse_script;
+use verso_parser::Script;
 use verso_parser::syntax::Span;
 use verso_planner::errors::SqlError;
 
@@ -102,8 +102,12 @@ impl Session {
 
     /// Prepares a query or change of rows; what is wrong with it, the long way will say.
     fn prepare_quietly(&mut self, sql: &str, types: &[Option<SqlType>]) -> Option<Prepared> {
-        let mut statements = parse_script(sql).ok()?;
-        let parsed = statements.pop().filter(|_| statements.is_empty())?;
+        let mut script = Script::read(sql, &mut |_| ()).ok()?;
+        // Names that are cut are told each time, which the long way does.
+        if script.len() != 1 || !script.cut_names().is_empty() {
+            return None;
+        }
+        let parsed = script.take(0).ok()?;
         SqlError::check_databases(&parsed.databases, self.services.database()).ok()?;
         if !is_plain(&parsed.statement) {
             return None;

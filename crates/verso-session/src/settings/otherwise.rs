@@ -157,6 +157,25 @@ pub fn unknown(name: &str) -> SqlError {
     }
 }
 
+/// Refuses a name that no setting of a client's own making can have: parts between dots, each like an identifier. The settings of
+/// PL/pgSQL are its own.
+///
+/// # Errors
+/// 42602.
+pub(super) fn check_custom(name: &str) -> Result<(), SqlError> {
+    let begins = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
+    let goes_on = |c: char| begins(c) || c.is_ascii_digit() || c == '$';
+    let detail = match name.split_once('.') {
+        Some(("plpgsql", _)) => "\"plpgsql\" is a reserved prefix.",
+        _ if name.split('.').all(|part| part.starts_with(begins) && part.chars().all(goes_on)) => {
+            return Ok(());
+        }
+        _ => "Custom parameter names must be two or more simple identifiers separated by dots.",
+    };
+    let text = format!("invalid configuration parameter name \"{name}\"");
+    Err(SqlError::new("42602", text).with_detail(detail))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 
 use super::listed::OF_DATABASE;
 use super::messages::MessageLevel;
-use super::otherwise::unknown;
+use super::otherwise::{check_custom, unknown};
 use super::statements::{LogPlans, LogStatement, PlanCacheMode, QueryIds, Track};
 use super::values::{boolean, flag};
 use super::{DEFAULT_PATH, Settings, number, range, small};
@@ -352,6 +352,7 @@ impl Settings {
                 self.rules.methods.by_setting(name).into_iter().for_each(|method| *method = is_on);
             }
             (name, value) if name.contains('.') && accepted::default(name).is_none() => {
+                check_custom(name)?;
                 // Without a value it is as usual.
                 if let Some(value) = value.filter(|value| accepted::is_threshold(name) && !value.is_empty()) {
                     accepted::check(name, value, invalid)?;
@@ -388,6 +389,13 @@ mod tests {
         assert_eq!(settings.set("executor", Some("fast")).expect_err("unknown").sqlstate, "22023");
         assert_eq!(settings.set("nosuch", Some("1")).expect_err("unknown").sqlstate, "42704");
         assert_eq!(settings.set("server_version", Some("1")).expect_err("fixed").sqlstate, "55P02");
+        for name in ["a b.c", "custom.bad-guc", "a.", ".b", "a..b", "1a.b", "a.1b", "plpgsql.foo"] {
+            assert_eq!(settings.set(name, Some("1")).expect_err(name).sqlstate, "42602", "{name}");
+            assert_eq!(settings.set(name, None).expect_err(name).sqlstate, "42602", "{name}");
+        }
+        for name in ["a.b", "a.b.c", "_a.b$1", "ä.ö"] {
+            settings.set(name, Some("1")).expect(name);
+        }
         settings.set("work_mem", Some("4MB")).expect("memory");
         assert_eq!(settings.show("work_mem").as_deref(), Some("4MB"));
         assert!(settings.set("work_mem", Some("1 cow")).is_err());

@@ -203,3 +203,25 @@ END $$";
         ["NOTICE: one", "NOTICE: table \"nosuch\" does not exist, skipping", "NOTICE: two", "DO"]
     );
 }
+
+#[test]
+fn names_that_are_cut_are_told_each_time() {
+    let world = World::new();
+    let mut user = world.connect();
+    let (long, wide) = ("A".repeat(70), "ä".repeat(40));
+    let told = [
+        format!("identifier \"{}\" will be truncated to \"{}\"", long.to_lowercase(), "a".repeat(63)),
+        format!("identifier \"{wide}\" will be truncated to \"{}\"", "ä".repeat(31)),
+    ];
+    let mut heard = |sql: &str| -> Vec<String> {
+        let (send, hear) = mpsc::channel();
+        user.session.execute(sql, &[], &mut Ear(send)).expect(sql);
+        hear.iter().filter(|text| text.starts_with("identifier")).collect()
+    };
+    // A text that comes again is read again.
+    for _ in 0..3 {
+        assert_eq!(heard(&format!("SELECT 1 AS {long}, 2 AS \"{wide}\"")), told);
+    }
+    assert_eq!(heard(&format!("CREATE TABLE {long} (a int); DROP TABLE {long}")).len(), 2);
+    assert!(heard(&format!("SELECT 1 AS {}, '{long}'", "a".repeat(63))).is_empty());
+}
