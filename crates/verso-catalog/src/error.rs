@@ -188,6 +188,8 @@ pub enum CatalogError {
         message: String,
         /// More about it.
         detail: Option<String>,
+        /// What to do about it.
+        hint: Option<&'static str>,
     },
     /// The prefix `pg_` is the system's (42939).
     #[error("unacceptable schema name \"{name}\"")]
@@ -221,7 +223,18 @@ impl CatalogError {
 
     /// A definition that cannot be.
     pub fn invalid(sqlstate: &'static str, message: impl Into<String>) -> CatalogError {
-        CatalogError::InvalidDefinition { sqlstate, message: message.into(), detail: None }
+        CatalogError::InvalidDefinition { sqlstate, message: message.into(), detail: None, hint: None }
+    }
+
+    /// The same with what to do about it; other errors stay as they are.
+    #[must_use]
+    pub fn with_hint(self, hint: &'static str) -> CatalogError {
+        match self {
+            CatalogError::InvalidDefinition { sqlstate, message, detail, hint: _ } => {
+                CatalogError::InvalidDefinition { sqlstate, message, detail, hint: Some(hint) }
+            }
+            other => other,
+        }
     }
 
     /// A name that means nothing. The standard's schema is there, but made of no definitions: nothing can be made in it or changed of it.

@@ -108,7 +108,7 @@ pub struct PageArguments {
     #[arg(long, value_name = "BYTES")]
     pub page_size: Option<u32>,
     /// Bytes of the buffer pool; a quarter of the machine's memory without it
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = pool_bytes)]
     pub pool_bytes: Option<u64>,
     /// Open a database whose log is damaged, without what stands behind the damage: that is lost then
     #[arg(long)]
@@ -146,7 +146,7 @@ pub struct DatabaseArguments {
     /// The database
     pub database: PathBuf,
     /// How pages are cached
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = pool_bytes)]
     pub pool_bytes: Option<u64>,
     /// Open a database whose log is damaged, without what stands behind the damage: that is lost then
     #[arg(long)]
@@ -163,7 +163,7 @@ pub struct StatArguments {
     #[arg(long, value_name = "CONNECTION", conflicts_with = "database")]
     pub server: Option<String>,
     /// How pages are cached
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = pool_bytes)]
     pub pool_bytes: Option<u64>,
     /// Show rates on a page that is drawn anew, of a running server
     #[arg(long, requires = "server")]
@@ -259,7 +259,7 @@ pub struct BackupArguments {
     #[arg(long, value_name = "WHERE", conflicts_with_all = ["no_gc", "pool_bytes"])]
     pub server: Option<String>,
     /// Threads that read and pack; without it as many as there are processors
-    #[arg(long, value_name = "THREADS")]
+    #[arg(long, value_name = "THREADS", value_parser = threads)]
     pub parallel: Option<usize>,
     /// zstd, zstd:1 to zstd:22, lz4 or none; lz4 if nothing is said
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "zstd")]
@@ -283,7 +283,7 @@ pub struct BackupArguments {
     #[arg(long)]
     pub replace: bool,
     /// How pages are cached
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = pool_bytes)]
     pub pool_bytes: Option<u64>,
     /// How it is watched
     #[command(flatten)]
@@ -320,7 +320,7 @@ pub struct RestoreArguments {
     #[arg(long, conflicts_with_all = ["database", "table", "schema_only", "data_only"])]
     pub verify: bool,
     /// Threads that unpack, insert and build indexes; without it as many as there are processors
-    #[arg(long, value_name = "THREADS")]
+    #[arg(long, value_name = "THREADS", value_parser = threads)]
     pub parallel: Option<usize>,
     /// Only this table, schema.table or table; may be repeated
     #[arg(long, value_name = "TABLE")]
@@ -338,7 +338,7 @@ pub struct RestoreArguments {
     #[arg(long, value_name = "BYTES")]
     pub page_size: Option<u32>,
     /// How pages are cached
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = pool_bytes)]
     pub pool_bytes: Option<u64>,
     /// How it is watched
     #[command(flatten)]
@@ -365,6 +365,18 @@ fn lsn(text: &str) -> Result<u64, String> {
     Ok(u64::from(part(high)?) << 32 | u64::from(part(low)?))
 }
 
+/// Bytes of a pool: as many as the setting `buffer_pool` takes at least.
+fn pool_bytes(text: &str) -> Result<u64, String> {
+    let bytes = text.parse::<u64>().map_err(|error| format!("{error}"))?;
+    if bytes >= 1 << 20 { Ok(bytes) } else { Err("at least 1048576 bytes".to_owned()) }
+}
+
+/// Threads that share a job.
+fn threads(text: &str) -> Result<usize, String> {
+    let threads = text.parse().ok().filter(|threads| (1..=1024).contains(threads));
+    threads.ok_or_else(|| "between 1 and 1024 threads".to_owned())
+}
+
 /// Seconds between two looks at a server.
 fn interval(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.1..=3600.0).contains(seconds));
@@ -389,6 +401,14 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         super::Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn counts_of_threads_and_sizes_of_pools_have_bounds() {
+        assert_eq!(super::threads("1"), Ok(1));
+        assert!(super::threads("0").is_err() && super::threads("1025").is_err());
+        assert_eq!(super::pool_bytes("1048576"), Ok(1 << 20));
+        assert!(super::pool_bytes("1").is_err());
     }
 
     #[test]

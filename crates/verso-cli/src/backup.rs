@@ -83,6 +83,10 @@ pub fn run_restore(arguments: &RestoreArguments) -> ExitCode {
         let env = crate::environment();
         let input: Box<dyn Read + Send> = if arguments.file == Path::new("-") {
             Box::new(std::io::stdin())
+        } else if arguments.file.is_dir() {
+            let text =
+                format!("{} is a folder: restore a base backup with --physical", arguments.file.display());
+            return Err(BackupError::Refused(text));
         } else {
             let (input, bytes) = reader(&env, &arguments.file)?;
             job.bytes_are(bytes);

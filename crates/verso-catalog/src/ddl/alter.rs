@@ -488,12 +488,21 @@ impl Catalog {
         if column.identity.is_some() {
             let text =
                 format!("column \"{}\" of relation \"{}\" is an identity column", column.name, table.name);
-            return Err(CatalogError::invalid("42601", text));
+            let error = CatalogError::invalid("42601", text);
+            return Err(match default {
+                Some(_) => error,
+                None => error.with_hint("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead."),
+            });
         }
         if column.generated {
             let text =
                 format!("column \"{}\" of relation \"{}\" is a generated column", column.name, table.name);
-            return Err(CatalogError::invalid("42601", text));
+            let hint = match default {
+                Some(_) => "Use ALTER TABLE ... ALTER COLUMN ... SET EXPRESSION instead.",
+                None if column.is_virtual => return Err(CatalogError::invalid("42601", text)),
+                None => "Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead.",
+            };
+            return Err(CatalogError::invalid("42601", text).with_hint(hint));
         }
         self.remove_default(txn, table, column)?;
         let is_it = is_attribute(table.oid, column);
@@ -881,6 +890,7 @@ fn refuse_used(table: &TableDef, column: &ColumnDef) -> Result<(), CatalogError>
                 "Column \"{}\" is used by generated column \"{}\".",
                 column.name, other.name
             )),
+            hint: None,
         }),
     }
 }
@@ -910,6 +920,7 @@ pub(super) fn refuse_virtual(
             "Column \"{}\" of relation \"{}\" is a virtual generated column.",
             column.name, table.name
         )),
+        hint: None,
     })
 }
 
@@ -931,6 +942,7 @@ fn refuse_guarded(
         sqlstate: "0A000",
         message: format!("cannot alter type of a column used in a {word} definition"),
         detail: Some(format!("{which} depends on column \"{}\"", column.name)),
+        hint: None,
     })
 }
 
@@ -945,6 +957,7 @@ pub(super) fn refuse_shown(
             sqlstate: "0A000",
             message: format!("cannot alter type of a column used by a {by}"),
             detail: Some(format!("{detail} depends on column \"{name}\"")),
+            hint: None,
         })
     };
     let naming = snapshot.naming(of);

@@ -211,6 +211,7 @@ impl Catalog {
                         sqlstate: "55000",
                         message: text,
                         detail: Some(detail),
+                        hint: None,
                     })
                 }
                 _ if new.validated && !known.validated => {
@@ -218,7 +219,12 @@ impl Catalog {
                         "incompatible NOT VALID constraint \"{}\" on relation \"{}\"",
                         known.name, target.name
                     );
-                    Err(CatalogError::InvalidDefinition { sqlstate: "55000", message: text, detail: None })
+                    Err(CatalogError::InvalidDefinition {
+                        sqlstate: "55000",
+                        message: text,
+                        detail: None,
+                        hint: None,
+                    })
                 }
                 _ => Ok(()),
             };
@@ -442,6 +448,7 @@ impl Catalog {
                      incompatible with a primary key.",
                     known.name, target.name
                 )),
+                hint: None,
             });
         }
         self.require_values(txn, target, ids)

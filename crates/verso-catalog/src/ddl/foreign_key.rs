@@ -142,6 +142,7 @@ pub(super) fn foreign_key(
         detail: Some(format!(
             "It has to be built anew before \"{table}\" can be referenced: REINDEX COLLATIONS."
         )),
+        hint: None,
     };
     let wrong = |text: &str| Err(CatalogError::invalid("42830", text));
     let one_sided = |own: bool, other: bool| match (own, other) {
@@ -303,6 +304,7 @@ pub(super) fn check_types(
                     shown(&of_own),
                     shown(&of_other)
                 )),
+                hint: None,
             });
         }
     }
@@ -327,6 +329,7 @@ fn check_pair(
             own_type.without_modifiers().pg_name(),
             other_type.without_modifiers().pg_name()
         )),
+        hint: None,
     })
 }
 
@@ -409,6 +412,7 @@ pub(super) fn refuse_recollated(
             "Key column \"{name}\" would have another collation than the one on the other side.  If either collation is \
              nondeterministic, then both collations have to be the same."
         )),
+        hint: None,
     })
 }
 

@@ -206,6 +206,7 @@ impl Catalog {
                     sqlstate: "0A000",
                     message: "cannot move an owned sequence into another schema".to_string(),
                     detail: Some(format!("Sequence \"{name}\" is linked to table \"{owner}\".")),
+                    hint: None,
                 });
             }
             Relation::Sequence(_) | Relation::Index(_) | Relation::View(_) => {}

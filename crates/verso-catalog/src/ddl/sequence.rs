@@ -156,6 +156,7 @@ impl Catalog {
                 sqlstate: "0A000",
                 message: "cannot change ownership of identity sequence".to_string(),
                 detail: Some(format!("Sequence \"{name}\" is linked to table \"{}\".", table.name)),
+                hint: None,
             });
         }
         // Numbers are asked for under a weaker lock, so that none is handed out meanwhile.

@@ -533,7 +533,7 @@ fn check_label(label: &str) -> Result<(), CatalogError> {
     if label.len() > NAME_MAX {
         let text = format!("invalid enum label \"{label}\"");
         let detail = Some(format!("Labels must be {NAME_MAX} bytes or less."));
-        return Err(CatalogError::InvalidDefinition { sqlstate: "42602", message: text, detail });
+        return Err(CatalogError::InvalidDefinition { sqlstate: "42602", message: text, detail, hint: None });
     }
     Ok(())
 }
@@ -545,5 +545,5 @@ fn no_label(label: &str) -> CatalogError {
 fn duplicate_label(ty: Oid, label: &str) -> CatalogError {
     let message = "duplicate key value violates unique constraint \"pg_enum_typid_label_index\"".to_string();
     let detail = Some(format!("Key (enumtypid, enumlabel)=({ty}, {label}) already exists."));
-    CatalogError::InvalidDefinition { sqlstate: "23505", message, detail }
+    CatalogError::InvalidDefinition { sqlstate: "23505", message, detail, hint: None }
 }

@@ -290,7 +290,9 @@ fn check_columns(view: &ViewDef, new: &[ColumnDef]) -> Result<(), CatalogError> 
     }
     for (old, new) in view.columns.iter().zip(new) {
         if old.name != new.name {
-            return refuse(format!("cannot change name of view column \"{}\" to \"{}\"", old.name, new.name));
+            let text = format!("cannot change name of view column \"{}\" to \"{}\"", old.name, new.name);
+            let hint = "Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.";
+            return Err(CatalogError::invalid("42P16", text).with_hint(hint));
         }
         let (was, is) = (old.declared(), new.declared());
         if was.uncollated() != is.uncollated() {

@@ -192,7 +192,9 @@ pub(super) fn compile(expr: &TypedExpr) -> Closure {
                 _ => args[0].ty.pg_oid(),
             };
             let oid = Value::Int8(oid.into());
-            Box::new(move |_, _| Ok(oid.clone()))
+            // What goes wrong in the argument, and what it does, it does here, too.
+            let arg = compile(&args[0]);
+            Box::new(move |cx, input| arg(cx, input).map(|_| oid.clone()))
         }
         ExprKind::Call { function, args } => call(function, args),
         ExprKind::UserCall { function, args } => {

@@ -194,7 +194,7 @@ const ABSENT: &[Absent] = &[
         instead: "The views pg_stat_* and verso_* tell what the database does.",
     },
     Absent {
-        names: &["pg_config", "pg_ident_file_mappings", "pg_show_all_file_settings"],
+        names: &["pg_config", "pg_hba_file_rules", "pg_ident_file_mappings", "pg_show_all_file_settings"],
         what: "functions over PostgreSQL's own files of settings are not supported",
         instead: "pg_settings shows the settings.",
     },

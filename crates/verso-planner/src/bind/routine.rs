@@ -50,8 +50,9 @@ impl Fit {
             places.push(place);
         }
         let missing = || (0..parameters.len()).filter(|n| !places.contains(n));
-        // Without VARIADIC at the call its parameter takes elements, of which none by name.
-        if variadic && !call.variadic && !listed && places.contains(&(parameters.len() - 1)) {
+        // Without VARIADIC at the call its parameter takes elements, which have no names: no call by name fits, as in PostgreSQL.
+        let by_name = !call.names.is_empty();
+        if variadic && !call.variadic && !listed && (by_name || places.contains(&(parameters.len() - 1))) {
             return None;
         }
         if missing().any(|n| parameters[n].default.is_none()) {

@@ -225,13 +225,11 @@ impl From<CatalogError> for SqlError {
             CatalogError::NoFunctionNamed { name: _ } => SqlError::new(UNDEFINED_FUNCTION, message),
             CatalogError::AmbiguousFunction { name: _ } => SqlError::new(AMBIGUOUS_FUNCTION, message)
                 .with_hint("Specify the argument list to select the function unambiguously."),
-            CatalogError::InvalidDefinition { sqlstate, message: _, detail } => {
-                let error = SqlError::new(sqlstate, message);
-                match detail {
-                    Some(detail) => error.with_detail(detail),
-                    None => error,
-                }
-            }
+            CatalogError::InvalidDefinition { sqlstate, message: _, detail, hint } => SqlError {
+                detail: detail.map(Into::into),
+                hint: hint.map(Into::into),
+                ..SqlError::new(sqlstate, message)
+            },
             CatalogError::RequiredBy { index: _, constraint } => SqlError::new("2BP01", message)
                 .with_hint(format!("You can drop {constraint} instead.")),
             CatalogError::Duplicates { index, table, detail } => {

@@ -172,7 +172,8 @@ impl Schema<'_> {
         if part_of.is_none() {
             self.own_named(&create.table)?;
         }
-        if let Some(method) = create.method.as_deref().filter(|method| *method != INVERTED) {
+        let is_there = self.frame.catalog.relation(Some(&home), &create.table.name.text).is_some();
+        if let Some(method) = create.method.as_deref().filter(|method| is_there && *method != INVERTED) {
             self.skip(format!("access method \"{method}\" is stood in for by a B+tree"));
         }
         self.skip_parameters(&create.options);

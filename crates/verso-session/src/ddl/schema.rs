@@ -108,6 +108,7 @@ impl Schema<'_> {
                 Ok(tag("ALTER SCHEMA"))
             }
             SchemaStatement::Drop { names, if_exists, cascade } => {
+                let mut along = Vec::new();
                 for name in names {
                     if *if_exists && self.frame.catalog.schema(&name.text).is_none() {
                         self.skip(format!("schema \"{}\" does not exist, skipping", name.text));
@@ -116,13 +117,15 @@ impl Schema<'_> {
                     self.own_schema(name)?;
                     if *cascade {
                         // Another one of the list may have taken along what needs it.
-                        self.frame.inside(|frame| Schema { frame }.release_schema(&name.text))?;
+                        let more = self.frame.inside(|frame| Schema { frame }.release_schema(&name.text))?;
+                        along.extend(more);
                     }
                     self.frame.inside(|frame| {
                         let catalog = &frame.services.instance.catalog;
                         Ok(catalog.drop_schema(&mut frame.txn.borrow_mut(), &name.text, *cascade)?)
                     })?;
                 }
+                self.tell_along(&along);
                 Ok(tag("DROP SCHEMA"))
             }
             SchemaStatement::Move { kind, name, to, if_exists } => {
@@ -207,14 +210,15 @@ impl Schema<'_> {
         }
     }
 
-    /// Tells what goes along with a schema, and drops what of that has to go first.
-    pub(super) fn release_schema(&self, name: &str) -> Result<(), Failure> {
+    /// Drops what goes along with a schema and has to go first; all that goes along.
+    pub(super) fn release_schema(&self, name: &str) -> Result<Vec<String>, Failure> {
         let catalog = self.frame.catalog;
         let Some(schema) = catalog.schema(name).filter(|_| name != PG_CATALOG).cloned() else {
-            return Ok(());
+            return Ok(Vec::new());
         };
-        self.tell_along(&going_with_schema(catalog, &schema).0);
-        self.drop_held_by_others(&schema)
+        let along = going_with_schema(catalog, &schema).0;
+        self.drop_held_by_others(&schema)?;
+        Ok(along)
     }
 
     fn own_schema(&self, name: &Name) -> Result<(), SqlError> {

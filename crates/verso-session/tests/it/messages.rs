@@ -225,3 +225,49 @@ fn names_that_are_cut_are_told_each_time() {
     assert_eq!(heard(&format!("CREATE TABLE {long} (a int); DROP TABLE {long}")).len(), 2);
     assert!(heard(&format!("SELECT 1 AS {}, '{long}'", "a".repeat(63))).is_empty());
 }
+
+#[test]
+fn what_goes_along_with_several_schemas_is_told_once() {
+    let world = World::new();
+    let mut user = world.connect();
+    user.run("CREATE SCHEMA s1; CREATE SCHEMA s2; CREATE TABLE s1.a (b int); CREATE TABLE s2.a (b int)");
+    let (send, hear) = mpsc::channel();
+    user.session.execute("DROP SCHEMA s1, s2 CASCADE", &[], &mut Ear(send)).expect("dropped");
+    assert_eq!(hear.iter().collect::<Vec<_>>(), ["drop cascades to 2 other objects", "DROP SCHEMA"]);
+    // An index of another kind is told of only where there is a table for it.
+    let (send, hear) = mpsc::channel();
+    user.session.execute("CREATE INDEX ON nosuch USING hash (a)", &[], &mut Ear(send)).expect_err("no table");
+    assert_eq!(hear.iter().count(), 0);
+}
+
+#[test]
+fn errors_of_columns_say_what_to_write_instead() {
+    let world = World::new();
+    let mut user = world.connect();
+    user.run(
+        "CREATE TABLE t (i int GENERATED ALWAYS AS IDENTITY, a int, g int GENERATED ALWAYS AS (a + 1) STORED);
+         CREATE VIEW v AS SELECT a FROM t",
+    );
+    for (sql, hint) in [
+        (
+            "ALTER TABLE t ALTER i DROP DEFAULT",
+            Some("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead."),
+        ),
+        ("ALTER TABLE t ALTER i SET DEFAULT 1", None),
+        (
+            "ALTER TABLE t ALTER g DROP DEFAULT",
+            Some("Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead."),
+        ),
+        (
+            "ALTER TABLE t ALTER g SET DEFAULT 1",
+            Some("Use ALTER TABLE ... ALTER COLUMN ... SET EXPRESSION instead."),
+        ),
+        (
+            "CREATE OR REPLACE VIEW v AS SELECT a AS b FROM t",
+            Some("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead."),
+        ),
+    ] {
+        let error = user.session.execute(sql, &[], &mut Ear(mpsc::channel().0)).expect_err(sql);
+        assert_eq!(error.hint.as_deref(), hint, "{sql}");
+    }
+}
