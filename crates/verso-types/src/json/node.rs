@@ -10,6 +10,9 @@ use crate::value::Value;
 /// The tag of numbers.
 const NUMBER: u8 = 4;
 
+/// The first of the tags of arrays and objects.
+const ARRAY: u8 = 6;
+
 /// A JSON value on its way to its binary form.
 #[derive(Clone, Debug)]
 pub enum Node {
@@ -111,7 +114,12 @@ impl Node {
                 out.push(5);
                 out.extend_from_slice(v.as_bytes());
             }
-            Node::Encoded(v) => out.extend_from_slice(&v),
+            Node::Encoded(v) => {
+                if deeper_than(&v, DEPTH_MAX - depth) {
+                    return Err(too_deep());
+                }
+                out.extend_from_slice(&v);
+            }
             Node::Array(elements) => {
                 let (mut ends, mut values) = (Vec::with_capacity(elements.len()), Vec::new());
                 for element in elements {
@@ -146,6 +154,24 @@ impl Node {
             }
         }
         Ok(())
+    }
+}
+
+/// The bytes that an array or object has at least around what is in it: tag, count, one end.
+const AROUND_BYTES: usize = 3;
+
+/// Whether values in a binary form stand more than `levels` levels below its root. An array or object that is too short for so
+/// many levels is not looked into, so most values cost nothing, and the recursion ends after `levels` steps.
+fn deeper_than(bytes: &[u8], levels: usize) -> bool {
+    let is_scalar = bytes.first().is_none_or(|tag| *tag < ARRAY);
+    if is_scalar || bytes.len() <= AROUND_BYTES * levels {
+        return false;
+    }
+    let deeper = |raw: &[u8]| levels.checked_sub(1).is_none_or(|below| deeper_than(raw, below));
+    match JsonRef::read(bytes) {
+        JsonRef::Array(elements) => elements.iter_raw().any(deeper),
+        JsonRef::Object(pairs) => pairs.iter_raw().any(|(_, raw)| deeper(raw)),
+        _ => false,
     }
 }
 

@@ -100,6 +100,25 @@ fn deep_nesting_is_refused() {
 }
 
 #[test]
+fn what_is_built_around_values_is_no_deeper_than_what_is_read() {
+    let wrap: [fn(Node) -> Node; 2] =
+        [|inner| Node::Array(vec![inner]), |inner| Node::Object(vec![("a".into(), inner)])];
+    for wrap in wrap {
+        let mut value = Jsonb::parse("1").expect("JSON");
+        for _ in 0..DEPTH_MAX {
+            value = wrap(Node::Encoded(value.bytes().to_vec())).encode().expect("fits");
+        }
+        assert!(Jsonb::parse(&text(&value)).is_ok());
+        let deeper = wrap(Node::Encoded(value.bytes().to_vec())).encode();
+        assert_eq!(deeper.map_err(|error| error.sqlstate), Err("54001"));
+        // A part of it that is put somewhere else counts from there.
+        let JsonRef::Array(elements) = value.root() else { continue };
+        let part = Node::Encoded(elements.raw(0).expect("one").to_vec());
+        assert!(Node::Array(vec![Node::Null, part]).encode().is_ok());
+    }
+}
+
+#[test]
 fn elements_and_fields_are_cut_out_of_the_text() {
     assert_eq!(elements(" [ 1 , [2, 3 ] ,\"x\"] ").expect("JSON"), Some(vec!["1", "[2, 3 ]", "\"x\""]));
     let found = fields("{\"a\" : {\"b\":1} , \"a\":null}").expect("JSON");
