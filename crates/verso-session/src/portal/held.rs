@@ -49,6 +49,14 @@ impl Held {
         Held { used, ..self }
     }
 
+    /// Whether its rows are all there.
+    ///
+    /// # Errors
+    /// What went wrong behind the last of them.
+    pub(crate) fn check(&mut self) -> Result<(), SqlError> {
+        self.failed.take().map_or(Ok(()), |failed| Err(*failed))
+    }
+
     /// Hands out up to `max_rows` rows; what is left is the portal's state again. As in PostgreSQL the tag counts the rows
     /// of this portion, whatever the statement.
     pub(crate) fn hand_out(
@@ -78,12 +86,7 @@ impl Held {
             let mut batch = match self.front.take() {
                 Some(batch) => batch,
                 None if self.rows.next(&mut next)? => std::mem::take(&mut next),
-                None => {
-                    return match self.failed.take() {
-                        Some(failed) => Err(*failed),
-                        None => Ok((true, count)),
-                    };
-                }
+                None => return self.check().map(|()| (true, count)),
             };
             self.front = cut(&mut batch, left);
             left -= batch.rows as u64;

@@ -31,19 +31,22 @@ impl Session {
         self.portals.all().try_for_each(|state| self.set_aside(active, &state, false))
     }
 
-    /// At a commit held portals read on to their ends, the others are closed.
+    /// At a commit held portals read on to their ends, the others are closed. An error in the rows of a held portal is one of
+    /// the commit: nobody could take back later what the transaction did.
     pub(crate) fn keep_portals(&mut self, active: &Active) -> Result<(), SqlError> {
-        for state in &self.portals.take() {
+        for state in &self.portals.all().collect::<Vec<_>>() {
             if !state.lock().lives().is_some_and(|lives| lives.hold) {
                 *state.lock() = State::Closed;
                 continue;
             }
             self.set_aside(active, state, true)?;
             if let State::Held(held) = &mut *state.lock() {
+                held.check()?;
                 held.lives.transaction = None;
                 held.used = None;
             }
         }
+        self.portals.take();
         Ok(())
     }
 
