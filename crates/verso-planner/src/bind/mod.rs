@@ -11,6 +11,7 @@
 //! | [`aggregate`] | aggregates and the query they belong to; what stands above the grouping, over the keys |
 //! | [`grouping`] | GROUP BY: keys and grouping sets |
 //! | [`window`] | functions over windows |
+//! | [`shared_calls`] | aggregates and functions over windows that ORDER BY repeats |
 //! | [`query`] | queries as a whole, VALUES, LIMIT |
 //! | [`select`], [`set_operation`], [`order`] | SELECT; UNION and its relatives; ORDER BY |
 //! | [`from`] | tables, functions and joins in FROM |
@@ -94,6 +95,7 @@ mod scope;
 mod search;
 mod select;
 mod set_operation;
+mod shared_calls;
 mod shown;
 mod sql_json;
 mod start;

@@ -16,6 +16,7 @@ use super::names::{first_column, output_name_with};
 use super::order::{Output, SortColumn};
 use super::row::with_fields;
 use super::scope::Scope;
+use super::shared_calls::Before;
 use super::trace::StarredField;
 use super::walk::{columns_of, in_turn, map_columns, same};
 use super::window::Windows;
@@ -365,8 +366,10 @@ impl Binder<'_> {
         if let Some(column) = self.output_reference(expr, items, clause)? {
             return Ok(column);
         }
+        let before = Before::of(cx);
         let bound = self.expr(expr, cx)?;
-        let bound = self.settle(bound, expr.at.start)?;
+        let mut bound = with_fields(self.settle(bound, expr.at.start)?);
+        before.share(&mut bound, cx);
         let mut known = items.iter().map(|item| &item.expr).chain(&*hidden);
         let is_it = |expr: &TypedExpr| same(expr, &bound) && expr.collation == bound.collation;
         if let Some(column) = known.position(is_it) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_exec::plan::{ExprKind, JsonPathCall, TypedExpr};
+use verso_exec::plan::{ExprKind, FoldRules, JsonPathCall, TypedExpr};
 use verso_types::{SqlType, Value};
 
 /// Renumbers every column.
@@ -98,8 +98,6 @@ pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
     if a.ty != b.ty {
         return false;
     }
-    let all =
-        |a: &[TypedExpr], b: &[TypedExpr]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b));
     match (&a.kind, &b.kind) {
         (ExprKind::Column(a), ExprKind::Column(b)) | (ExprKind::Parameter(a), ExprKind::Parameter(b)) => {
             a == b
@@ -107,32 +105,33 @@ pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
         (ExprKind::Outer(a), ExprKind::Outer(b)) => a == b,
         (ExprKind::Literal(a), ExprKind::Literal(b)) => same_value(a, b),
         (ExprKind::Call { function: f, args: a }, ExprKind::Call { function: g, args: b }) => {
-            std::ptr::eq(*f, *g) && all(a, b)
+            std::ptr::eq(*f, *g) && all_same(a, b)
         }
         (ExprKind::UserCall { function: f, args: a }, ExprKind::UserCall { function: g, args: b }) => {
-            f.oid == g.oid && all(a, b)
+            f.oid == g.oid && all_same(a, b)
         }
         (ExprKind::Cast { arg: a, kind: k }, ExprKind::Cast { arg: b, kind: l }) => k == l && same(a, b),
         (ExprKind::And(a), ExprKind::And(b))
         | (ExprKind::Or(a), ExprKind::Or(b))
         | (ExprKind::Coalesce(a), ExprKind::Coalesce(b))
         | (ExprKind::Array(a), ExprKind::Array(b))
-        | (ExprKind::Row(a), ExprKind::Row(b)) => all(a, b),
+        | (ExprKind::Row(a), ExprKind::Row(b)) => all_same(a, b),
         (ExprKind::Domain { arg: a, rules: r }, ExprKind::Domain { arg: b, rules: s }) => {
             (&r.of, r.elements) == (&s.of, s.elements) && same(a, b)
         }
         (ExprKind::Fold { rows: a, rules: r }, ExprKind::Fold { rows: b, rules: s }) => {
-            (r.single, r.strict, &r.initial) == (s.single, s.strict, &s.initial)
-                && same(&r.step, &s.step)
-                && all(&r.args, &s.args)
-                && optional(r.last.as_ref(), s.last.as_ref())
-                && same(a, b)
+            same_fold(r, s) && same(a, b)
         }
         // Of one text they are bound alike.
         (
             ExprKind::Subquery { plan: p, outer: o, test: t, args: a },
             ExprKind::Subquery { plan: q, outer: r, test: u, args: b },
-        ) => t == u && all(o, r) && all(a, b) && (Arc::ptr_eq(p, q) || format!("{p:?}") == format!("{q:?}")),
+        ) => {
+            t == u
+                && all_same(o, r)
+                && all_same(a, b)
+                && (Arc::ptr_eq(p, q) || format!("{p:?}") == format!("{q:?}"))
+        }
         (ExprKind::Not(a), ExprKind::Not(b)) => same(a, b),
         (ExprKind::IsNull { arg: a, negated: m }, ExprKind::IsNull { arg: b, negated: n }) => {
             m == n && same(a, b)
@@ -156,7 +155,7 @@ pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
         (
             ExprKind::InList { arg: a, list: l, negated: m },
             ExprKind::InList { arg: b, list: k, negated: n },
-        ) => m == n && same(a, b) && all(l, k),
+        ) => m == n && same(a, b) && all_same(l, k),
         (
             ExprKind::Like { arg: a, pattern: p, escape: e, negated: m, case_insensitive: i },
             ExprKind::Like { arg: b, pattern: q, escape: f, negated: n, case_insensitive: j },
@@ -164,6 +163,19 @@ pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
         (ExprKind::JsonPath(a), ExprKind::JsonPath(b)) => same_path_call(a, b),
         _ => false, // different kinds
     }
+}
+
+/// The same of lists.
+pub(super) fn all_same(a: &[TypedExpr], b: &[TypedExpr]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+}
+
+/// The same of the steps of two aggregates of users.
+pub(super) fn same_fold(a: &FoldRules, b: &FoldRules) -> bool {
+    (a.single, a.strict, &a.initial) == (b.single, b.strict, &b.initial)
+        && same(&a.step, &b.step)
+        && all_same(&a.args, &b.args)
+        && optional(a.last.as_ref(), b.last.as_ref())
 }
 
 /// The same of two calls of JSON_VALUE and its relatives.
@@ -191,7 +203,8 @@ fn same_value(a: &Value, b: &Value) -> bool {
     }
 }
 
-fn optional(a: Option<&TypedExpr>, b: Option<&TypedExpr>) -> bool {
+/// The same of what need not be there.
+pub(super) fn optional(a: Option<&TypedExpr>, b: Option<&TypedExpr>) -> bool {
     match (a, b) {
         (None, None) => true,
         (Some(a), Some(b)) => same(a, b),

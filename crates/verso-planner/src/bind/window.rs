@@ -64,6 +64,11 @@ impl Windows {
         self.calls.is_empty()
     }
 
+    /// Whether two definitions, by their numbers, are of the same partitions in the same order.
+    pub(super) fn same_definition(&self, a: usize, b: usize) -> bool {
+        a == b || self.definitions[a].is(&self.definitions[b])
+    }
+
     /// Whether a column is among what they are divided or ordered by.
     pub(super) fn are_by(&self, column: usize) -> bool {
         let mut keys = self.definitions.iter().flat_map(Definition::sort_keys);
