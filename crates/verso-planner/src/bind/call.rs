@@ -711,7 +711,11 @@ impl Binder<'_> {
                 };
                 let ty = match (&own.0, by_key) {
                     (SqlType::Char(_), true) => passed_on(&own.0),
-                    _ => nullif_type(own, &result.ty),
+                    _ => {
+                        let (left, ty) = (own.0.clone(), nullif_type(own, &result.ty));
+                        // The left value is handed on as it is, with its modifier.
+                        if left.without_modifiers() == ty { left } else { ty }
+                    }
                 };
                 if result.ty == ty {
                     result

@@ -969,12 +969,15 @@ impl Binder<'_> {
             results.push((self.expr(result, cx)?, result.at.start));
         }
         // PostgreSQL looks at ELSE first.
-        let with_else = otherwise.is_some();
-        if let Some(otherwise) = otherwise {
-            results.insert(0, (self.expr(otherwise, cx)?, otherwise.at.start));
-        }
+        // Without one NULL counts, which has no modifier.
+        let (or_else, at) = match otherwise {
+            Some(otherwise) => (self.expr(otherwise, cx)?, otherwise.at.start),
+            None => (TypedExpr::null(SqlType::Unknown), 0),
+        };
+        results.insert(0, (or_else, at));
         let (mut results, ty) = self.unify(results, "CASE")?;
-        let otherwise = if with_else { Some(Box::new(results.remove(0))) } else { None };
+        let or_else = results.remove(0);
+        let otherwise = otherwise.map(|_| Box::new(or_else));
         let branches = conditions.into_iter().zip(results).collect();
         Ok(TypedExpr::new(K::Case { branches, otherwise }, ty))
     }
@@ -1037,7 +1040,12 @@ impl Binder<'_> {
             let text = format!("cannot cast type {} to {}", shown(&bound.ty), shown(ty));
             return Err(SqlError::new(sqlstate::CANNOT_COERCE, text).at(at_error));
         }
-        self.coerce(bound, at, ty, CastKind::Explicit)
+        let value = self.coerce(bound, at, ty, CastKind::Explicit)?;
+        // A type without a modifier that somebody has written takes the value's away, though the value stays as it is.
+        Ok(match value.ty != *ty && value.ty.without_modifiers() == *ty {
+            true => TypedExpr::new(K::Cast { arg: Box::new(value), kind: CastKind::Explicit }, ty.clone()),
+            false => value,
+        })
     }
 }
 

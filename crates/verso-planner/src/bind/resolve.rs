@@ -318,7 +318,7 @@ pub fn result_type(result: &ResultType, args: &[SqlType]) -> SqlType {
         }
         ResultType::SameAs(n) => passed_on(&arg(n)),
         ResultType::ElementOf(n) => match arg(n) {
-            SqlType::Array(element) => *element,
+            SqlType::Array(element) => passed_on(&element),
             SqlType::Range(of) | SqlType::Multirange(of) => of.subtype(),
             other => other,
         },

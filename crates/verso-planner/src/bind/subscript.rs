@@ -89,7 +89,11 @@ impl Binder<'_> {
             return self.name_subscripts(array, at, steps, cx);
         }
         let element = match passed_on(&array.ty) {
-            SqlType::Array(element) => element,
+            // Parts of an array have the modifier that its elements have.
+            SqlType::Array(element) => match &array.ty {
+                SqlType::Array(own) if !own.is_constrained() => own.clone(),
+                _ => element,
+            },
             SqlType::System(ty) => return self.part_subscripts(array, (ty, at), steps, cx),
             _ => return Err(no_subscripts(&array.ty).at(at)),
         };

@@ -154,6 +154,12 @@ pub(super) fn column(read: &Read<'_>, expr: &TypedExpr) -> Option<usize> {
         ExprKind::Column(index) => {
             read.columns.get(*index).copied().filter(|at| *at < read.table.columns.len())
         }
+        // The same values without the modifier. Those of char(n) get their blanks.
+        ExprKind::Cast { arg, .. }
+            if expr.ty == arg.ty.without_modifiers() && !matches!(arg.ty, SqlType::Char(_)) =>
+        {
+            column(read, arg)
+        }
         ExprKind::Cast { arg, kind: CastKind::Implicit } => {
             let at = column(read, arg)?;
             let own = &read.table.columns[at].ty;
