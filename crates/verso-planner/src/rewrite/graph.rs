@@ -441,9 +441,14 @@ impl Graph {
         let tied = self.classes.iter().filter(|class| {
             equality(&class.ty).is_some() && class.members.iter().any(|(other, _)| others(*other))
         });
+        // An index by another type's keys finds nothing, but that integers and texts have one order each.
+        let found_by = |column: usize, ty: &SqlType| {
+            let own = &self.types[column];
+            own.same_base(ty) || !matches!(own, SqlType::Char(_) | SqlType::Float4)
+        };
         tied.filter_map(|class| {
             let (_, column) = class.members.iter().find(|(other, _)| *other == leaf)?;
-            Some(*column)
+            found_by(*column, &class.ty).then_some(*column)
         })
         .collect()
     }
@@ -675,6 +680,13 @@ pub(super) fn key_type(a: &SqlType, b: &SqlType) -> Option<SqlType> {
     if a.is_integer() && b.is_integer() {
         return Some(SqlType::Int8);
     }
+    // A float4 is a float8, and compared with one as such.
+    let float = |ty: &SqlType| matches!(ty, SqlType::Float4 | SqlType::Float8);
+    if float(a) && float(b) {
+        return Some(SqlType::Float8);
+    }
+    // As a text a char has no blanks at its end, which do not count: those of lengths that differ, and what became one.
+    let padded = |ty: &SqlType| matches!(ty, SqlType::Char(_));
     let varying = |ty: &SqlType| matches!(ty, SqlType::Text | SqlType::Varchar(_));
-    (varying(a) && varying(b)).then_some(SqlType::Text)
+    (varying(a) && varying(b) || padded(a) && padded(b)).then_some(SqlType::Text)
 }
