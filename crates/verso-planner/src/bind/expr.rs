@@ -113,7 +113,8 @@ impl Binder<'_> {
                 Ok(TypedExpr::new(K::Not(Box::new(inner)), SqlType::Bool))
             }
             ExprKind::IsNull { arg, negated } => {
-                if let Some(parts) = self.spread(arg, cx.scope) {
+                let by_name = !self.has_doubled_names(arg, cx.scope);
+                if let Some(parts) = self.spread(arg, cx.scope).filter(|_| by_name) {
                     // All of its parts, either way.
                     let mut tests = Vec::new();
                     for part in &parts {

@@ -360,6 +360,12 @@ impl Binder<'_> {
         Ok(fields)
     }
 
+    /// Whether an item of FROM has columns of one name: the names of its parts would not tell them apart.
+    pub(super) fn has_doubled_names(&self, row: &Expr, scope: &Scope) -> bool {
+        let doubled = |names: &[Arc<str>]| (1..names.len()).any(|n| names[..n].contains(&names[n]));
+        self.names_of_item(row, scope).is_some_and(|(_, names)| doubled(&names))
+    }
+
     /// The item of FROM whose row an expression is, and the names of its columns: an alias gives them others than those of its type.
     fn names_of_item<'e>(&self, row: &'e Expr, scope: &Scope) -> Option<(&'e Name, Vec<Arc<str>>)> {
         let ExprKind::Column(parts) = &row.kind else { return None };
@@ -417,8 +423,14 @@ impl Binder<'_> {
             SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(at)
         };
         let place = match (&bound.ty, &bound.kind) {
-            (SqlType::Row(_), _) if let Some((_, names)) = &of_item => {
-                names.iter().position(|column| **column == *name.text)
+            (SqlType::Row(_), _) if let Some((item, names)) = &of_item => {
+                let mut fits = (0..names.len()).filter(|n| *names[*n] == *name.text);
+                let first = fits.next();
+                if fits.next().is_some() {
+                    let text = format!("column reference \"{}\" is ambiguous", name.text);
+                    return Err(SqlError::new(sqlstate::AMBIGUOUS_COLUMN, text).at(item.at.start));
+                }
+                first
             }
             // A RECORD of PL/pgSQL that EXECUTE is given: its fields are nobody's who reads the text.
             (SqlType::Row(row), K::Parameter(_))
