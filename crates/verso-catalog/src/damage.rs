@@ -94,6 +94,11 @@ impl CatalogSnapshot {
         self.contents().damage.len() > 0
     }
 
+    /// Whether an object is damaged that is not in an earlier version of the catalog.
+    pub(crate) fn has_damage_beyond(&self, before: &CatalogSnapshot) -> bool {
+        self.contents().damage.iter().any(|(oid, _)| !before.is_damaged(*oid))
+    }
+
     /// The objects whose definitions could not be read, by number.
     pub fn damage(&self) -> Vec<Damage> {
         let all = self.contents().damage.iter();

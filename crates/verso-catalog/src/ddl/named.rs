@@ -9,6 +9,10 @@
 //! Tables are held as who reads them holds them, everything else by its number. When they are held they have to be there in what is
 //! committed then, and mean what they meant to the definition: no column, field or label has gone or become another.
 //!
+//! What a definition names goes by its number, and something new of the same name has another one. A definition that names what is
+//! gone when it is looked at for the first time is damaged in what the transaction sees then, and cannot say what it names: that is a
+//! conflict, too.
+//!
 //! Where what the transaction sees and what is committed differ, it has to be told whether that is the transaction's own doing. That
 //! it has written rows of an object does not say so: who names an object writes rows that belong to it, too. It is, unless others
 //! have touched the object whose changes only one of the two has; and what the transaction has made, has under its lock or has removed
@@ -50,6 +54,10 @@ impl Catalog {
             return Ok(());
         }
         let now = self.snapshot_now(txn)?;
+        // What has just been written names what others have removed before it could be held.
+        if now.has_damage() && now.has_damage_beyond(before) && self.is_behind(txn, before)? {
+            return Err(conflict());
+        }
         let mut own: BTreeSet<Oid> = touched
             .iter()
             .filter_map(|one| if let Touched::Object(oid) = one { Some(*oid) } else { None })
@@ -71,9 +79,18 @@ impl Catalog {
             let known = before.roles_named_by(*oid);
             roles.extend(now.roles_named_by(*oid).into_iter().filter(|one| !known.contains(one)));
         }
-        // What was there before: what is made with it nobody else has seen. It may have gone since then: by the transaction itself, or
-        // by what others have done, where it sees that already.
-        named.retain(|oid| before.knows(*oid) && (now.knows(*oid) || !self.is_removed(txn, *oid)));
+        // What was there before, and what others have made since then, where a part of the statement has seen that: what is made with it
+        // nobody else has seen. It may have gone since then: by the transaction itself, or by what others have done, where it sees that
+        // already.
+        let newest = match named.iter().all(|oid| before.knows(*oid)) {
+            true => None,
+            false => Some(self.committed()?),
+        };
+        let is_of_others = |oid: Oid| newest.as_ref().is_some_and(|newest| newest.knows(oid));
+        named.retain(|oid| {
+            let was_there = before.knows(*oid) || is_of_others(*oid);
+            was_there && (now.knows(*oid) || !self.is_removed(txn, *oid))
+        });
         for oid in &named {
             if !now.knows(*oid) {
                 return Err(conflict());
@@ -100,6 +117,14 @@ impl Catalog {
             is_there && before.means_the_same(oid, newest) || compared.is_own(oid)
         };
         if named.into_iter().chain(roles).all(stays) { Ok(()) } else { Err(conflict()) }
+    }
+
+    /// Whether others have changed the schema since a statement began that sees `seen`.
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    pub fn is_behind(&self, txn: &Txn, seen: &CatalogSnapshot) -> Result<bool, CatalogError> {
+        Ok(!self.is_newest(txn, seen.version)?)
     }
 
     /// Something of this number stays until the transaction ends.

@@ -103,6 +103,7 @@ use crate::client::{CommandTag, Notice};
 use crate::constraints::set_constraints;
 use crate::failure::Failure;
 use crate::frame::Frame;
+use crate::tables::begun_anew;
 use table_as::Source;
 use verso_parser::syntax::{CreateTableAs, Discarded, Name, QualifiedName, Statement};
 use verso_planner::bind::Binder;
@@ -156,10 +157,22 @@ pub(crate) fn define(
 }
 
 /// Runs what makes or changes definitions: what they name then, and have not named before, stays (L6 of the catalog).
+///
+/// A part of the statement that sees what others have committed by now finds what another part has written damaged, if that names
+/// what they have removed. So damage counts only where nobody has changed the schema meanwhile: otherwise the statement begins anew,
+/// and damage that was there before is found again.
 fn holding_named<T>(frame: &Frame<'_>, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let catalog = &frame.services.instance.catalog;
     let changes = catalog.changes(&frame.txn.borrow());
-    let done = work()?;
+    let done = match work() {
+        Err(failure) if failure.error.sqlstate == sqlstate::DATA_CORRUPTED => {
+            return match catalog.is_behind(&frame.txn.borrow(), frame.catalog)? {
+                true => Err(begun_anew().into()),
+                false => Err(failure),
+            };
+        }
+        done => done?,
+    };
     catalog.hold_named(&mut frame.txn.borrow_mut(), frame.catalog, changes)?;
     Ok(done)
 }

@@ -1,6 +1,6 @@
 //! Definitions beside sessions that drop what they name (L6 of the catalog): every kind of definition with every kind of object that
-//! it can name, in both orders, with the drop within the view of the other and behind it. Whatever comes of it, no definition is left
-//! that names what is gone, and what was made can be used.
+//! it can name, in both orders, with the drop within the view of the other and behind it, and with what was dropped made anew by the
+//! same name. Whatever comes of it, no definition is left that names what is gone, and what was made can be used.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -134,6 +134,36 @@ const OTHERS: [(&str, &str, &str); 31] = [
     ),
 ];
 
+/// How what a statement drops is made anew by the same names; `None` where the statement drops nothing or something with it.
+fn made_anew(drop: &str) -> Option<String> {
+    let made = |drop: &str| {
+        let head = drop.strip_prefix("DROP ")?.trim_end_matches(" CASCADE");
+        let head = format!("CREATE {}", head.split_once('(').map_or(head, |(name, _)| name).trim_end());
+        let mut objects = OBJECTS.lines().map(|line| line.trim().trim_end_matches(';'));
+        let is_it = |rest: &str| rest.starts_with([' ', '(']);
+        objects.find(|object| object.strip_prefix(&*head).is_some_and(is_it))
+    };
+    let all: Option<Vec<&str>> = drop.rsplit("; ").map(made).collect();
+    Some(all?.join("; "))
+}
+
+#[test]
+fn what_is_dropped_here_can_be_made_anew() {
+    assert_eq!(made_anew("DROP DOMAIN d").as_deref(), Some("CREATE DOMAIN d AS int"));
+    assert_eq!(
+        made_anew("DROP FUNCTION told_of(fields); DROP TYPE fields").as_deref(),
+        Some(
+            "CREATE TYPE fields AS (x int, y text); \
+             CREATE FUNCTION told_of(fields) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1'"
+        )
+    );
+    assert_eq!(made_anew("ALTER TYPE e RENAME VALUE 'a' TO 'z'"), None);
+    let drops = NAMED.iter().map(|(drop, _)| *drop).chain(OTHERS.iter().map(|(_, drop, _)| *drop));
+    for drop in drops.filter(|drop| drop.starts_with("DROP ")) {
+        assert!(made_anew(drop).is_some(), "{drop}");
+    }
+}
+
 /// Who is first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Order {
@@ -143,13 +173,25 @@ enum Order {
     Drop,
     /// The drop, whose transaction has ended; that of the definition began before.
     Dropped,
+    /// The drop, whose transaction ends at some moment after the definition has begun.
+    Along,
 }
 
 /// A session at work on a thread of its own: waits until it has ended, or waits for a lock.
-fn beside(
+pub(crate) fn beside(
+    database: &Database,
+    session: Connection,
+    sql: String,
+) -> impl FnOnce() -> (Connection, Result<(), String>) + use<> {
+    beside_for(database, session, sql, usize::MAX)
+}
+
+/// The same; waits for so many turns of this thread at most.
+fn beside_for(
     database: &Database,
     mut session: Connection,
     sql: String,
+    turns_max: usize,
 ) -> impl FnOnce() -> (Connection, Result<(), String>) + use<> {
     let ended = Arc::new(AtomicBool::new(false));
     let tells = Arc::clone(&ended);
@@ -160,7 +202,10 @@ fn beside(
         send.send((session, result)).unwrap();
     });
     let waits = || database.engine().locks().iter().any(|lock| !lock.granted && !lock.blocked_by.is_empty());
-    while !ended.load(Ordering::SeqCst) && !waits() {
+    for _ in 0..turns_max {
+        if ended.load(Ordering::SeqCst) || waits() {
+            break;
+        }
         std::thread::yield_now();
     }
     move || {
@@ -174,7 +219,7 @@ fn beside(
 fn round(
     database: &Database,
     (define, drop, using): (&str, &str, &str),
-    order: Order,
+    (order, turns): (Order, usize),
     level: &str,
 ) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -210,6 +255,14 @@ fn round(
             one.execute(if made.is_ok() { "COMMIT" } else { "ROLLBACK" }).unwrap();
             made
         }
+        Order::Along => {
+            two.execute(&format!("BEGIN; {drop}")).unwrap();
+            let making = beside_for(database, one, define.to_owned(), turns);
+            two.execute("COMMIT").unwrap();
+            let (mut one, made) = making();
+            one.execute(if made.is_ok() { "COMMIT" } else { "ROLLBACK" }).unwrap();
+            made
+        }
         Order::Dropped => {
             two.execute(drop).unwrap();
             let made = state(one.execute(define));
@@ -218,8 +271,11 @@ fn round(
         }
     };
     wrong.extend(database.catalog_problems().unwrap());
+    if matches!(&made, Err(state) if state.starts_with("XX")) {
+        wrong.push(format!("is refused: {made:?}"));
+    }
     // Who drops with CASCADE may have taken it along.
-    if made.is_ok() && !drop.ends_with("CASCADE") {
+    if made.is_ok() && !drop.contains("CASCADE") {
         let used = if using.starts_with("SELECT") {
             control.query(using).map(|_| ()).map_err(|error| error.sqlstate.to_string())
         } else {
@@ -235,18 +291,34 @@ fn round(
     wrong.into_iter().map(|what| format!("{order:?} first, {level}: {define} | {drop}: {what}")).collect()
 }
 
-fn every_kind(order: Order) {
-    let (directory, database) = new_database();
-    let mut all: Vec<(String, &str, &str)> = Vec::new();
+/// Every definition, how what it names goes, and a statement that uses it.
+fn pairs() -> Vec<(String, String, &'static str)> {
+    let mut all = Vec::new();
     for (define, of, using) in OF_EXPRESSIONS {
         for (drop, expression) in NAMED {
-            all.push((define.replace('@', &expression.replace('#', of)), drop, using));
+            all.push((define.replace('@', &expression.replace('#', of)), drop.to_owned(), using));
         }
     }
-    all.extend(OTHERS.map(|(define, drop, using)| (define.to_owned(), drop, using)));
+    all.extend(OTHERS.map(|(define, drop, using)| (define.to_owned(), drop.to_owned(), using)));
+    all
+}
+
+/// Those that drop something, which they make anew by the same name.
+fn remade_pairs() -> Vec<(String, String, &'static str)> {
+    let remade = |(define, drop, using): (String, String, &'static str)| {
+        let anew = made_anew(&drop)?;
+        Some((define, format!("{drop}; {anew}"), using))
+    };
+    pairs().into_iter().filter_map(remade).collect()
+}
+
+fn every_kind(all: &[(String, String, &str)], order: Order) {
+    let (directory, database) = new_database();
     let mut wrong = Vec::new();
-    for (define, drop, using) in &all {
+    for (turns, (define, drop, using)) in all.iter().enumerate() {
         for level in ["READ COMMITTED", "REPEATABLE READ"] {
+            // The moment of the one after the other.
+            let order = (order, (turns * 37) % 500);
             wrong.extend(round(&database, (define, drop, using), order, level));
         }
     }
@@ -258,17 +330,33 @@ fn every_kind(order: Order) {
 
 #[test]
 fn what_a_definition_names_stays_until_it_is_there() {
-    every_kind(Order::Definition);
+    every_kind(&pairs(), Order::Definition);
 }
 
 #[test]
 fn what_is_about_to_go_is_waited_for_by_definitions() {
-    every_kind(Order::Drop);
+    every_kind(&pairs(), Order::Drop);
 }
 
 #[test]
 fn what_has_gone_is_missed_by_definitions_that_still_see_it() {
-    every_kind(Order::Dropped);
+    every_kind(&pairs(), Order::Dropped);
+}
+
+#[test]
+fn what_a_definition_names_may_go_at_any_moment_and_come_back_by_its_name() {
+    every_kind(&pairs(), Order::Along);
+    every_kind(&remade_pairs(), Order::Along);
+}
+
+#[test]
+fn what_is_about_to_be_made_anew_is_waited_for_by_definitions() {
+    every_kind(&remade_pairs(), Order::Drop);
+}
+
+#[test]
+fn what_was_made_anew_is_not_taken_for_what_a_definition_still_sees() {
+    every_kind(&remade_pairs(), Order::Dropped);
 }
 
 #[test]
