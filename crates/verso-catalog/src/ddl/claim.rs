@@ -31,6 +31,7 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::path::is_temporary;
 use crate::row_type::{ARRAY, relations_in};
 use crate::snapshot::{CatalogSnapshot, Relation};
+use crate::versions::Touched;
 
 /// What has a name of its own.
 #[derive(Clone, Copy)]
@@ -115,7 +116,25 @@ impl Catalog {
         if newest.schema(&schema.name).is_some_and(stays) || self.is_held(txn, schema.oid) {
             return Ok(());
         }
-        Err(conflict())
+        self.hold_renamed_schema(txn, schema, &newest)
+    }
+
+    /// The same of a schema that is not there by its name: the transaction may have given it that, and nobody else gets at it by the
+    /// name that others see while it has both locked. A rollback to a savepoint may have given them back, so the lock is taken again.
+    fn hold_renamed_schema(
+        &self,
+        txn: &mut Txn,
+        schema: &SchemaDef,
+        newest: &CatalogSnapshot,
+    ) -> Result<(), CatalogError> {
+        let touched = self.with_versions(|versions| versions.touched_since(txn, 0));
+        let known = newest.schemas().find(|now| now.oid == schema.oid);
+        let Some(known) = known.filter(|_| touched.contains(&Touched::Object(schema.oid))) else {
+            return Err(conflict());
+        };
+        txn.lock_name(number(NameOf::Schema, [&known.name, ""]), TableLockMode::AccessShare)?;
+        let stays = |now: &Arc<SchemaDef>| now.oid == schema.oid;
+        if self.committed()?.schema(&known.name).is_some_and(stays) { Ok(()) } else { Err(conflict()) }
     }
 
     /// Takes a name in a schema for something new there (L1); whether no relation has it, or for a type alone no type.
