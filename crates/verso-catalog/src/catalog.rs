@@ -408,6 +408,18 @@ impl Catalog {
         Self::ended(txn, work)
     }
 
+    /// A part of a change that has begun, which sees what is committed by now, as [`Catalog::change_now`] does.
+    ///
+    /// # Errors
+    /// Those of `work`; storage's.
+    pub(crate) fn within_change_now<T>(
+        txn: &mut Txn,
+        work: impl FnOnce(&mut Txn) -> Result<T, CatalogError>,
+    ) -> Result<T, CatalogError> {
+        txn.begin_statement_now()?;
+        Self::ended(txn, work)
+    }
+
     /// The transaction has changed the schema and has committed, which is in the log: what it saw last others need not make anew
     /// (V5 of `versions.rs`). Nobody has to say so: without it they read what the transaction has touched.
     pub fn has_committed(&self, txn: &Txn) {

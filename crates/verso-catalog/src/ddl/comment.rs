@@ -5,17 +5,21 @@
 //!
 //! Two who comment on one thing go one after the other: a table is locked as for other changes of what is said of it, all else by
 //! a name. The second finds the comment of the first whatever his level.
+//!
+//! What gets a comment is there, and stays until the transaction ends: it is held as a definition that names it would hold it (L4, L6
+//! of `claim.rs`), so that who drops it waits and finds the comment, or the comment comes too late.
 
 use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn};
+use verso_types::SqlType;
 
-use super::claim::NameOf;
+use super::claim::{NameOf, conflict};
 use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::rights::Object;
-use crate::snapshot::CatalogSnapshot;
+use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::row::{
     AuthIdRow, CastRow, ClassRow, CollationRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow,
     OperatorRow, PolicyRow, ProcRow, StatisticExtRow, SystemRow, TriggerRow, TypeRow,
@@ -48,12 +52,12 @@ pub enum CommentOn {
     Function(Oid),
     /// A type.
     Type(Oid),
-    /// A constraint.
-    Constraint(Oid),
-    /// A trigger.
-    Trigger(Oid),
-    /// A policy.
-    Policy(Oid),
+    /// A constraint, and the table or domain that has it.
+    Constraint(Oid, Oid),
+    /// A trigger, and its table or view.
+    Trigger(Oid, Oid),
+    /// A policy, and its table.
+    Policy(Oid, Oid),
     /// A collation.
     Collation(Oid),
     /// An extension.
@@ -89,9 +93,9 @@ impl CommentOn {
             CommentOn::Statistics(oid) => (StatisticExtRow::TABLE.oid, oid, 0),
             CommentOn::Collation(oid) => (CollationRow::TABLE.oid, oid, 0),
             CommentOn::Extension(oid) => (ExtensionRow::TABLE.oid, oid, 0),
-            CommentOn::Trigger(oid) => (TriggerRow::TABLE.oid, oid, 0),
-            CommentOn::Policy(oid) => (PolicyRow::TABLE.oid, oid, 0),
-            CommentOn::Constraint(oid) => (ConstraintRow::TABLE.oid, oid, 0),
+            CommentOn::Trigger(oid, _) => (TriggerRow::TABLE.oid, oid, 0),
+            CommentOn::Policy(oid, _) => (PolicyRow::TABLE.oid, oid, 0),
+            CommentOn::Constraint(oid, _) => (ConstraintRow::TABLE.oid, oid, 0),
         }
     }
 }
@@ -100,15 +104,11 @@ impl Catalog {
     /// Sets a comment, or takes it away.
     ///
     /// # Errors
-    /// Storage's.
+    /// `Conflict` where it is gone by now; storage's.
     pub fn comment(&self, txn: &mut Txn, on: CommentOn, text: Option<&Arc<str>>) -> Result<(), CatalogError> {
         let (classoid, objoid, objsubid) = on.key();
         let snapshot = self.snapshot(txn)?;
-        if let CommentOn::Relation(oid) | CommentOn::Column(oid, _) = on
-            && let Some(table) = snapshot.table_by_oid(oid).filter(|table| !table.is_system())
-        {
-            self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareUpdateExclusive)?;
-        }
+        self.hold_commented(txn, &snapshot, on)?;
         self.lock_name(txn, NameOf::Comment, [&format!("{classoid} {objoid}"), &objsubid.to_string()])?;
         self.change_now(txn, |txn| {
             self.delete_rows(txn, objoid, |row: &DescriptionRow| {
@@ -118,5 +118,85 @@ impl Catalog {
             let row = DescriptionRow { objoid, classoid, objsubid, description: Arc::clone(text) };
             self.insert_rows(txn, &[row])
         })
+    }
+
+    /// What gets a comment stays until the transaction ends.
+    fn hold_commented(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        on: CommentOn,
+    ) -> Result<(), CatalogError> {
+        match on {
+            CommentOn::Database | CommentOn::Tablespace(_) => Ok(()),
+            CommentOn::Role(role) => self.hold_role(txn, role),
+            CommentOn::Schema(oid) => match snapshot.schemas().find(|schema| schema.oid == oid) {
+                Some(schema) if !oid.is_system() => self.hold_schema(txn, schema),
+                _ => Ok(()),
+            },
+            CommentOn::Statistics(oid) => match snapshot.statistics_by_oid(oid) {
+                Some(statistics) => self.hold_whole(txn, snapshot, on, statistics.table),
+                None => Err(conflict()),
+            },
+            CommentOn::Relation(oid)
+            | CommentOn::Column(oid, _)
+            | CommentOn::Trigger(_, oid)
+            | CommentOn::Policy(_, oid)
+            | CommentOn::Constraint(_, oid)
+            | CommentOn::Function(oid)
+            | CommentOn::Type(oid)
+            | CommentOn::Collation(oid)
+            | CommentOn::Extension(oid)
+            | CommentOn::Operator(oid)
+            | CommentOn::Cast(oid) => self.hold_whole(txn, snapshot, on, oid),
+        }
+    }
+
+    /// The same of an object that has what the comment is on, or is it.
+    fn hold_whole(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        on: CommentOn,
+        oid: Oid,
+    ) -> Result<(), CatalogError> {
+        if oid.is_system() {
+            return Ok(());
+        }
+        // Indexes stay with their tables.
+        let table = match snapshot.relation_by_oid(oid) {
+            Some(Relation::Index(index)) => snapshot.table_by_oid(index.table),
+            _ => snapshot.table_by_oid(oid),
+        };
+        if let Some(table) = table {
+            return self.lock_definition(txn, &table, snapshot, TableLockMode::ShareUpdateExclusive);
+        }
+        if let (CommentOn::Constraint(..), Some(domain)) = (on, snapshot.user_type(oid)) {
+            // Changes of its constraints lock the name of a domain, and not its number.
+            self.lock_name(txn, NameOf::Type, [&domain.schema, &domain.name])?;
+        }
+        self.hold_number(txn, oid)?;
+        let newest = self.committed()?;
+        let is_there = newest.knows(oid) || newest.extensions().iter().any(|one| one.oid == oid);
+        if is_there && has_part(&newest, on) { Ok(()) } else { self.check_same(txn, snapshot, [oid]) }
+    }
+}
+
+/// Whether a view, a domain or a composite type, which is there, has the part that a comment is on.
+fn has_part(newest: &CatalogSnapshot, on: CommentOn) -> bool {
+    match on {
+        CommentOn::Trigger(trigger, of) => {
+            let of = newest.relation_by_oid(of);
+            of.is_some_and(|of| of.triggers().iter().any(|one| one.oid == trigger))
+        }
+        CommentOn::Constraint(constraint, of) => match newest.user_type(of).map(|ty| &ty.ty) {
+            Some(SqlType::Domain(domain)) => {
+                domain.not_null_oid == constraint.0
+                    || domain.checks.iter().any(|check| check.oid == constraint.0)
+            }
+            _ => false,
+        },
+        CommentOn::Column(of, field) => newest.user_type(of).is_none_or(|ty| ty.fields.contains(&field)),
+        _ => true,
     }
 }

@@ -43,8 +43,10 @@ impl Catalog {
             self.take_type_name(txn, &snapshot, &schema, (&ty.name, Taking::Type))?;
             self.hold(txn, ty.oid)?;
         }
+        let oid = self.new_oid()?;
+        self.makes(txn, oid)?;
         let row = ExtensionRow {
-            oid: self.new_oid()?,
+            oid,
             extname: Name(Arc::clone(name)),
             extowner: owner,
             extnamespace: schema.oid,
@@ -89,6 +91,8 @@ impl Catalog {
         cascade: bool,
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
+        // Whoever comments on it ends first.
+        self.lock_name(txn, NameOf::Made, [&extension.oid.0.to_string(), ""])?;
         for ty in extension.types() {
             let uses = TypeUses::of(&snapshot, &ty);
             if !cascade || uses.is_made_of() {

@@ -192,6 +192,8 @@ impl Catalog {
             .filter(|other| same(other) || !may_be_used(&snapshot, other))
             .map(|other| other.oid)
             .collect();
+        // Whoever comments on it ends first.
+        self.lock_name(txn, NameOf::Made, [&cast.oid.0.to_string(), ""])?;
         self.change(txn, |txn| {
             if !stale.is_empty() {
                 self.delete_rows(txn, Of::All, |row: &CastRow| stale.contains(&row.oid))?;

@@ -121,7 +121,9 @@ impl Catalog {
         let is_gone = |row: &DescriptionRow| {
             gone.contains(&(row.classoid, row.objoid)) || of_type(row) || of_trigger(row)
         };
-        self.delete_rows(txn, &oids, is_gone)?;
+        // Whoever comments on an object holds it, so no comment comes any more; those that others have made while this transaction
+        // waited for the object go, too.
+        Catalog::within_change_now(txn, |txn| self.delete_rows(txn, &oids, is_gone))?;
         self.delete_rows(txn, &oids, |row: &AclRow| gone.contains(&(row.classoid, row.objoid)))?;
         self.delete_rows(txn, &oids, |row: &DependRow| gone.contains(&(row.classid, row.objid)))?;
         if gone.iter().any(|(class, _)| *class == NamespaceRow::TABLE.oid) {
@@ -143,7 +145,7 @@ impl Catalog {
             class == ClassRow::TABLE.oid && oid == relation && number == i32::from(column)
         };
         let is_its = |row: &DescriptionRow| is_it(row.classoid, row.objoid, row.objsubid);
-        self.delete_rows(txn, relation, is_its)?;
+        Catalog::within_change_now(txn, |txn| self.delete_rows(txn, relation, is_its))?;
         self.delete_rows(txn, relation, |row: &AclRow| is_it(row.classoid, row.objoid, row.objsubid))?;
         let is_its = |row: &StatisticRow| row.starelid == relation && row.staattnum == i32::from(column);
         self.delete_rows(txn, relation, is_its).map(drop)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn};
 
+use super::claim::NameOf;
 use super::needing::{function_name, shown};
 use super::table::find_table;
 use crate::catalog::Catalog;
@@ -160,6 +161,10 @@ impl Catalog {
         mode: TableLockMode,
     ) -> Result<(), CatalogError> {
         if table.is_view() {
+            // Whoever comments on a trigger of it ends before that goes.
+            if mode == TableLockMode::AccessExclusive {
+                self.lock_name(txn, NameOf::Made, [&table.oid.0.to_string(), ""])?;
+            }
             self.check_same(txn, snapshot, [table.oid])
         } else {
             self.lock_definition(txn, table, snapshot, mode)

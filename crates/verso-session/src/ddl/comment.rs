@@ -142,7 +142,7 @@ impl Schema<'_> {
                 };
                 let oid = trigger.ok_or_else(missing)?.oid;
                 self.own_relation(&found)?;
-                Ok(CommentOn::Trigger(oid))
+                Ok(CommentOn::Trigger(oid, found.oid()))
             }
             Commented::Policy { name, table } => {
                 let found = self.relation(table)?;
@@ -154,7 +154,7 @@ impl Schema<'_> {
                     let text = format!("policy \"{policy}\" for table \"{table}\" does not exist");
                     SqlError::new(sqlstate::UNDEFINED_OBJECT, text)
                 };
-                Ok(CommentOn::Policy(policy.ok_or_else(missing)?.oid))
+                Ok(CommentOn::Policy(policy.ok_or_else(missing)?.oid, found.oid()))
             }
             Commented::DomainConstraint { name, domain } => {
                 let ty = self.user_type(domain)?;
@@ -174,7 +174,7 @@ impl Schema<'_> {
                     (None, false) => return Err(missing().into()),
                 };
                 self.own(Object::Type(ty.oid), "type", &ty.name)?;
-                Ok(CommentOn::Constraint(Oid(oid)))
+                Ok(CommentOn::Constraint(Oid(oid), ty.oid))
             }
             Commented::Constraint { name, table } => {
                 let found = self.relation(table)?;
@@ -190,7 +190,7 @@ impl Schema<'_> {
                     SqlError::new(sqlstate::UNDEFINED_OBJECT, text)
                 })?;
                 self.own(Object::Relation(table.oid), "table", &table.name)?;
-                Ok(CommentOn::Constraint(constraint))
+                Ok(CommentOn::Constraint(constraint, table.oid))
             }
         }
     }

@@ -254,7 +254,10 @@ impl Schema<'_> {
             if let Some(own) =
                 new.constraint(&constraint.name).filter(|own| taken && is_like(constraint, own))
             {
-                pairs.push((CommentOn::Constraint(constraint.oid), CommentOn::Constraint(own.oid)));
+                pairs.push((
+                    CommentOn::Constraint(constraint.oid, from.oid),
+                    CommentOn::Constraint(own.oid, to),
+                ));
             }
         }
         let mut left: Vec<&Arc<IndexDef>> = new.all_indexes().collect();

@@ -12,6 +12,7 @@ mod figures;
 mod files;
 mod full_disk;
 mod guide;
+mod held_comments;
 mod held_definitions;
 mod hidden_columns;
 mod histories;
