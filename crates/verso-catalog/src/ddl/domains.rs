@@ -1,18 +1,20 @@
 //! CREATE DOMAIN, ALTER DOMAIN. A domain goes as other types do (`types.rs`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::Txn;
 use verso_types::{DomainCheck, DomainType, SqlType};
 
 use super::claim::{NameOf, Taking};
+use super::removal::Gone;
 use super::target_schema;
 use super::types::array_name;
 use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::request::NewDomain;
-use crate::system::row::{CollatedRow, DomainRow};
+use crate::system::row::{CollatedRow, ConstraintRow, DomainRow, SystemRow};
 use crate::system::types::{domain_row, domain_types};
 
 /// What ALTER DOMAIN changes.
@@ -123,10 +125,13 @@ impl Catalog {
                 check.ok_or_else(|| no_constraint(domain, name))?.validated = true;
             }
         }
+        let mut gone = constraint_numbers(domain);
+        gone.retain(|one| !constraint_numbers(&new).contains(one));
         self.change(txn, |txn| {
             let row = domain_row(&new);
             let is_it = |row: &DomainRow| row.oid.0 == domain.oid;
-            self.update_rows(txn, Oid(domain.oid), is_it, |old| *old = row.clone()).map(drop)
+            self.update_rows(txn, Oid(domain.oid), is_it, |old| *old = row.clone())?;
+            self.remove_hanging(txn, &gone)
         })
     }
 
@@ -149,6 +154,13 @@ impl Catalog {
         domain.checks.push(DomainCheck { oid, name, expression: Arc::clone(expression), validated });
         Ok(())
     }
+}
+
+/// The constraints of a domain, as objects: comments on them go with them.
+pub(super) fn constraint_numbers(domain: &DomainType) -> BTreeSet<Gone> {
+    let demand = domain.not_null.then_some(domain.not_null_oid);
+    let all = domain.checks.iter().map(|check| check.oid).chain(demand);
+    all.map(|oid| (ConstraintRow::TABLE.oid, Oid(oid))).collect()
 }
 
 /// The same without conditions, over nothing.

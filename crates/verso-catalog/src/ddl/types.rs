@@ -265,6 +265,9 @@ impl Catalog {
         self.removes(txn, ty.oid)?;
         self.delete_rows(txn, ty.oid, |row: &EnumRow| row.enumtypid == ty.oid)?;
         self.delete_rows(txn, ty.oid, |row: &DomainRow| row.oid == ty.oid)?;
+        if let SqlType::Domain(domain) = &ty.ty {
+            self.remove_hanging(txn, &super::domains::constraint_numbers(domain))?;
+        }
         if let SqlType::Range(of) = &ty.ty
             && let Some(multi) = of.own_name(true)
         {
