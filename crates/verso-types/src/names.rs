@@ -153,9 +153,10 @@ pub fn format_reference(ty: SystemType, oid: i64, out: &mut String) {
         let operator = matches!(ty, SystemType::Regoper | SystemType::Regoperator);
         return out.push(if operator { '0' } else { '-' });
     }
-    let name = |oid: u32| match (ty, SqlType::from_pg_oid(oid, -1)) {
-        (SystemType::Regtype, Some(known)) => Some(known.regtype_name()),
-        _ => lent()?.name(ty, oid),
+    let name = |oid: u32| {
+        // Types of the system may be hidden by others along the search path; without a session they are called by their own names.
+        let own = || SqlType::from_pg_oid(oid, -1).filter(|_| ty == SystemType::Regtype);
+        lent().and_then(|names| names.name(ty, oid)).or_else(|| own().map(|known| known.regtype_name()))
     };
     let name = u32::try_from(oid).ok().and_then(name);
     match name {

@@ -395,7 +395,7 @@ impl Session {
     /// As [`Session::set_default`]; 42501 for what only superusers may change.
     pub fn set_asked(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         let own = name.to_ascii_lowercase();
-        crate::settings::check_may_set(&own, || self.services.may_set(&own, verso_catalog::Rights::SET))?;
+        crate::settings::check_may_set(&own, || self.may_set(&own))?;
         self.set_default(name, value)
     }
 }

@@ -41,11 +41,16 @@ impl Session {
 
     /// Changes one; without a value to what the session began with.
     fn change_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<(), SqlError> {
-        check_may_set(name, || self.services.may_set(name, verso_catalog::Rights::SET))?;
+        check_may_set(name, || self.may_set(name))?;
         let noted = self.transaction.active_mut().map(|active| &mut active.state.settings);
         self.services.settings.change_one(name, value, local, noted)?;
         self.settings_changed();
         Ok(())
+    }
+
+    /// Whether the role has been granted the right to a setting by now; SET works without the catalog otherwise.
+    pub(super) fn may_set(&self, name: &str) -> bool {
+        self.know_rights().is_ok() && self.services.may_set(name, verso_catalog::Rights::SET)
     }
 
     /// What `set_config` asked for in a statement that is done.

@@ -8,7 +8,8 @@
 //! the root, its pages and those before them latched: where they are not what was read, others were there meanwhile and
 //! the unit stays. Long values that were given back as a whole become pages of the list before.
 //!
-//! Latches: the root, pages of the list, the space map.
+//! Latches: the root, then pages of the list, which are not waited for: a writer that has taken one of them from the list since may
+//! hold it and wait for the root. Then the space map.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -154,6 +155,7 @@ impl Heap {
             return Ok(0);
         }
         let links = list.links_without(&gone);
+        let pool = &shared.core().pool;
         let mut mini = Mini::begin(shared.core(), TxnId::NONE);
         let root = mini.write(self.root)?;
         let (now_unused, now_head) = root::unused(mini.page(root));
@@ -162,7 +164,8 @@ impl Heap {
         }
         let mut handles: BTreeMap<PageId, PageHandle> = BTreeMap::new();
         for page in gone.iter().chain(links.keys()).filter(|page| !page.is_none()) {
-            let handle = mini.write(*page)?;
+            let Some(latched) = pool.try_write(*page)? else { return Ok(0) };
+            let handle = mini.take(latched);
             let listed = Listed::of(mini.page(handle), self.object);
             let is_same = listed
                 .is_some_and(|listed| listed.rest.is_none() && list.next.get(page) == Some(&listed.next));
@@ -215,7 +218,7 @@ impl Heap {
                 Some(listed) if listed.rest.is_none() => listed.next,
                 Some(listed) => {
                     go_on()?;
-                    // A rest that is damaged is left where it is.
+                    // A rest that is damaged, or that others have taken, is left where it is.
                     self.flatten_some(shared, page)?.unwrap_or(listed.next)
                 }
             };
@@ -225,14 +228,17 @@ impl Heap {
 
     /// Makes pages of the list of some parts behind one; the one that has what is left of them.
     fn flatten_some(&self, shared: &Shared, page: PageId) -> Result<Option<PageId>, StorageError> {
+        let pool = &shared.core().pool;
         let mut mini = Mini::begin(shared.core(), TxnId::NONE);
         // Values come and go under its latch.
         let root = mini.write(self.root)?;
-        let mut at = mini.write(page)?;
+        let Some(latched) = pool.try_write(page)? else { return Ok(None) };
+        let mut at = mini.take(latched);
         let Some(mut listed) = Listed::of(mini.page(at), self.object) else { return Ok(None) };
         let (behind, mut changes) = (listed.next, Vec::new());
         while !listed.rest.is_none() && changes.len() < PARTS_TOGETHER {
-            let rest = mini.write(listed.rest)?;
+            let Some(latched) = pool.try_write(listed.rest)? else { break };
+            let rest = mini.take(latched);
             let Some(next) = listed.behind_first(mini.page(rest), self.object) else { break };
             changes.push((at, Listed { next: listed.rest, rest: PageId::NONE, incarnation: 0 }));
             (at, listed) = (rest, Listed { next: behind, rest: next, ..listed });

@@ -233,6 +233,51 @@ fn pages_of_long_values_that_are_gone_go_back_to_the_database() {
     sound(&engine);
 }
 
+fn shrink(engine: &Engine, heap: &Heap) -> u64 {
+    let mut txn = engine.begin(TxnOptions::default());
+    engine.shrink(&mut txn, heap.object, SweepOptions::default(), &mut || Ok(())).unwrap().freed
+}
+
+/// A version of a transaction that was rolled back still names the long value that went back to its record.
+#[test]
+fn what_an_undone_version_names_may_have_gone_back_to_the_database() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    let mut txn = engine.begin(TxnOptions::default());
+    let other = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let other = engine.heap(other).unwrap();
+    // Versions of one transaction at a time on a page.
+    [&heap, &other].into_iter().for_each(|heap| heap.set_colocation(true));
+    let long: Row = (1, Some("x".repeat(400_000)), 0.0);
+    change(&engine, |txn| heap.insert(txn, &batch(&[long]), None)).unwrap();
+    // The file has the value, and keeps it where pages that go back are dropped unwritten.
+    engine.checkpoint().unwrap();
+    let mut undone = engine.begin(TxnOptions::default());
+    undone.begin_statement().unwrap();
+    bump(&heap, &mut undone, "short", 1.0, |_| true).unwrap();
+    undone.end_statement().unwrap();
+    undone.rollback().unwrap();
+    // The page of its version stays in use.
+    let mut stays = engine.begin(TxnOptions::default());
+    stays.begin_statement().unwrap();
+    other.insert(&mut stays, &batch(&rows(1..2)), None).unwrap();
+    stays.end_statement().unwrap();
+    change(&engine, |txn| bump(&heap, txn, "short", 1.0, |_| true)).unwrap();
+    engine.housekeeping().unwrap();
+    assert!(shrink(&engine, &heap) > 50);
+    sound(&engine);
+    // Neither when others have the pages, nor when the table has them again.
+    fill(&engine, &other, 1000..6000);
+    sound(&engine);
+    fill(&engine, &heap, 1000..6000);
+    sound(&engine);
+    assert!(engine.damaged_pages().is_empty(), "{:?}", engine.damaged_pages());
+    stays.commit(CommitMode::Wait).unwrap();
+    engine.housekeeping().unwrap();
+    sound(&engine);
+}
+
 #[test]
 fn a_crash_while_pages_are_packed_by_themselves_or_given_back_loses_nothing() {
     let mut cut = 0;

@@ -91,7 +91,9 @@ fn a_closed_database_of_format_8_is_opened_and_used() {
         DROP TABLE behind;
         CREATE UNLOGGED TABLE quicker (id int PRIMARY KEY);
         INSERT INTO quicker SELECT generate_series(1, 300)";
-    connection.execute(script).unwrap();
+    for one in script.split(';') {
+        connection.execute(one).unwrap();
+    }
     assert_eq!(connection.execute("INSERT INTO empty VALUES (501, 't7')").unwrap_err().sqlstate, "23505");
     let after = [
         ("SELECT count(*) || ' ' || max(id) FROM first", "100 100"),
@@ -135,9 +137,8 @@ fn a_database_of_format_8_that_was_not_closed_is_recovered() {
         let database = Database::open(&path, Options::new()).unwrap();
         let mut connection = database.connect().unwrap();
         answers(&mut connection, &there);
-        connection
-            .execute("INSERT INTO third SELECT generate_series(1, 200); DELETE FROM third; VACUUM")
-            .unwrap();
+        connection.execute("INSERT INTO third SELECT generate_series(1, 200); DELETE FROM third").unwrap();
+        connection.execute("VACUUM").unwrap();
         sound(&database);
         drop(connection);
         database.close().unwrap();

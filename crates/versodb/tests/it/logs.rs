@@ -196,6 +196,7 @@ fn another(name: &str, folder: &str) -> Option<(String, String)> {
         "compress"
         | "default_transaction_deferrable"
         | "default_transaction_read_only"
+        | "quote_all_identifiers"
         | "statement_statistics" => same("on"),
         "default_text_search_config" => Some(("simple".to_owned(), "pg_catalog.simple".to_owned())),
         "default_transaction_isolation" => same("serializable"),

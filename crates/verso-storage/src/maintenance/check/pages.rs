@@ -11,7 +11,9 @@
 //! G1. A value is at any moment in its home record, in a version that the record leads to, or in one that is cut off.
 //! G2. The first two are looked at together, with the home page latched, and all versions afterwards: a value that is
 //!     there all the time is seen.
-//! G3. Values come and go under the latch of the table's root, which shows in its LSN or in that of a companion page. What
+//! G3. What a version names that is void is back in its record, or gone with its pages, which may be others' by now: it counts
+//!     for nothing.
+//! G4. Values come and go under the latch of the table's root, which shows in its LSN or in that of a companion page. What
 //!     is found counts only if these are what they were before.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -160,9 +162,9 @@ fn note_reachable(shared: &Shared, heap: &Heap, index: u32, moved: &mut Moved) -
     Ok(())
 }
 
-/// The references among the old values of an entry.
+/// The references among the old values of an entry (G3).
 fn references(entry: &Entry<'_>) -> Vec<u64> {
-    if entry.kind != EntryKind::Update {
+    if entry.kind != EntryKind::Update || entry.is_void() {
         return Vec::new();
     }
     let slices = entry.columns().unwrap_or_default();
