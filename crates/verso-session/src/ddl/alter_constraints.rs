@@ -25,12 +25,14 @@ pub(super) fn refuse_no_inherit(table: &str, constraint: &ConstraintDefinition) 
             let text = "not-null constraints on partitioned tables cannot be NO INHERIT";
             Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
         }
-        _ if constraint.no_inherit => {
-            let text = format!("cannot add NO INHERIT constraint to partitioned table \"{table}\"");
-            Err(SqlError::new("42P16", text))
-        }
+        _ if constraint.no_inherit => Err(not_of_partitioned(table)),
         _ => Ok(()),
     }
+}
+
+/// What is said of such a constraint.
+pub(super) fn not_of_partitioned(table: &str) -> SqlError {
+    SqlError::new("42P16", format!("cannot add NO INHERIT constraint to partitioned table \"{table}\""))
 }
 
 /// What binds an expression of a table's generated column, which may ask for the table's number. Rows of partitions would be given

@@ -162,6 +162,10 @@ impl Schema<'_> {
         let (exclusions, constraints): (Vec<_>, Vec<_>) =
             constraints.into_iter().partition(|one| matches!(one.clause, ConstraintClause::Exclude(_)));
         let before = new.constraints.len();
+        // Those that LIKE has copied.
+        if create.partition_by.is_some() && new.constraints.iter().any(|one| one.no_inherit) {
+            return Err(super::alter_constraints::not_of_partitioned(&new.name).into());
+        }
         for constraint in constraints {
             if create.partition_by.is_some() {
                 super::alter_constraints::refuse_no_inherit(&new.name, constraint)?;
