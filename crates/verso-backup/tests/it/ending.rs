@@ -66,7 +66,8 @@ fn a_bug_in_a_worker_ends_a_backup() {
         let error = backup_to_file(&saved, &path, false, &options, &Arc::new(job)).unwrap_err().to_string();
         assert!(error.contains("it dies"), "{error}");
         assert_eq!(names(&folder), before);
-        assert!(saved.engine().jobs().is_empty());
+        // Housekeeping may analyze the table meanwhile.
+        assert!(saved.engine().jobs().iter().all(|job| job.session == 0 && job.what == "ANALYZE"));
     }
     backup_to_file(&saved, &path, false, &BackupOptions::default(), &Arc::default()).unwrap();
 }

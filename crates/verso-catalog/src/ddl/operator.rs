@@ -64,11 +64,9 @@ impl Catalog {
         let is_it = |one: &Arc<OperatorDef>| {
             (&one.schema, &one.name, one.left, one.right) == (&new.schema, &new.name, new.left, new.right)
         };
-        for known in [&snapshot, &self.committed()?] {
-            if known.operators().iter().any(is_it) {
-                let text = format!("operator {} already exists", new.name);
-                return Err(CatalogError::invalid("42723", text));
-            }
+        if self.has_operator(txn, &snapshot, is_it)? {
+            let text = format!("operator {} already exists", new.name);
+            return Err(CatalogError::invalid("42723", text));
         }
         let oid = self.new_oid()?;
         self.makes(txn, oid)?;
@@ -131,16 +129,29 @@ impl Catalog {
             (&one.schema, &one.name, one.left, one.right)
                 == (&schema.name, &operator.name, operator.left, operator.right)
         };
-        for known in [&snapshot, &self.committed()?] {
-            if known.operators().iter().any(is_it) {
-                let text = format!("operator {} already exists in schema \"{}\"", operator.name, schema.name);
-                return Err(CatalogError::invalid("42723", text));
-            }
+        if self.has_operator(txn, &snapshot, is_it)? {
+            let text = format!("operator {} already exists in schema \"{}\"", operator.name, schema.name);
+            return Err(CatalogError::invalid("42723", text));
         }
         self.change(txn, |txn| {
             let is_it = |row: &OperatorRow| row.oid == operator.oid;
             self.update_rows(txn, Of::All, is_it, |row| row.oprnamespace = schema.oid).map(drop)
         })
+    }
+
+    /// Whether there is such an operator, whose name is locked: as the transaction sees it, or as it is committed by now, unless the
+    /// transaction has dropped it.
+    fn has_operator(
+        &self,
+        txn: &Txn,
+        snapshot: &CatalogSnapshot,
+        is_it: impl Fn(&Arc<OperatorDef>) -> bool,
+    ) -> Result<bool, CatalogError> {
+        if snapshot.operators().iter().any(&is_it) {
+            return Ok(true);
+        }
+        let newest = self.committed()?;
+        Ok(newest.operators().iter().any(|one| is_it(one) && !self.is_removed(txn, one.oid)))
     }
 
     /// Takes an operator and the comment on it away; the change has begun.
@@ -162,8 +173,9 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let (source, target) = (new.source.to_string(), new.target.to_string());
         self.lock_name(txn, NameOf::Cast, [&source, &target])?;
-        let has = |known: &CatalogSnapshot| known.cast(new.source, new.target).is_some();
-        if has(&snapshot) || has(&*self.committed()?) {
+        let newest = self.committed()?;
+        let other = newest.cast(new.source, new.target).filter(|other| !self.is_removed(txn, other.oid));
+        if snapshot.cast(new.source, new.target).is_some() || other.is_some() {
             return Err(CatalogError::invalid("42710", exists()));
         }
         let oid = self.new_oid()?;

@@ -140,7 +140,7 @@ fn made_anew(drop: &str) -> Option<String> {
         let head = drop.strip_prefix("DROP ")?.trim_end_matches(" CASCADE");
         let head = format!("CREATE {}", head.split_once('(').map_or(head, |(name, _)| name).trim_end());
         let mut objects = OBJECTS.lines().map(|line| line.trim().trim_end_matches(';'));
-        let is_it = |rest: &str| rest.starts_with([' ', '(']);
+        let is_it = |rest: &str| rest.is_empty() || rest.starts_with([' ', '(']);
         objects.find(|object| object.strip_prefix(&*head).is_some_and(is_it))
     };
     let all: Option<Vec<&str>> = drop.rsplit("; ").map(made).collect();
