@@ -267,9 +267,28 @@ fn partitioned_tables_come_back() {
     original.close().unwrap();
 }
 
+/// What these definitions make comes back: both databases answer the questions alike, none with nothing, and have one script, which
+/// it returns.
+fn answers_come_back(definitions: &str, questions: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let original = database(&folder.path().join("a.verso"), definitions);
+    let bytes = archive(&original, &BackupOptions::default());
+    let path = folder.path().join("b.verso");
+    restore(&bytes, &path, &RestoreOptions::default()).unwrap();
+    let copy = open(&path);
+    for question in questions {
+        let [before, after] =
+            [&original, &copy].map(|one| crate::world::answer(&mut one.connect().unwrap(), question));
+        assert_eq!(before, after, "{question}");
+        assert!(!before.is_empty(), "{question}");
+    }
+    let text = script(&original);
+    assert_eq!(script(&copy), text);
+    text
+}
+
 #[test]
 fn statistics_typed_tables_and_orders_of_keys_come_back() {
-    let folder = tempfile::tempdir().unwrap();
     let definitions = "CREATE SCHEMA s; CREATE ROLE clerk;
         CREATE TYPE s.pair AS (a int, b text);
         COMMENT ON COLUMN s.pair.b IS 'a field';
@@ -288,24 +307,14 @@ fn statistics_typed_tables_and_orders_of_keys_come_back() {
         CREATE TABLE p (a text, b text) PARTITION BY RANGE (a COLLATE \"C\", lower(b) text_pattern_ops);
         CREATE TABLE p1 PARTITION OF p FOR VALUES FROM ('A', 'a') TO ('a', 'a');
         INSERT INTO p VALUES ('Z', 'Z')";
-    let original = database(&folder.path().join("a.verso"), definitions);
-    let bytes = archive(&original, &BackupOptions::default());
-    let path = folder.path().join("b.verso");
-    restore(&bytes, &path, &RestoreOptions::default()).unwrap();
-    let copy = open(&path);
-    for question in [
+    let questions = [
         "SELECT pg_get_statisticsobjdef(oid), stxstattarget, stxowner::regrole, obj_description(oid, 'pg_statistic_ext') FROM pg_statistic_ext ORDER BY 1",
         "SELECT c.relname, t.typname FROM pg_class c JOIN pg_type t ON t.oid = c.reloftype ORDER BY 1",
         "SELECT pg_get_partkeydef('p'::regclass), (SELECT count(*) FROM p1)",
         "SELECT (SELECT col_description(oid, 2) FROM pg_class WHERE relname = 'pair'), (SELECT reloptions FROM pg_class WHERE relname = 't')",
         "TABLE typed",
-    ] {
-        let [before, after] =
-            [&original, &copy].map(|one| crate::world::answer(&mut one.connect().unwrap(), question));
-        assert_eq!(before, after, "{question}");
-        assert!(!before.is_empty(), "{question}");
-    }
-    let text = script(&original);
+    ];
+    let text = answers_come_back(definitions, &questions);
     for line in [
         "CREATE STATISTICS s.st (ndistinct, dependencies) ON a, b FROM public.t",
         "ALTER STATISTICS s.st SET STATISTICS 500",
@@ -315,12 +324,10 @@ fn statistics_typed_tables_and_orders_of_keys_come_back() {
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
-    assert_eq!(script(&copy), text);
 }
 
 #[test]
 fn rights_on_what_the_system_has_come_back() {
-    let folder = tempfile::tempdir().unwrap();
     let definitions = "CREATE ROLE clerk;
         REVOKE EXECUTE ON FUNCTION pg_sleep(float8) FROM PUBLIC;
         GRANT EXECUTE ON FUNCTION pg_stat_reset() TO clerk;
@@ -332,12 +339,7 @@ fn rights_on_what_the_system_has_come_back() {
         REVOKE USAGE ON TYPE point FROM PUBLIC;
         REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC;
         REVOKE USAGE ON SCHEMA information_schema, public FROM PUBLIC";
-    let original = database(&folder.path().join("a.verso"), definitions);
-    let bytes = archive(&original, &BackupOptions::default());
-    let path = folder.path().join("b.verso");
-    restore(&bytes, &path, &RestoreOptions::default()).unwrap();
-    let copy = open(&path);
-    for question in [
+    let questions = [
         "SELECT oid::regprocedure, proacl::text FROM pg_proc WHERE proname IN ('pg_sleep', 'pg_stat_reset', 'repeat') ORDER BY oid",
         "SELECT relname, relacl::text FROM pg_class WHERE relname IN ('pg_stat_activity', 'pg_authid') ORDER BY 1",
         "SELECT parname, paracl::text FROM pg_parameter_acl",
@@ -346,11 +348,6 @@ fn rights_on_what_the_system_has_come_back() {
         "SELECT lanacl::text FROM pg_language WHERE lanname = 'plpgsql'",
         "SELECT nspname, nspacl::text FROM pg_namespace WHERE nspname IN ('information_schema', 'public') ORDER BY 1",
         "SELECT has_function_privilege('clerk', 'pg_sleep(float8)', 'execute'), has_function_privilege('clerk', 'pg_stat_reset()', 'execute'), has_schema_privilege('clerk', 'public', 'usage'), has_language_privilege('clerk', 'plpgsql', 'usage')",
-    ] {
-        let [before, after] =
-            [&original, &copy].map(|one| crate::world::answer(&mut one.connect().unwrap(), question));
-        assert_eq!(before, after, "{question}");
-        assert!(!before.is_empty(), "{question}");
-    }
-    assert_eq!(script(&copy), script(&original));
+    ];
+    answers_come_back(definitions, &questions);
 }

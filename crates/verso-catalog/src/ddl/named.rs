@@ -148,10 +148,7 @@ impl Catalog {
     /// `Conflict` where others have changed something since that has to do with roles, or with an object that names this one.
     pub fn claim_role(&self, txn: &mut Txn, seen: &CatalogSnapshot, role: Oid) -> Result<(), CatalogError> {
         self.lock_name(txn, NameOf::Made, [&role.0.to_string(), ""])?;
-        if self.is_newest(txn, seen.version)? {
-            return Ok(());
-        }
-        let compared = Compared::new(self, txn, seen)?;
+        let Some(compared) = self.compared(txn, seen)? else { return Ok(()) };
         match &compared.by_others {
             Some(by_others) if by_others.iter().all(|one| compared.is_apart(*one, role)) => Ok(()),
             _ => Err(conflict()),
@@ -175,6 +172,18 @@ impl Catalog {
         self.check_naming(txn, seen, gone)
     }
 
+    /// `seen` beside what is committed; none where it has all of that.
+    fn compared<'c>(
+        &'c self,
+        txn: &'c Txn,
+        seen: &'c CatalogSnapshot,
+    ) -> Result<Option<Compared<'c>>, CatalogError> {
+        if self.is_newest(txn, seen.version)? {
+            return Ok(None);
+        }
+        Compared::new(self, txn, seen).map(Some)
+    }
+
     /// What names these, which the transaction has locked, is what named them in `seen`, but for its own changes.
     ///
     /// # Errors
@@ -185,10 +194,7 @@ impl Catalog {
         seen: &CatalogSnapshot,
         of: impl IntoIterator<Item = Oid>,
     ) -> Result<(), CatalogError> {
-        if self.is_newest(txn, seen.version)? {
-            return Ok(());
-        }
-        let compared = Compared::new(self, txn, seen)?;
+        let Some(compared) = self.compared(txn, seen)? else { return Ok(()) };
         for oid in of {
             let (then, now) = (seen.namers(oid), compared.newest.namers(oid));
             let is_own = |one: &Oid| compared.is_own(*one);
@@ -211,10 +217,7 @@ impl Catalog {
         seen: &CatalogSnapshot,
         of: impl IntoIterator<Item = Oid>,
     ) -> Result<(), CatalogError> {
-        if self.is_newest(txn, seen.version)? {
-            return Ok(());
-        }
-        let compared = Compared::new(self, txn, seen)?;
+        let Some(compared) = self.compared(txn, seen)? else { return Ok(()) };
         if of.into_iter().all(|oid| compared.is_own(oid)) { Ok(()) } else { Err(conflict()) }
     }
 
