@@ -34,7 +34,7 @@ const FEW_ROWS: usize = 4;
 
 /// Kernels give up where a column of theirs would have more bytes than this, and leave the batch to the closures, which
 /// hold one row's values at a time.
-pub(super) const VECTOR_BYTES: usize = 4 << 20;
+pub(crate) const VECTOR_BYTES: usize = 4 << 20;
 
 /// Expressions over the same input, one output column each.
 #[derive(Clone, Debug)]

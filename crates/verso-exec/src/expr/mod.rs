@@ -13,7 +13,7 @@
 
 mod fold;
 pub(crate) mod like;
-mod list;
+pub(crate) mod list;
 mod repeated;
 mod row;
 #[cfg(test)]

@@ -150,6 +150,16 @@ fn expr(dice: &mut Dice, ty: &SqlType, depth: usize) -> TypedExpr {
         SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => match dice.roll(5) {
             0 => cast(integer_source(dice, depth - 1), ty.clone(), CastKind::Explicit),
             1 => call("-", vec![of(dice, ty)]),
+            2 if *ty == SqlType::Int4 => match dice.roll(2) {
+                0 => call(
+                    dice.word(&["length", "octet_length", "ascii"]),
+                    vec![expr(dice, &SqlType::Text, depth - 1)],
+                ),
+                _ => {
+                    let text = |dice: &mut Dice| expr(dice, &SqlType::Text, depth - 1);
+                    call("strpos", vec![text(dice), text(dice)])
+                }
+            },
             _ => arithmetic(dice, &["+", "-", "*", "/", "%", "&", "|"], ty),
         },
         SqlType::Float4 => arithmetic(dice, &["+", "*"], ty),
@@ -173,7 +183,23 @@ fn expr(dice: &mut Dice, ty: &SqlType, depth: usize) -> TypedExpr {
                 cast(of(dice, &SqlType::Text), SqlType::Varchar(Some(4)), kind)
             }
             1 => cast(integer_source(dice, depth - 1), SqlType::Text, CastKind::Explicit),
-            2 => call(dice.word(&["upper", "reverse"]), vec![of(dice, ty)]),
+            2 => match dice.roll(4) {
+                0 => call(dice.word(&["upper", "lower", "reverse", "btrim", "rtrim"]), vec![of(dice, ty)]),
+                1 => {
+                    let count = call("%", vec![of(dice, &SqlType::Int4), literal(Value::Int4(6))]);
+                    let name = dice.word(&["left", "right", "substr", "repeat", "lpad", "rpad"]);
+                    call(name, vec![of(dice, &SqlType::Text), count])
+                }
+                2 => {
+                    let text = |dice: &mut Dice| expr(dice, &SqlType::Text, depth - 1);
+                    call("replace", vec![text(dice), text(dice), text(dice)])
+                }
+                _ => {
+                    let n = call("%", vec![of(dice, &SqlType::Int4), literal(Value::Int4(3))]);
+                    let delimiter = literal(Value::text(dice.word(&["", "b", "bc", "ä", "_"])));
+                    call("split_part", vec![of(dice, &SqlType::Text), delimiter, n])
+                }
+            },
             3 => element(dice, depth - 1),
             _ => arithmetic(dice, &["||"], &SqlType::Text),
         },
@@ -224,7 +250,7 @@ fn boolean(dice: &mut Dice, depth: usize) -> TypedExpr {
     let of = |dice: &mut Dice| expr(dice, &SqlType::Bool, depth);
     let any_type = types();
     let ty = dice.pick(&any_type).clone();
-    let kind = match dice.roll(9) {
+    let kind = match dice.roll(10) {
         0 => ExprKind::And(vec![of(dice), of(dice)]),
         1 => ExprKind::Or(vec![of(dice), of(dice), of(dice)]),
         2 => ExprKind::Not(Box::new(of(dice))),
@@ -245,6 +271,10 @@ fn boolean(dice: &mut Dice, depth: usize) -> TypedExpr {
             list: vec![literal(Value::Int4(1)), expr(dice, &SqlType::Int4, 0)],
             negated: dice.roll(2) == 0,
         },
+        7 => {
+            let (value, beginning) = (expr(dice, &SqlType::Text, depth), expr(dice, &SqlType::Text, depth));
+            return call("starts_with", vec![value, beginning]);
+        }
         _ => {
             let base = if matches!(ty, SqlType::Varchar(_)) { SqlType::Text } else { ty };
             let args = vec![expr(dice, &base, depth), expr(dice, &base, depth)];
@@ -315,6 +345,29 @@ proptest! {
         };
         prop_assert_eq!(outcome(Executor::Row), outcome(Executor::Vector), "{:?}", condition);
     }
+}
+
+/// Rows that do not reach a branch do not make its kernels give up, though the function has no result for them.
+#[test]
+fn kernels_are_not_asked_for_rows_of_other_branches() {
+    let text = |value: &str| literal(Value::text(value));
+    let space = || call("strpos", vec![column(0, SqlType::Text), text(" ")]);
+    let before = call("-", vec![space(), literal(Value::Int4(1))]);
+    let word = call("substr", vec![column(0, SqlType::Text), literal(Value::Int4(1)), before]);
+    let found = call(">", vec![space(), literal(Value::Int4(0))]);
+    let shared = call("/", vec![literal(Value::Int4(12)), call("length", vec![column(0, SqlType::Text)])]);
+    let some = call("<>", vec![column(0, SqlType::Text), text("")]);
+    let case = |condition, result: TypedExpr| {
+        let ty = result.ty.clone();
+        TypedExpr::new(ExprKind::Case { branches: vec![(condition, result)], otherwise: None }, ty)
+    };
+    let exprs = [case(found, word), case(some, shared)];
+    let mut batch = Batch::of_types(&[SqlType::Text]);
+    for value in ["one two", "three", "", "ä b"] {
+        batch.push_row(&[Value::text(value)], &[SqlType::Text]).unwrap();
+    }
+    let by_kernels = scaled_outcome(&exprs, &batch).expect("no row has no result");
+    assert_eq!(by_kernels, outcome(&mut ExprList::compile(&exprs, Executor::Row), &batch));
 }
 
 /// E1's assignments run as kernels and yield what the closures yield.

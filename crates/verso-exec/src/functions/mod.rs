@@ -68,6 +68,7 @@ pub(crate) mod support;
 mod templates;
 #[cfg(test)]
 mod tests;
+pub(crate) mod text_kernels;
 pub mod text_search;
 pub(crate) mod texts;
 mod timetz;

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_types::text::type_of;
-use verso_types::{ColumnData, SqlType, TypeError, Value, cast, format_text};
+use verso_types::{SqlType, TypeError, Value, cast, format_text};
 
 use super::case;
 use super::define::{entry, unexpected};
-use super::kernel::{Kernel, Operand, Trap};
+use super::kernel::{Kernel, KernelFn};
+use super::text_kernels as kernels;
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
@@ -96,36 +97,13 @@ fn substring(value: &str, start: i32, length: Option<i32>) -> Result<Value> {
 }
 
 /// `take` characters behind the first `skip`.
-fn slice(value: &str, skip: usize, take: usize) -> &str {
+pub(super) fn slice(value: &str, skip: usize, take: usize) -> &str {
     let offset = |text: &str, n: usize| match text.is_ascii() {
         true => n.min(text.len()),
         false => text.char_indices().nth(n).map_or(text.len(), |(i, _)| i),
     };
     let rest = &value[offset(value, skip)..];
     &rest[..offset(rest, take)]
-}
-
-/// The substrings of a column, from and for what is the same for all rows.
-fn substrings(args: &[Operand<'_>], rows: usize, out: &mut ColumnData) -> std::result::Result<(), Trap> {
-    let [Operand::Column(values), bounds @ ..] = args else { return Err(Trap) };
-    let mut given = [None; 2];
-    for (given, bound) in given.iter_mut().zip(bounds) {
-        let Operand::Constant(bound) = bound else { return Err(Trap) };
-        *given = Some(*bound.i32s().and_then(|bound| bound.first()).ok_or(Trap)?);
-    }
-    let (skip, take) = part_wanted(given[0].ok_or(Trap)?, given[1]).map_err(|_| Trap)?;
-    let (values, out) = (values.bytes().ok_or(Trap)?, out.bytes_mut().ok_or(Trap)?);
-    let end = skip.saturating_add(take);
-    for value in values.iter().take(rows) {
-        // Of ASCII a character is a byte.
-        let (from, to) = (skip.min(value.len()), end.min(value.len()));
-        if value[..to].is_ascii() {
-            out.push(&value[from..to]);
-        } else {
-            out.push(slice(std::str::from_utf8(value).map_err(|_| Trap)?, skip, take).as_bytes());
-        }
-    }
-    Ok(())
 }
 
 /// `overlay(value placing new from start for length)`.
@@ -143,12 +121,12 @@ fn overlay(value: &str, new: &str, start: i32, length: i64) -> Result<Value> {
 }
 
 /// Characters from the left; a negative count leaves out so many at the right.
-fn left(value: &str, n: i32) -> &str {
+pub(super) fn left(value: &str, n: i32) -> &str {
     let take = if n < 0 { value.chars().count() as i64 + i64::from(n) } else { i64::from(n) };
     slice(value, 0, usize::try_from(take).unwrap_or(0))
 }
 
-fn right(value: &str, n: i32) -> &str {
+pub(super) fn right(value: &str, n: i32) -> &str {
     if n == i32::MIN {
         return value; // as in PostgreSQL, whose integers do not hold what is turned round
     }
@@ -178,7 +156,7 @@ fn find(cx: &EvalContext<'_>, value: &str, part: &str) -> Result<Option<usize>> 
     Ok(value[from..].find(part).map(|at| from + at))
 }
 
-fn trim<'t>(value: &'t str, characters: &str, left: bool, right: bool) -> &'t str {
+pub(super) fn trim<'t>(value: &'t str, characters: &str, left: bool, right: bool) -> &'t str {
     let mut value = value;
     if left {
         value = value.trim_start_matches(|c| characters.contains(c));
@@ -277,13 +255,17 @@ pub(super) fn each_char(
     Ok(result.into_text())
 }
 
-fn character(code: i32) -> Result<Value> {
-    let invalid = |sqlstate, message: String| Err(TypeError::new(sqlstate, message).into());
+/// The character of a code.
+///
+/// # Errors
+/// 54000 where there is none, 22023 below zero.
+pub(super) fn character(code: i32) -> std::result::Result<char, TypeError> {
+    let invalid = |sqlstate, message: String| Err(TypeError::new(sqlstate, message));
     match u32::try_from(code) {
         Ok(0) => invalid("54000", "null character not permitted".into()),
         Err(_) => invalid("22023", "character number must be positive".into()),
         Ok(code) => match char::from_u32(code) {
-            Some(c) => text(c.to_string()),
+            Some(c) => Ok(c),
             None if code > u32::from(char::MAX) => {
                 invalid("54000", format!("requested character too large for encoding: {code}"))
             }
@@ -300,8 +282,16 @@ pub(super) fn translate(cx: &EvalContext<'_>, value: &str, from: &str, to: &str)
     })
 }
 
-/// The `n`-th field; a negative `n` counts from the end.
-fn split_part<'t>(cx: &EvalContext<'_>, value: &'t str, delimiter: &str, n: i32) -> Result<&'t str> {
+/// The `n`-th field; a negative `n` counts from the end. `tick` is told which field is looked at.
+///
+/// # Errors
+/// 22023 for the field 0; those of `tick`.
+pub(super) fn split_part<'t, E: From<TypeError>>(
+    value: &'t str,
+    delimiter: &str,
+    n: i32,
+    tick: &mut dyn FnMut(usize) -> std::result::Result<(), E>,
+) -> std::result::Result<&'t str, E> {
     if n == 0 {
         return Err(TypeError::new("22023", "field position must not be zero").into());
     }
@@ -309,26 +299,27 @@ fn split_part<'t>(cx: &EvalContext<'_>, value: &'t str, delimiter: &str, n: i32)
     if delimiter.is_empty() {
         return Ok(if index == 0 { value } else { "" });
     }
-    let found = if n > 0 { Some(index) } else { from_the_end(cx, value, delimiter, index)? };
+    let found = if n > 0 { Some(index) } else { from_the_end(value, delimiter, index, tick)? };
     let Some(index) = found else { return Ok("") };
-    for (field, text) in fields(value, delimiter).enumerate() {
+    for (field, text) in value.split(delimiter).enumerate() {
         if field == index {
             return Ok(text);
         }
-        check_each(cx, field)?;
+        tick(field)?;
     }
     Ok("")
 }
 
-fn fields<'t>(value: &'t str, delimiter: &str) -> impl Iterator<Item = &'t str> {
-    value.split(delimiter)
-}
-
 /// Which field it is that so many follow, as counted from the front: occurrences of the delimiter may overlap.
-fn from_the_end(cx: &EvalContext<'_>, value: &str, delimiter: &str, behind: usize) -> Result<Option<usize>> {
+fn from_the_end<E>(
+    value: &str,
+    delimiter: &str,
+    behind: usize,
+    tick: &mut dyn FnMut(usize) -> std::result::Result<(), E>,
+) -> std::result::Result<Option<usize>, E> {
     let mut count = 0;
-    for (field, _) in fields(value, delimiter).enumerate() {
-        check_each(cx, field)?;
+    for (field, _) in value.split(delimiter).enumerate() {
+        tick(field)?;
         count = field + 1;
     }
     Ok(count.checked_sub(behind + 1))
@@ -415,59 +406,59 @@ fn concat_ws(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(result.into_text())
 }
 
+const fn kernel(kernel: KernelFn) -> Option<Kernel> {
+    Some(Kernel::Columns(kernel))
+}
+
 static TEXTS: &[BuiltinFunction] = &[
     text_function!("textcat" ("||") with cx: a Text, b Text => Text =
         Ok(join(cx, &[a.as_bytes(), b.as_bytes()])?.into_text()), Some(Kernel::Concat)),
     text_function!("byteacat" ("||") with cx: a Bytea, b Bytea => Bytea = Ok(join(cx, &[a, b])?.into_bytea())),
-    text_function!("length" (): a Text => Int4 = count(a.chars().count())),
-    text_function!("char_length" (): a Text => Int4 = count(a.chars().count())),
-    text_function!("character_length" (): a Text => Int4 = count(a.chars().count())),
-    text_function!("octet_length" (): a Text => Int4 = count(a.len())),
+    text_function!("length" (): a Text => Int4 = count(a.chars().count()), kernel(kernels::length)),
+    text_function!("char_length" (): a Text => Int4 = count(a.chars().count()), kernel(kernels::length)),
+    text_function!("character_length" (): a Text => Int4 = count(a.chars().count()), kernel(kernels::length)),
+    text_function!("octet_length" (): a Text => Int4 = count(a.len()), kernel(kernels::octets)),
     text_function!("bit_length" (): a Text => Int4 = count(a.len() * 8)),
     char_function!("length": a Char(None) => Int4 = count(a.trim_end_matches(' ').chars().count())),
     text_function!("length" (): a Bytea => Int4 = count(a.len())),
     text_function!("octet_length" (): a Bytea => Int4 = count(a.len())),
-    text_function!("lower" () with cx: a Text => Text = case::lower(cx, case::Mapping::Simple, a)),
-    text_function!("upper" () with cx: a Text => Text = case::upper(cx, case::Mapping::Simple, a)),
+    text_function!("lower" () with cx: a Text => Text = case::lower(cx, case::Mapping::Simple, a), kernel(kernels::lowered)),
+    text_function!("upper" () with cx: a Text => Text = case::upper(cx, case::Mapping::Simple, a), kernel(kernels::raised)),
     text_function!("initcap" () with cx: a Text => Text = case::initcap(cx, case::Mapping::Simple, a)),
-    text_function!("substr" (): a Text, b Int4 => Text = substring(a, *b, None),
-        Some(Kernel::Columns(|args, _, rows, out| substrings(args, rows, out)))),
-    text_function!("substr" (): a Text, b Int4, c Int4 => Text = substring(a, *b, Some(*c)),
-        Some(Kernel::Columns(|args, _, rows, out| substrings(args, rows, out)))),
-    text_function!("substring" (): a Text, b Int4 => Text = substring(a, *b, None),
-        Some(Kernel::Columns(|args, _, rows, out| substrings(args, rows, out)))),
-    text_function!("substring" (): a Text, b Int4, c Int4 => Text = substring(a, *b, Some(*c)),
-        Some(Kernel::Columns(|args, _, rows, out| substrings(args, rows, out)))),
-    text_function!("btrim" (): a Text => Text = text(trim(a, " ", true, true))),
-    text_function!("btrim" (): a Text, b Text => Text = text(trim(a, b, true, true))),
-    text_function!("ltrim" (): a Text => Text = text(trim(a, " ", true, false))),
-    text_function!("ltrim" (): a Text, b Text => Text = text(trim(a, b, true, false))),
-    text_function!("rtrim" (): a Text => Text = text(trim(a, " ", false, true))),
-    text_function!("rtrim" (): a Text, b Text => Text = text(trim(a, b, false, true))),
-    text_function!("position" () with cx: a Text, b Text => Int4 = position(cx, a, b)),
-    text_function!("strpos" () with cx: a Text, b Text => Int4 = position(cx, a, b)),
-    text_function!("replace" () with cx: a Text, b Text, c Text => Text = replace(cx, a, b, c)),
+    text_function!("substr" (): a Text, b Int4 => Text = substring(a, *b, None), kernel(kernels::substrings)),
+    text_function!("substr" (): a Text, b Int4, c Int4 => Text = substring(a, *b, Some(*c)), kernel(kernels::substrings)),
+    text_function!("substring" (): a Text, b Int4 => Text = substring(a, *b, None), kernel(kernels::substrings)),
+    text_function!("substring" (): a Text, b Int4, c Int4 => Text = substring(a, *b, Some(*c)), kernel(kernels::substrings)),
+    text_function!("btrim" (): a Text => Text = text(trim(a, " ", true, true)), kernel(kernels::trims::<true, true>)),
+    text_function!("btrim" (): a Text, b Text => Text = text(trim(a, b, true, true)), kernel(kernels::trims::<true, true>)),
+    text_function!("ltrim" (): a Text => Text = text(trim(a, " ", true, false)), kernel(kernels::trims::<true, false>)),
+    text_function!("ltrim" (): a Text, b Text => Text = text(trim(a, b, true, false)), kernel(kernels::trims::<true, false>)),
+    text_function!("rtrim" (): a Text => Text = text(trim(a, " ", false, true)), kernel(kernels::trims::<false, true>)),
+    text_function!("rtrim" (): a Text, b Text => Text = text(trim(a, b, false, true)), kernel(kernels::trims::<false, true>)),
+    text_function!("position" () with cx: a Text, b Text => Int4 = position(cx, a, b), kernel(kernels::position)),
+    text_function!("strpos" () with cx: a Text, b Text => Int4 = position(cx, a, b), kernel(kernels::position)),
+    text_function!("replace" () with cx: a Text, b Text, c Text => Text = replace(cx, a, b, c), kernel(kernels::replaced)),
     text_function!("translate" () with cx: a Text, b Text, c Text => Text = translate(cx, a, b, c)),
-    text_function!("repeat" () with cx: a Text, b Int4 => Text = repeat(cx, a, *b)),
-    text_function!("left" (): a Text, b Int4 => Text = text(left(a, *b))),
-    text_function!("right" (): a Text, b Int4 => Text = text(right(a, *b))),
-    text_function!("lpad" () with cx: a Text, b Int4 => Text = pad(cx, a, *b, " ", true)),
-    text_function!("lpad" () with cx: a Text, b Int4, c Text => Text = pad(cx, a, *b, c, true)),
-    text_function!("rpad" () with cx: a Text, b Int4 => Text = pad(cx, a, *b, " ", false)),
-    text_function!("rpad" () with cx: a Text, b Int4, c Text => Text = pad(cx, a, *b, c, false)),
-    text_function!("reverse" () with cx: a Text => Text = each_char(cx, a.chars().rev(), |c, push| push(c))),
-    text_function!("chr" (): a Int4 => Text = character(*a)),
-    text_function!("ascii" (): a Text => Int4 = Ok(Value::Int4(a.chars().next().map_or(0, |c| c as i32)))),
-    text_function!("split_part" () with cx: a Text, b Text, c Int4 => Text = text(split_part(cx, a, b, *c)?)),
-    text_function!("starts_with" ("^@"): a Text, b Text => Bool = Ok(Value::Bool(a.starts_with(&**b)))),
-    text_function!("to_hex" (): a Int4 => Text = text(format!("{a:x}"))),
+    text_function!("repeat" () with cx: a Text, b Int4 => Text = repeat(cx, a, *b), kernel(kernels::repeated)),
+    text_function!("left" (): a Text, b Int4 => Text = text(left(a, *b)), kernel(kernels::lefts)),
+    text_function!("right" (): a Text, b Int4 => Text = text(right(a, *b)), kernel(kernels::rights)),
+    text_function!("lpad" () with cx: a Text, b Int4 => Text = pad(cx, a, *b, " ", true), kernel(kernels::padded::<true>)),
+    text_function!("lpad" () with cx: a Text, b Int4, c Text => Text = pad(cx, a, *b, c, true), kernel(kernels::padded::<true>)),
+    text_function!("rpad" () with cx: a Text, b Int4 => Text = pad(cx, a, *b, " ", false), kernel(kernels::padded::<false>)),
+    text_function!("rpad" () with cx: a Text, b Int4, c Text => Text = pad(cx, a, *b, c, false), kernel(kernels::padded::<false>)),
+    text_function!("reverse" () with cx: a Text => Text = each_char(cx, a.chars().rev(), |c, push| push(c)), kernel(kernels::reversed)),
+    text_function!("chr" (): a Int4 => Text = text(character(*a)?.encode_utf8(&mut [0; 4])), kernel(kernels::chars)),
+    text_function!("ascii" (): a Text => Int4 = Ok(Value::Int4(a.chars().next().map_or(0, |c| c as i32))), kernel(kernels::ascii)),
+    text_function!("split_part" () with cx: a Text, b Text, c Int4 => Text = text(split_part(a, b, *c, &mut |field| check_each(cx, field))?), kernel(kernels::split_parts)),
+    text_function!("starts_with" ("^@"): a Text, b Text => Bool = Ok(Value::Bool(a.starts_with(&**b))), kernel(kernels::starts_with)),
+    text_function!("to_hex" (): a Int4 => Text = text(format!("{a:x}")), kernel(kernels::hexes::<i32>)),
     text_function!("to_bin" (): a Int4 => Text = text(format!("{a:b}"))),
     text_function!("to_bin" (): a Int8 => Text = text(format!("{a:b}"))),
     text_function!("to_oct" (): a Int4 => Text = text(format!("{a:o}"))),
     text_function!("to_oct" (): a Int8 => Text = text(format!("{a:o}"))),
     text_function!("overlay" (): a Text, b Text, c Int4 => Text = overlay(a, b, *c, b.chars().count() as i64)),
     text_function!("overlay" (): a Text, b Text, c Int4, d Int4 => Text = overlay(a, b, *c, i64::from(*d))),
-    text_function!("to_hex" (): a Int8 => Text = text(format!("{a:x}"))),
+    text_function!("to_hex" (): a Int8 => Text = text(format!("{a:x}")), kernel(kernels::hexes::<i64>)),
 ];
 
 /// A function of arguments of any type.

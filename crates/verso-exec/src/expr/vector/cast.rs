@@ -7,6 +7,7 @@ use super::eval::{Evaluation, strict};
 use super::scratch::{Scratch, Vector};
 use super::{Node, Repr};
 use crate::functions::kernel::{self, ElementError, ElementResult, Operand, Trap};
+use crate::functions::text_kernels::integers;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 const RANGE: ElementError = ElementError::OutOfRange("");
@@ -30,6 +31,8 @@ pub(super) enum CastKernel {
     Length(u32),
     /// date to timestamp.
     DateToTimestamp,
+    /// Integer to text.
+    IntegerToText(Physical),
 }
 
 /// The kernel for a cast and how its results stand; `None` where there is none.
@@ -66,6 +69,9 @@ pub(super) fn find(from: &Repr, to: &SqlType, kind: CastKind) -> Option<(CastKer
             CastKernel::Length(*limit)
         }
         (Repr::Native(SqlType::Date), SqlType::Timestamp(_)) => CastKernel::DateToTimestamp,
+        (Repr::Native(from), SqlType::Text | SqlType::Varchar(None)) if from.is_integer() => {
+            CastKernel::IntegerToText(from.physical())
+        }
         _ => return None,
     };
     Some((kernel, result))
@@ -96,7 +102,7 @@ impl CastKernel {
             CastKernel::Rescale { to: (to, _), .. } => to,
             CastKernel::ToFloat(..) | CastKernel::FloatToDouble => Physical::F64,
             CastKernel::DateToTimestamp => Physical::I64,
-            CastKernel::Length(_) => Physical::Bytes,
+            CastKernel::Length(_) | CastKernel::IntegerToText(_) => Physical::Bytes,
         }
     }
 
@@ -168,6 +174,9 @@ impl CastKernel {
                 i32::MIN | i32::MAX => Err(RANGE),
                 days => i64::from(days).checked_mul(MICROS_PER_DAY).ok_or(RANGE),
             }),
+            CastKernel::IntegerToText(I16) => integers::<i16>(args, nulls, rows, out),
+            CastKernel::IntegerToText(I32) => integers::<i32>(args, nulls, rows, out),
+            CastKernel::IntegerToText(_) => integers::<i64>(args, nulls, rows, out),
             CastKernel::Length(_) => Err(Trap),
         }
     }

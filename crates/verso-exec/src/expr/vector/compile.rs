@@ -1,7 +1,7 @@
 //! From typed expressions to nodes.
 
 use verso_env::stack;
-use verso_types::{SqlType, Value};
+use verso_types::{CastKind, Physical, SqlType, Value};
 
 use super::apply::Apply;
 use super::member::Members;
@@ -201,7 +201,7 @@ fn case(
         None => Node::Constant { expr: RowExpr::compile(&null), repr: repr.clone() },
     };
     let conditions: Vec<Node> = branches.iter().map(|(condition, _)| compile(condition).0).collect();
-    let by_need = by_need || conditions.iter().chain(&results).chain([&otherwise]).any(Node::is_by_row);
+    let by_need = by_need || conditions.iter().chain(&results).chain([&otherwise]).any(Node::is_by_need);
     let branches = conditions.into_iter().zip(results).collect();
     Some((Node::Case { branches, otherwise: Box::new(otherwise), out: repr.physical(), by_need }, repr))
 }
@@ -213,7 +213,7 @@ fn asks(expr: &TypedExpr) -> bool {
 
 fn connective(args: &[TypedExpr], stop: bool) -> Node {
     let nodes: Vec<Node> = args.iter().map(|arg| compile(arg).0).collect();
-    let by_need = nodes.iter().any(Node::is_by_row) || args.iter().any(asks);
+    let by_need = nodes.iter().any(Node::is_by_need) || args.iter().any(asks);
     Node::Connective { args: nodes, stop, by_need }
 }
 
@@ -236,7 +236,10 @@ fn call(expr: &TypedExpr, function: &'static BuiltinFunction, args: &[TypedExpr]
         let pick = Pick::new(array, compile(subscript).0, &expr.ty);
         return Some((Node::Pick(pick), Repr::of_type(&expr.ty)));
     }
-    let (nodes, reprs): (Vec<Node>, Vec<Repr>) = args.iter().map(compile).unzip();
+    let (mut nodes, mut reprs): (Vec<Node>, Vec<Repr>) = args.iter().map(compile).unzip();
+    if matches!(function.name, "textanycat" | "anytextcat") && with_texts(&mut nodes, &mut reprs) {
+        return Some((Node::Concat(flatten(nodes)), Repr::Native(SqlType::Text)));
+    }
     let Some(kernel) = function.kernel else {
         let apply = Apply::of_call(function, nodes, &reprs, types_of(args), &expr.ty)?;
         return Some((Node::Apply(apply), Repr::of_type(&expr.ty)));
@@ -246,7 +249,9 @@ fn call(expr: &TypedExpr, function: &'static BuiltinFunction, args: &[TypedExpr]
             // the kernel's layouts are those of the declared types
             let fits = args.iter().zip(&reprs).all(|(arg, repr)| *repr == Repr::Native(arg.ty.clone()));
             let out = expr.ty.physical();
-            fits.then_some((Node::Kernel { kernel, args: nodes, out }, Repr::Native(expr.ty.clone())))
+            let is_partial = out == Physical::Bytes || matches!(function.operator, Some("/" | "%"));
+            let node = Node::Kernel { kernel, args: nodes, out, is_partial };
+            fits.then_some((node, Repr::Native(expr.ty.clone())))
         }
         Kernel::Concat => {
             let fits = args.iter().all(|arg| arg.ty.is_text() && !matches!(arg.ty, SqlType::Char(_)));
@@ -258,6 +263,26 @@ fn call(expr: &TypedExpr, function: &'static BuiltinFunction, args: &[TypedExpr]
             Some((comparison(op, (left, &reprs[0]), (right, &reprs[1]))?, Repr::Native(SqlType::Bool)))
         }
     }
+}
+
+/// Makes texts of the sides of `text || integer`; whether both are texts then.
+fn with_texts(nodes: &mut Vec<Node>, reprs: &mut Vec<Repr>) -> bool {
+    let is_text =
+        |repr: &Repr| matches!(repr, Repr::Native(ty) if ty.is_text() && !matches!(ty, SqlType::Char(_)));
+    let is_integer = |repr: &Repr| matches!(repr, Repr::Native(ty) if ty.is_integer());
+    if !reprs.iter().all(|repr| is_text(repr) || is_integer(repr)) {
+        return false;
+    }
+    let sides = std::mem::take(nodes).into_iter().zip(std::mem::take(reprs));
+    for (node, repr) in sides {
+        let (node, repr) = match cast::find(&repr, &SqlType::Text, CastKind::Explicit) {
+            Some((cast, text)) if is_integer(&repr) => (Node::Cast { cast, arg: Box::new(node) }, text),
+            _ => (node, repr),
+        };
+        nodes.push(node);
+        reprs.push(repr);
+    }
+    true
 }
 
 /// Whether the value is the same for all rows of a batch.

@@ -38,6 +38,13 @@ impl<'a> Evaluation<'a, '_> {
     }
 }
 
+/// The rows that a kernel is not asked for: NULLs, and those whose values are not wanted.
+fn left_out(nulls: &NullMask, reached: &[bool]) -> NullMask {
+    let mut out = nulls.clone();
+    reached.iter().enumerate().filter(|(_, reached)| !**reached).for_each(|(row, _)| out.set(row));
+    out
+}
+
 /// NULL for every row.
 pub(super) fn no_value<'a>(physical: Physical, scratch: &mut Scratch) -> Vector<'a> {
     let mut column = scratch.take(physical);
@@ -65,10 +72,15 @@ impl Node {
                 };
                 constant(&value, repr, scratch).map(Vector::Constant)
             }
-            Node::Kernel { kernel, args, out } => {
+            Node::Kernel { kernel, args, out, is_partial } => {
                 strict(args, *out, over, scratch, |args, nulls, rows, out| {
                     let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
-                    kernel(&operands, nulls, rows, out)
+                    match over.reached {
+                        Some(reached) if *is_partial => {
+                            kernel(&operands, &left_out(nulls, reached), rows, out)
+                        }
+                        _ => kernel(&operands, nulls, rows, out),
+                    }
                 })
             }
             Node::Compare { op, order, args } => {

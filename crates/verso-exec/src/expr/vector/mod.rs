@@ -21,7 +21,8 @@
 //! X2. What has no kernel is a [`Node::Rows`]: its closure, called for each row; or, where kernels compute its arguments, a
 //!     [`Node::Apply`], which calls the function alone.
 //! X3. What runs row by row in a later part of AND, OR and CASE runs only for the rows that reach it: a query in a branch that few
-//!     rows take is asked for these.
+//!     rows take is asked for these. Kernels of functions that often have no result for the others (`a / b` where `b <> 0`,
+//!     `substr(a, 1, strpos(a, ' ') - 1)` where there is one) are not asked for them either.
 
 mod apply;
 mod case;
@@ -94,8 +95,8 @@ enum Node {
     Constant { expr: RowExpr, repr: Repr },
     /// The same for a comparison: a numeric of another scale is as good if none of its digits is lost.
     Compared { expr: RowExpr, repr: Repr },
-    /// A kernel of the registry.
-    Kernel { kernel: KernelFn, args: Vec<Node>, out: Physical },
+    /// A kernel of the registry; `is_partial` if rows that nobody asks may well have no result.
+    Kernel { kernel: KernelFn, args: Vec<Node>, out: Physical, is_partial: bool },
     /// A comparison.
     Compare { op: CompareOp, order: compare::Order, args: Box<[Node; 2]> },
     /// Arithmetic of scaled integers.
@@ -130,24 +131,24 @@ enum Node {
 }
 
 impl Node {
-    /// Whether a part of it runs row by row.
-    fn is_by_row(&self) -> bool {
+    /// Whether a part of it is to be computed for the rows that reach it only (X3).
+    fn is_by_need(&self) -> bool {
         match self {
-            Node::Rows { .. } | Node::Apply(_) => true,
+            Node::Rows { .. } | Node::Apply(_) | Node::Kernel { is_partial: true, .. } => true,
             Node::Column(_) | Node::Constant { .. } | Node::Compared { .. } => false,
             Node::Connective { by_need, .. } | Node::Case { by_need, .. } => *by_need,
             Node::Kernel { args, .. } | Node::Numeric { args, .. } | Node::Concat(args) => {
-                args.iter().any(Node::is_by_row)
+                args.iter().any(Node::is_by_need)
             }
-            Node::Compare { args, .. } => args.iter().any(Node::is_by_row),
-            Node::LikeEach { args, .. } => args.iter().any(Node::is_by_row),
-            Node::Pick(pick) => pick.subscript().is_by_row(),
+            Node::Compare { args, .. } => args.iter().any(Node::is_by_need),
+            Node::LikeEach { args, .. } => args.iter().any(Node::is_by_need),
+            Node::Pick(pick) => pick.subscript().is_by_need(),
             Node::Cast { arg, .. }
             | Node::Not(arg)
             | Node::IsNull { arg, .. }
             | Node::Like { arg, .. }
             | Node::LikeGiven { arg, .. }
-            | Node::Member { arg, .. } => arg.is_by_row(),
+            | Node::Member { arg, .. } => arg.is_by_need(),
         }
     }
 }

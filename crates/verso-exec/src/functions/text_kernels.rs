@@ -1,0 +1,395 @@
+//! Kernels of the functions of texts: columns of texts and numbers in, a column of texts, numbers or truth values out.
+//!
+//! What a text yields is said once, in [`texts`](super::texts) or here; the row forms make a value of it, the kernels append it to a
+//! column. A text beyond [`LONG_BYTES`] traps: its row form looks at the flag that cancels and accounts for what it holds.
+
+use std::io::Write;
+
+use verso_types::{BytesColumn, ColumnData, NullMask};
+
+use super::kernel::{Operand, Source, Trap};
+use super::texts::{character, left, part_wanted, right, slice, split_part, trim};
+use crate::expr::list::VECTOR_BYTES;
+use crate::regexp::case::{large, small};
+
+/// Longer texts are left to the row forms.
+const LONG_BYTES: usize = 64 << 10;
+
+type Filled = Result<(), Trap>;
+
+/// An argument that is a text.
+struct Texts<'a> {
+    values: &'a BytesColumn,
+    is_one: bool,
+}
+
+impl<'a> Texts<'a> {
+    fn of(operand: &Operand<'a>) -> Result<Texts<'a>, Trap> {
+        let (data, is_one) = match operand {
+            Operand::Column(data) => (data, false),
+            Operand::Constant(data) => (data, true),
+        };
+        Ok(Texts { values: data.bytes().ok_or(Trap)?, is_one })
+    }
+
+    fn bytes(&self, row: usize) -> Result<&'a [u8], Trap> {
+        let value = self.values.get(if self.is_one { 0 } else { row });
+        if value.len() > LONG_BYTES { Err(Trap) } else { Ok(value) }
+    }
+
+    fn text(&self, row: usize) -> Result<&'a str, Trap> {
+        std::str::from_utf8(self.bytes(row)?).map_err(|_| Trap)
+    }
+}
+
+/// Appends the text that `write` makes of each row that is not NULL.
+fn fill(
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+    mut write: impl FnMut(usize, &mut Vec<u8>) -> Filled,
+) -> Filled {
+    let out = out.bytes_mut().ok_or(Trap)?;
+    let some = nulls.any();
+    for row in 0..rows {
+        if !(some && nulls.is_null(row)) {
+            write(row, &mut out.bytes)?;
+            if out.bytes.len() > VECTOR_BYTES {
+                return Err(Trap);
+            }
+        }
+        out.end_value();
+    }
+    Ok(())
+}
+
+/// Appends a part of a text for each row.
+fn parts<'a>(
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+    mut part: impl FnMut(usize) -> Result<&'a str, Trap>,
+) -> Filled {
+    fill(nulls, rows, out, |row, out| {
+        out.extend_from_slice(part(row)?.as_bytes());
+        Ok(())
+    })
+}
+
+/// Appends a number for each row.
+fn counts(
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+    mut count: impl FnMut(usize) -> Result<usize, Trap>,
+) -> Filled {
+    let out = out.i32s_mut().ok_or(Trap)?;
+    let some = nulls.any();
+    for row in 0..rows {
+        let value = if some && nulls.is_null(row) { 0 } else { count(row)? };
+        out.push(i32::try_from(value).map_err(|_| Trap)?);
+    }
+    Ok(())
+}
+
+/// Characters of a text: bytes that begin one.
+fn characters(value: &[u8]) -> usize {
+    value.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
+}
+
+/// `length(a)`
+pub(super) fn length(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut ColumnData) -> Filled {
+    let [values] = args else { return Err(Trap) };
+    let values = Texts::of(values)?;
+    counts(nulls, rows, out, |row| Ok(characters(values.bytes(row)?)))
+}
+
+/// `octet_length(a)`
+pub(super) fn octets(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut ColumnData) -> Filled {
+    let [values] = args else { return Err(Trap) };
+    let values = Texts::of(values)?;
+    counts(nulls, rows, out, |row| Ok(values.bytes(row)?.len()))
+}
+
+/// `ascii(a)`
+pub(super) fn ascii(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut ColumnData) -> Filled {
+    let [values] = args else { return Err(Trap) };
+    let values = Texts::of(values)?;
+    counts(nulls, rows, out, |row| Ok(values.text(row)?.chars().next().map_or(0, |c| c as usize)))
+}
+
+/// `strpos(a, part)`
+pub(super) fn position(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut ColumnData) -> Filled {
+    let [values, wanted] = args else { return Err(Trap) };
+    let (values, wanted) = (Texts::of(values)?, Texts::of(wanted)?);
+    counts(nulls, rows, out, |row| {
+        let value = values.text(row)?;
+        let at = value.find(wanted.text(row)?);
+        Ok(at.map_or(0, |at| characters(&value.as_bytes()[..at]) + 1))
+    })
+}
+
+/// `starts_with(a, beginning)`
+pub(super) fn starts_with(
+    args: &[Operand<'_>],
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+) -> Filled {
+    let [values, beginnings] = args else { return Err(Trap) };
+    let (values, beginnings) = (Texts::of(values)?, Texts::of(beginnings)?);
+    let out = out.bools_mut().ok_or(Trap)?;
+    for row in 0..rows {
+        let holds = !nulls.is_null(row) && values.bytes(row)?.starts_with(beginnings.bytes(row)?);
+        out.push(u8::from(holds));
+    }
+    Ok(())
+}
+
+/// `substr(a, start)` and `substr(a, start, length)`
+pub(super) fn substrings(
+    args: &[Operand<'_>],
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+) -> Filled {
+    let [values, start, length @ ..] = args else { return Err(Trap) };
+    let (values, start) = (Texts::of(values)?, start.source::<i32>(rows)?);
+    let length = length.first().map(|length| length.source::<i32>(rows)).transpose()?;
+    fill(nulls, rows, out, |row, out| {
+        let length = length.as_ref().map(|length| length.at(row));
+        let (skip, take) = part_wanted(start.at(row), length).map_err(|_| Trap)?;
+        let value = values.bytes(row)?;
+        let (from, to) = (skip.min(value.len()), skip.saturating_add(take).min(value.len()));
+        // Of ASCII a character is a byte.
+        if value[..to].is_ascii() {
+            out.extend_from_slice(&value[from..to]);
+        } else {
+            out.extend_from_slice(slice(values.text(row)?, skip, take).as_bytes());
+        }
+        Ok(())
+    })
+}
+
+/// `left(a, n)`
+pub(super) fn lefts(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut ColumnData) -> Filled {
+    let [values, n] = args else { return Err(Trap) };
+    let (values, n) = (Texts::of(values)?, n.source::<i32>(rows)?);
+    parts(nulls, rows, out, |row| Ok(left(values.text(row)?, n.at(row))))
+}
+
+/// `right(a, n)`
+pub(super) fn rights(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut ColumnData) -> Filled {
+    let [values, n] = args else { return Err(Trap) };
+    let (values, n) = (Texts::of(values)?, n.source::<i32>(rows)?);
+    parts(nulls, rows, out, |row| Ok(right(values.text(row)?, n.at(row))))
+}
+
+/// `btrim(a)`, `ltrim(a, characters)` and the like.
+pub(super) fn trims<const LEFT: bool, const RIGHT: bool>(
+    args: &[Operand<'_>],
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+) -> Filled {
+    let [values, characters @ ..] = args else { return Err(Trap) };
+    let values = Texts::of(values)?;
+    let characters = characters.first().map(Texts::of).transpose()?;
+    parts(nulls, rows, out, |row| {
+        let of = match &characters {
+            Some(characters) => characters.text(row)?,
+            None => " ",
+        };
+        Ok(trim(values.text(row)?, of, LEFT, RIGHT))
+    })
+}
+
+/// `split_part(a, delimiter, n)`
+pub(super) fn split_parts(
+    args: &[Operand<'_>],
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+) -> Filled {
+    let [values, delimiters, n] = args else { return Err(Trap) };
+    let (values, delimiters, n) = (Texts::of(values)?, Texts::of(delimiters)?, n.source::<i32>(rows)?);
+    parts(nulls, rows, out, |row| {
+        split_part(values.text(row)?, delimiters.text(row)?, n.at(row), &mut |_| Ok(()))
+    })
+}
+
+/// `replace(a, from, to)`
+pub(super) fn replaced(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut ColumnData) -> Filled {
+    let [values, from, to] = args else { return Err(Trap) };
+    let (values, from, to) = (Texts::of(values)?, Texts::of(from)?, Texts::of(to)?);
+    fill(nulls, rows, out, |row, out| {
+        let (mut rest, from, to) = (values.text(row)?, from.text(row)?, to.bytes(row)?);
+        while !from.is_empty()
+            && let Some(at) = rest.find(from)
+        {
+            out.extend_from_slice(&rest.as_bytes()[..at]);
+            out.extend_from_slice(to);
+            rest = &rest[at + from.len()..];
+            if out.len() > VECTOR_BYTES {
+                return Err(Trap);
+            }
+        }
+        out.extend_from_slice(rest.as_bytes());
+        Ok(())
+    })
+}
+
+/// `repeat(a, n)`
+pub(super) fn repeated(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut ColumnData) -> Filled {
+    let [values, n] = args else { return Err(Trap) };
+    let (values, n) = (Texts::of(values)?, n.source::<i32>(rows)?);
+    fill(nulls, rows, out, |row, out| {
+        let (value, n) = (values.bytes(row)?, usize::try_from(n.at(row)).unwrap_or(0));
+        if value.len().saturating_mul(n) > LONG_BYTES {
+            return Err(Trap);
+        }
+        // Nothing, however often, is nothing.
+        let n = if value.is_empty() { 0 } else { n };
+        (0..n).for_each(|_| out.extend_from_slice(value));
+        Ok(())
+    })
+}
+
+/// `lpad(a, length)`, `rpad(a, length, fill)` and the like.
+pub(super) fn padded<const AT_LEFT: bool>(
+    args: &[Operand<'_>],
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+) -> Filled {
+    let [values, length, with @ ..] = args else { return Err(Trap) };
+    let (values, length) = (Texts::of(values)?, length.source::<i32>(rows)?);
+    let with = with.first().map(Texts::of).transpose()?;
+    fill(nulls, rows, out, |row, out| {
+        let value = values.text(row)?;
+        let with = match &with {
+            Some(with) => with.text(row)?,
+            None => " ",
+        };
+        let length = usize::try_from(length.at(row)).unwrap_or(0);
+        let own = characters(value.as_bytes());
+        if length > LONG_BYTES {
+            return Err(Trap);
+        }
+        if own >= length || with.is_empty() {
+            out.extend_from_slice(slice(value, 0, length).as_bytes());
+            return Ok(());
+        }
+        if !AT_LEFT {
+            out.extend_from_slice(value.as_bytes());
+        }
+        let (mut missing, each) = (length - own, characters(with.as_bytes()));
+        while missing > 0 {
+            let part = if missing < each { slice(with, 0, missing) } else { with };
+            out.extend_from_slice(part.as_bytes());
+            missing -= missing.min(each);
+        }
+        if AT_LEFT {
+            out.extend_from_slice(value.as_bytes());
+        }
+        Ok(())
+    })
+}
+
+/// `reverse(a)`
+pub(super) fn reversed(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut ColumnData) -> Filled {
+    let [values] = args else { return Err(Trap) };
+    let values = Texts::of(values)?;
+    fill(nulls, rows, out, |row, out| {
+        let value = values.text(row)?;
+        if value.is_ascii() {
+            out.extend(value.bytes().rev());
+        } else {
+            value.chars().rev().for_each(|c| push(out, c));
+        }
+        Ok(())
+    })
+}
+
+/// `lower(a)` as the database's collation has it.
+pub(super) fn lowered(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut ColumnData) -> Filled {
+    mapped(args, nulls, rows, out, <[u8]>::make_ascii_lowercase, small)
+}
+
+/// `upper(a)` as the database's collation has it.
+pub(super) fn raised(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut ColumnData) -> Filled {
+    mapped(args, nulls, rows, out, <[u8]>::make_ascii_uppercase, large)
+}
+
+/// Texts of ASCII mapped as a whole, others letter by letter.
+fn mapped(
+    args: &[Operand<'_>],
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+    ascii: impl Fn(&mut [u8]),
+    letter: impl Fn(char) -> char,
+) -> Filled {
+    let [values] = args else { return Err(Trap) };
+    let values = Texts::of(values)?;
+    fill(nulls, rows, out, |row, out| {
+        let value = values.bytes(row)?;
+        if value.is_ascii() {
+            let start = out.len();
+            out.extend_from_slice(value);
+            ascii(&mut out[start..]);
+        } else {
+            values.text(row)?.chars().for_each(|c| push(out, letter(c)));
+        }
+        Ok(())
+    })
+}
+
+/// `chr(code)`
+pub(super) fn chars(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut ColumnData) -> Filled {
+    let [codes] = args else { return Err(Trap) };
+    let codes = codes.source::<i32>(rows)?;
+    fill(nulls, rows, out, |row, out| {
+        push(out, character(codes.at(row)).map_err(|_| Trap)?);
+        Ok(())
+    })
+}
+
+/// `to_hex(number)`
+pub(super) fn hexes<T: super::kernel::Element + std::fmt::LowerHex>(
+    args: &[Operand<'_>],
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+) -> Filled {
+    let [numbers] = args else { return Err(Trap) };
+    let numbers = numbers.source::<T>(rows)?;
+    fill(nulls, rows, out, |row, out| write!(out, "{:x}", numbers.at(row)).map_err(|_| Trap))
+}
+
+/// An integer as text.
+pub(crate) fn integers<T: super::kernel::Element + std::fmt::Display>(
+    args: &[Operand<'_>],
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+) -> Filled {
+    let [numbers] = args else { return Err(Trap) };
+    let numbers = numbers.source::<T>(rows)?;
+    fill(nulls, rows, out, |row, out| write!(out, "{}", numbers.at(row)).map_err(|_| Trap))
+}
+
+fn push(out: &mut Vec<u8>, c: char) {
+    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+/// The value of a row where all have one, or their own.
+impl<T: super::kernel::Element> Source<'_, T> {
+    #[inline]
+    fn at(&self, row: usize) -> T {
+        match self {
+            Source::Many(values) => values[row],
+            Source::One(value) => *value,
+        }
+    }
+}
