@@ -250,7 +250,7 @@ fn boolean(dice: &mut Dice, depth: usize) -> TypedExpr {
     let of = |dice: &mut Dice| expr(dice, &SqlType::Bool, depth);
     let any_type = types();
     let ty = dice.pick(&any_type).clone();
-    let kind = match dice.roll(10) {
+    let kind = match dice.roll(11) {
         0 => ExprKind::And(vec![of(dice), of(dice)]),
         1 => ExprKind::Or(vec![of(dice), of(dice), of(dice)]),
         2 => ExprKind::Not(Box::new(of(dice))),
@@ -269,6 +269,11 @@ fn boolean(dice: &mut Dice, depth: usize) -> TypedExpr {
         6 => ExprKind::InList {
             arg: Box::new(expr(dice, &SqlType::Int4, depth)),
             list: vec![literal(Value::Int4(1)), expr(dice, &SqlType::Int4, 0)],
+            negated: dice.roll(2) == 0,
+        },
+        8 if !matches!(ty, SqlType::Varchar(_) | SqlType::Numeric(_)) => ExprKind::IsDistinct {
+            left: Box::new(expr(dice, &ty, depth)),
+            right: Box::new(expr(dice, &ty, depth)),
             negated: dice.roll(2) == 0,
         },
         7 => {

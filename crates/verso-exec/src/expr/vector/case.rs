@@ -59,7 +59,7 @@ pub(super) fn case<'a>(
 }
 
 /// Replaces `reached` by the rows that have taken this number, of those whose values are wanted; whether there is one.
-fn reach(reached: &mut Vec<bool>, taken: &[u8], number: u8, over: &Evaluation<'_, '_>) -> bool {
+pub(super) fn reach(reached: &mut Vec<bool>, taken: &[u8], number: u8, over: &Evaluation<'_, '_>) -> bool {
     reached.clear();
     reached.extend(taken.iter().enumerate().map(|(row, taken)| *taken == number && over.reaches(row)));
     reached.contains(&true)
@@ -76,7 +76,8 @@ fn take(taken: &mut [u8], last: u8, number: u8, condition: &Column) -> Result<()
     Ok(())
 }
 
-fn fill(out: &mut Column, taken: &[u8], results: &[Vector<'_>]) -> Result<(), Trap> {
+/// Fills a column with the value of each row from the result that it takes.
+pub(super) fn fill(out: &mut Column, taken: &[u8], results: &[Vector<'_>]) -> Result<(), Trap> {
     let columns: Vec<(&Column, bool)> = results
         .iter()
         .map(|result| match result {

@@ -135,6 +135,27 @@ fn with_kernel(expr: &TypedExpr) -> Option<(Node, Repr)> {
             None => None,
         },
         ExprKind::Case { branches, otherwise } => case(branches, otherwise.as_deref(), &expr.ty),
+        ExprKind::Coalesce(args) => {
+            let (args, repr) = alike(args.iter(), &expr.ty)?;
+            let fits = (1..=usize::from(u8::MAX)).contains(&args.len());
+            fits.then(|| (Node::Coalesce { args, out: repr.physical() }, repr))
+        }
+        ExprKind::NullIf { left, right } => {
+            let (arg, repr) = compile(left);
+            let equal = Box::new(plain_comparison(CompareOp::Equal, left, right)?);
+            Some((Node::NullIf { arg: Box::new(arg), equal }, repr))
+        }
+        ExprKind::IsDistinct { left, right, negated } => {
+            match plain_comparison(CompareOp::Equal, left, right)? {
+                Node::Compare { order, args, .. } => {
+                    boolean(Node::IsDistinct { order, args, negated: *negated })
+                }
+                _ => None,
+            }
+        }
+        ExprKind::IsBool { arg, value, negated } => {
+            boolean(Node::IsBool { arg: Box::new(compile(arg).0), wanted: *value, negated: *negated })
+        }
         _ => None,
     }
 }
@@ -160,50 +181,57 @@ fn in_list(arg: &TypedExpr, list: &[TypedExpr]) -> Option<Node> {
     Some(Node::Connective { args, stop: true, by_need: false })
 }
 
-/// Results that all stand alike: a numeric of another scale in one of them would show.
 fn case(
     branches: &[(TypedExpr, TypedExpr)],
     otherwise: Option<&TypedExpr>,
     ty: &SqlType,
 ) -> Option<(Node, Repr)> {
-    let results: Vec<(Node, Repr, bool)> = branches
-        .iter()
-        .map(|(_, result)| result)
-        .chain(otherwise)
-        .map(|result| {
-            let (node, repr) = compile(result);
-            (node, repr, matches!(result.kind, ExprKind::Literal(Value::Null)))
-        })
-        .collect();
-    let by_need = branches.iter().any(|(condition, result)| asks(condition) || asks(result))
-        || otherwise.is_some_and(asks);
-    let repr = results
-        .iter()
-        .find(|(.., null)| !null)
-        .map_or_else(|| Repr::of_type(ty), |(_, repr, _)| repr.clone());
-    let alike = |other: &Repr| match (&repr, other) {
-        (Repr::Native(a), Repr::Native(b)) => a.physical() == b.physical(),
-        (a, b) => a == b,
-    };
-    if !results.iter().all(|(_, other, null)| *null || alike(other)) {
-        return None;
-    }
     let null = TypedExpr::null(ty.clone());
-    let mut results: Vec<Node> = results
-        .into_iter()
-        .map(|(node, _, is_null)| match is_null {
-            true => Node::Constant { expr: RowExpr::compile(&null), repr: repr.clone() },
-            false => node,
-        })
-        .collect();
-    let otherwise = match otherwise {
-        Some(_) => results.pop()?,
-        None => Node::Constant { expr: RowExpr::compile(&null), repr: repr.clone() },
-    };
+    let otherwise = otherwise.unwrap_or(&null);
+    let (mut results, repr) = alike(branches.iter().map(|(_, result)| result).chain([otherwise]), ty)?;
+    let by_need =
+        branches.iter().any(|(condition, result)| asks(condition) || asks(result)) || asks(otherwise);
+    let otherwise = results.pop()?;
     let conditions: Vec<Node> = branches.iter().map(|(condition, _)| compile(condition).0).collect();
     let by_need = by_need || conditions.iter().chain(&results).chain([&otherwise]).any(Node::is_by_need);
     let branches = conditions.into_iter().zip(results).collect();
     Some((Node::Case { branches, otherwise: Box::new(otherwise), out: repr.physical(), by_need }, repr))
+}
+
+/// Results of which each row takes one; `None` if they do not all stand alike: a numeric of another scale in one of them would show.
+fn alike<'e>(exprs: impl Iterator<Item = &'e TypedExpr>, ty: &SqlType) -> Option<(Vec<Node>, Repr)> {
+    let is_null = |expr: &TypedExpr| matches!(expr.kind, ExprKind::Literal(Value::Null));
+    let results: Vec<(Option<Node>, Repr)> = exprs
+        .map(|expr| {
+            let (node, repr) = compile(expr);
+            ((!is_null(expr)).then_some(node), repr)
+        })
+        .collect();
+    let repr = results
+        .iter()
+        .find(|(node, _)| node.is_some())
+        .map_or_else(|| Repr::of_type(ty), |(_, repr)| repr.clone());
+    let stands = |other: &Repr| match (&repr, other) {
+        (Repr::Native(a), Repr::Native(b)) => a.physical() == b.physical(),
+        (a, b) => a == b,
+    };
+    if !results.iter().all(|(node, other)| node.is_none() || stands(other)) {
+        return None;
+    }
+    let null = TypedExpr::null(ty.clone());
+    let nothing = || Node::Constant { expr: RowExpr::compile(&null), repr: repr.clone() };
+    let nodes = results.into_iter().map(|(node, _)| node.unwrap_or_else(nothing)).collect();
+    Some((nodes, repr))
+}
+
+/// A comparison of values whose order is that of their bytes or numbers, whatever their type.
+fn plain_comparison(op: CompareOp, left: &TypedExpr, right: &TypedExpr) -> Option<Node> {
+    let is_plain = |ty: &SqlType| !matches!(ty, SqlType::Char(_) | SqlType::System(_));
+    if !is_plain(&left.ty) || !is_plain(&right.ty) {
+        return None;
+    }
+    let ((left, a), (right, b)) = (compile(left), compile(right));
+    comparison(op, (left, &a), (right, &b))
 }
 
 /// Whether an expression asks a query or calls a function of users, which may cost much.

@@ -9,7 +9,7 @@ use verso_types::decimal::POW10;
 use verso_types::{Batch, Column, ColumnData, Decimal, NullMask, Physical, Value};
 
 use super::scratch::{Scratch, Vector};
-use super::{Node, Repr, case, compare, logic, text};
+use super::{Node, Repr, case, choice, compare, logic, text};
 use crate::context::EvalContext;
 use crate::expr::Repeated;
 use crate::expr::like::LikePattern;
@@ -108,6 +108,12 @@ impl Node {
             Node::Case { branches, otherwise, out, by_need } => {
                 case::case(branches, otherwise, (*out, *by_need), over, scratch)
             }
+            Node::Coalesce { args, out } => choice::coalesce(args, *out, over, scratch),
+            Node::NullIf { arg, equal } => choice::null_if(arg, equal, over, scratch),
+            Node::IsDistinct { order, args, negated } => {
+                choice::is_distinct(*order, args, *negated, over, scratch)
+            }
+            Node::IsBool { arg, wanted, negated } => choice::is_bool(arg, *wanted, *negated, over, scratch),
             Node::IsNull { arg, negated } => logic::is_null(arg, *negated, over, scratch),
             Node::Like { arg, pattern, negated } => {
                 strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, _, rows, out| {

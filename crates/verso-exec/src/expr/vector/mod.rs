@@ -14,7 +14,7 @@
 //! | [`eval`] | nodes over a batch |
 //! | [`scratch`] | their results |
 //! | [`apply`] | functions without a kernel over arguments with one |
-//! | [`case`], [`cast`], [`compare`], [`logic`], [`member`], [`numeric`], [`pick`], [`text`] | kinds of nodes |
+//! | [`case`], [`cast`], [`choice`], [`compare`], [`logic`], [`member`], [`numeric`], [`pick`], [`text`] | kinds of nodes |
 //!
 //! X1. A node either yields a column with the rows' right values or traps (rule K2); after a trap nothing of
 //!     the batch's results is used.
@@ -27,6 +27,7 @@
 mod apply;
 mod case;
 mod cast;
+mod choice;
 mod compare;
 mod compile;
 mod eval;
@@ -112,6 +113,14 @@ enum Node {
     /// CASE. Its parts are computed for every row, or `by_need`: those that are computed row by row, or ask a query, only for the
     /// rows that reach them (X3).
     Case { branches: Vec<(Node, Node)>, otherwise: Box<Node>, out: Physical, by_need: bool },
+    /// COALESCE.
+    Coalesce { args: Vec<Node>, out: Physical },
+    /// NULLIF: the value, and whether it equals the other one.
+    NullIf { arg: Box<Node>, equal: Box<Node> },
+    /// IS [NOT] DISTINCT FROM.
+    IsDistinct { order: compare::Order, args: Box<[Node; 2]>, negated: bool },
+    /// IS [NOT] TRUE, FALSE (`Some`) and UNKNOWN.
+    IsBool { arg: Box<Node>, wanted: Option<bool>, negated: bool },
     /// LIKE with a pattern known when compiled.
     Like { arg: Box<Node>, pattern: LikePattern, negated: bool },
     /// LIKE with a pattern that is the same for a batch.
@@ -137,15 +146,19 @@ impl Node {
             Node::Rows { .. } | Node::Apply(_) | Node::Kernel { is_partial: true, .. } => true,
             Node::Column(_) | Node::Constant { .. } | Node::Compared { .. } => false,
             Node::Connective { by_need, .. } | Node::Case { by_need, .. } => *by_need,
-            Node::Kernel { args, .. } | Node::Numeric { args, .. } | Node::Concat(args) => {
-                args.iter().any(Node::is_by_need)
-            }
+            Node::Kernel { args, .. }
+            | Node::Numeric { args, .. }
+            | Node::Concat(args)
+            | Node::Coalesce { args, .. } => args.iter().any(Node::is_by_need),
+            Node::NullIf { arg, equal } => arg.is_by_need() || equal.is_by_need(),
+            Node::IsDistinct { args, .. } => args.iter().any(Node::is_by_need),
             Node::Compare { args, .. } => args.iter().any(Node::is_by_need),
             Node::LikeEach { args, .. } => args.iter().any(Node::is_by_need),
             Node::Pick(pick) => pick.subscript().is_by_need(),
             Node::Cast { arg, .. }
             | Node::Not(arg)
             | Node::IsNull { arg, .. }
+            | Node::IsBool { arg, .. }
             | Node::Like { arg, .. }
             | Node::LikeGiven { arg, .. }
             | Node::Member { arg, .. } => arg.is_by_need(),
@@ -324,7 +337,10 @@ pub(crate) fn census(expr: &TypedExpr) -> (usize, usize) {
             Node::Kernel { args, .. }
             | Node::Numeric { args, .. }
             | Node::Connective { args, .. }
+            | Node::Coalesce { args, .. }
             | Node::Concat(args) => args.iter().collect(),
+            Node::NullIf { arg, equal } => vec![&**arg, &**equal],
+            Node::IsDistinct { args, .. } => args.iter().collect(),
             Node::Compare { args, .. } => args.iter().collect(),
             Node::Apply(apply) => apply.args().collect(),
             Node::Pick(pick) => vec![pick.subscript()],
@@ -334,6 +350,7 @@ pub(crate) fn census(expr: &TypedExpr) -> (usize, usize) {
             Node::Cast { arg, .. }
             | Node::Not(arg)
             | Node::IsNull { arg, .. }
+            | Node::IsBool { arg, .. }
             | Node::Like { arg, .. }
             | Node::LikeGiven { arg, .. }
             | Node::Member { arg, .. } => {
