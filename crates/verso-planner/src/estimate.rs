@@ -515,14 +515,15 @@ impl Estimate<'_> {
         known.map_or_else(|| self.width(&column.ty), |known| known.width)
     }
 
-    /// Rows that a lookup by these columns of a table finds, if an index begins with some of them.
-    pub fn lookup(&self, table: &Arc<TableDef>, known: &[u16]) -> Option<f64> {
+    /// Rows that a lookup by these columns of a table finds, if an index begins with some of them: columns whose values are handed in,
+    /// and columns whose values the table's own conditions `fix`.
+    pub fn lookup(&self, table: &Arc<TableDef>, known: &[u16], fixed: &[u16]) -> Option<f64> {
         let rows = self.table(table);
         let usable = table.indexes.iter().filter(|index| index.guard.is_none() && !index.is_inverted());
         let found = usable.filter_map(|index| {
             let parts: Vec<u16> = index.parts.iter().map(|part| part.column).collect();
-            let bound = parts.iter().take_while(|part| known.contains(part)).count();
-            if bound == 0 {
+            let bound = parts.iter().take_while(|part| known.contains(part) || fixed.contains(part)).count();
+            if !parts[..bound].iter().any(|part| known.contains(part)) {
                 return None;
             }
             if bound == parts.len() && index.unique {

@@ -23,7 +23,7 @@ use verso_types::{SqlType, Value};
 use super::dependent::{Domain, columns, for_all};
 use super::first::first_rows;
 use super::graph::is_equality;
-use super::unnest::{Known, compared, grouped, has_outer, of_table};
+use super::unnest::{Known, compared, fixed_within, grouped, has_outer, of_table};
 use super::{Rewriter, nothing};
 use crate::estimate::{BUILD, FETCH, LOOKUP, OUT, PAIR, PROBE, SCAN};
 
@@ -250,7 +250,7 @@ impl Rewriter<'_> {
         for table in &tables {
             let columns = of_table(&known, table);
             let whole = self.estimate.table(table) * SCAN;
-            let found = self.estimate.lookup(table, &columns);
+            let found = self.estimate.lookup(table, &columns, &fixed_within(query, table));
             let first = first.as_ref().filter(|(of, _)| of.oid == table.oid);
             let share = first.map_or(1.0, |(_, share)| *share);
             each += match found {

@@ -19,6 +19,7 @@
 use verso_exec::plan::{ExprKind, Plan, SortKey, TypedExpr};
 
 use super::graph::{Graph, Leaf};
+use super::unnest::fixed;
 use crate::bind::{columns_of, map_columns};
 use crate::estimate::{BUILD, Estimate, FETCH, LOOKUP, OUT, PAIR, PROBE, SCAN};
 use crate::hints::{Hints, JoinHints, JoinMethod, Method};
@@ -142,6 +143,8 @@ struct Orders<'g> {
     leaves: Vec<Known>,
     /// Those that are relations of the catalogs.
     catalogs: Vec<Option<Asked>>,
+    /// The columns of each table that its own conditions fix.
+    fixed: Vec<Vec<u16>>,
     /// Of each class, per member its leaf and the number of its values.
     values: Vec<Vec<(usize, f64)>>,
     /// Of each shared condition the part of the pairs that fulfils it.
@@ -184,6 +187,7 @@ impl<'g> Orders<'g> {
             estimate,
             lookups,
             catalogs: graph.leaves.iter().map(|leaf| Asked::of(&leaf.plan, estimate)).collect(),
+            fixed: graph.leaves.iter().map(|leaf| fixed(&leaf.plan)).collect(),
             leaves,
         }
     }
@@ -303,7 +307,7 @@ impl<'g> Orders<'g> {
             .into_iter()
             .filter_map(|column| Some(table.columns.get(*columns.get(column - start)?)?.id))
             .collect();
-        self.estimate.lookup(table, &known)
+        self.estimate.lookup(table, &known, &self.fixed[leaf])
     }
 
     /// What asking a relation of the catalogs for the rows of a key costs, in rows that an index finds.

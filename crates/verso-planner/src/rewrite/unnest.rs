@@ -119,7 +119,8 @@ impl Rewriter<'_> {
         let equalities = conditions.iter().filter(|condition| is_equality(condition));
         let known: Vec<Known> = equalities.flat_map(|condition| compared(right, condition)).collect();
         let Some((table, _)) = known.first() else { return true };
-        let Some(found) = self.estimate.lookup(table, &of_table(&known, table)) else { return true };
+        let fixed = fixed_within(right, table);
+        let Some(found) = self.estimate.lookup(table, &of_table(&known, table), &fixed) else { return true };
         let mut scanned = 0.0;
         right.any(&mut |part| {
             if let Plan::TableScan { table, .. } = part {
@@ -378,6 +379,40 @@ pub(super) fn compared(plan: &Plan, condition: &TypedExpr) -> Vec<Known> {
         _ => None,
     };
     args.iter().filter_map(column).collect()
+}
+
+/// The columns of a scanned table that its own conditions say equal a value that no row of it tells: an index that begins with
+/// them finds rows by these and by what is handed in.
+pub(super) fn fixed(plan: &Plan) -> Vec<u16> {
+    let Plan::TableScan { table, columns, filter: Some(filter) } = plan else { return Vec::new() };
+    let column = |condition: TypedExpr| {
+        let K::Call { args, .. } = &condition.kind else { return None };
+        let [left, right] = args.as_slice() else { return None };
+        let (of, value) = match (&left.kind, &right.kind) {
+            (K::Column(column), _) => (*column, right),
+            (_, K::Column(column)) => (*column, left),
+            _ => return None,
+        };
+        let alike = left.ty.same_base(&right.ty) || left.ty.is_integer() && right.ty.is_integer();
+        let is_told =
+            is_equality(&condition) && alike && columns_of(value).is_empty() && !value.is_volatile();
+        is_told.then(|| Some(table.columns.get(*columns.get(of)?)?.id)).flatten()
+    };
+    filter.clone().conjuncts().into_iter().filter_map(column).collect()
+}
+
+/// As [`fixed`], wherever a plan scans the table.
+pub(super) fn fixed_within(plan: &Plan, of: &TableDef) -> Vec<u16> {
+    let mut found = Vec::new();
+    plan.any(&mut |part| {
+        if let Plan::TableScan { table, .. } = part
+            && table.oid == of.oid
+        {
+            found.append(&mut fixed(part));
+        }
+        false
+    });
+    found
 }
 
 /// Those of one table.
