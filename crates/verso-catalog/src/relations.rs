@@ -66,6 +66,8 @@ const KEYS: &[(&str, &[&str])] = &[
     ("pg_description", &["objoid"]),
     ("pg_stat_all_tables", &["relid", "relname"]),
     ("pg_stat_all_indexes", &["relid", "indexrelid", "relname"]),
+    ("pg_statio_all_tables", &["relid", "relname"]),
+    ("pg_statio_all_indexes", &["relid", "indexrelid", "relname"]),
     ("pg_statistic_ext", &["stxrelid"]),
 ];
 

@@ -55,7 +55,12 @@ impl CatalogSnapshot {
             "pg_type" => 600.0 + relations,
             "pg_attribute" => 3_000.0 + 5.0 * relations,
             "pg_constraint" | "pg_depend" => 2.0 * relations,
-            "pg_index" | "pg_attrdef" | "pg_stat_all_tables" | "pg_stat_all_indexes" => relations / 2.0,
+            "pg_index"
+            | "pg_attrdef"
+            | "pg_stat_all_tables"
+            | "pg_stat_all_indexes"
+            | "pg_statio_all_tables"
+            | "pg_statio_all_indexes" => relations / 2.0,
             "pg_proc" | "pg_description" => 3_000.0,
             "pg_namespace" => 2.0 + self.schemas().count() as f64,
             _ => return None,

@@ -57,11 +57,14 @@ SELECT * FROM pg_catalog.pg_stat_all_tables WHERE schemaname NOT IN ('pg_catalog
 -- view pg_catalog.pg_stat_user_indexes
 SELECT * FROM pg_catalog.pg_stat_all_indexes WHERE schemaname NOT IN ('pg_catalog', 'information_schema')
 
--- view pg_catalog.pg_statio_all_tables
-SELECT relid, schemaname, relname FROM pg_catalog.pg_stat_all_tables
-
 -- view pg_catalog.pg_statio_user_tables
-SELECT relid, schemaname, relname FROM pg_catalog.pg_stat_user_tables
+SELECT * FROM pg_catalog.pg_statio_all_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')
+
+-- view pg_catalog.pg_statio_user_indexes
+SELECT * FROM pg_catalog.pg_statio_all_indexes WHERE schemaname NOT IN ('pg_catalog', 'information_schema')
+
+-- view pg_catalog.pg_statio_user_sequences
+SELECT * FROM pg_catalog.pg_statio_all_sequences WHERE schemaname NOT IN ('pg_catalog', 'information_schema')
 
 -- view information_schema.information_schema_catalog_name
 SELECT pg_catalog.current_database() AS catalog_name

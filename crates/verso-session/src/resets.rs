@@ -17,7 +17,7 @@ struct Counted {
     reset: Option<usize>,
 }
 
-const COUNTED: [Counted; 7] = [
+const COUNTED: [Counted; 10] = [
     Counted {
         view: DATABASE,
         counters: &[3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 23],
@@ -35,11 +35,17 @@ const COUNTED: [Counted; 7] = [
         reset: None,
     },
     Counted { view: INDEXES, counters: &[5, 7, 8], moments: &[6], reset: None },
+    Counted { view: TABLE_BLOCKS, counters: &[3, 4, 5, 6], moments: &[], reset: None },
+    Counted { view: INDEX_BLOCKS, counters: &[5, 6], moments: &[], reset: None },
+    Counted { view: SEQUENCE_BLOCKS, counters: &[3, 4], moments: &[], reset: None },
 ];
 
 pub(crate) const DATABASE: &str = "pg_stat_database";
 pub(crate) const TABLES: &str = "pg_stat_all_tables";
 pub(crate) const INDEXES: &str = "pg_stat_all_indexes";
+pub(crate) const TABLE_BLOCKS: &str = "pg_statio_all_tables";
+pub(crate) const INDEX_BLOCKS: &str = "pg_statio_all_indexes";
+pub(crate) const SEQUENCE_BLOCKS: &str = "pg_statio_all_sequences";
 
 /// What the rows said when they were set back, by view and, of tables, number.
 #[derive(Debug, Default)]

@@ -29,7 +29,7 @@ pub mod wal;
 pub mod work;
 pub mod workers;
 
-pub use buffer::{DamagedPage, ReadAhead, WriteCount};
+pub use buffer::{DamagedPage, FetchCount, ReadAhead, WriteCount};
 pub use engine::{
     CheckpointCounts, Engine, EngineOptions, EngineStatistics, GcPolicy, SpaceReport, TableSpace,
     UnloggedLoad,

@@ -310,6 +310,7 @@ impl Shared {
         let pages = self.space.free_owner(&mut mini, object)?;
         self.note_gone(&mut mini, object)?;
         mini.commit_with(|_, _| self.core().unlogged.remove(object))?;
+        self.core().pool.forget(object);
         Ok(pages)
     }
 }

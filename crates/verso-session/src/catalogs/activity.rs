@@ -11,7 +11,7 @@ use verso_types::Value;
 use verso_types::opaque::network::Network;
 
 use super::keys::Keys;
-use super::{number, oid};
+use super::{blocks, number, oid};
 use crate::registry::{SessionInfo, backend_id, waits};
 use crate::resets::{self, Resets};
 use crate::services::EPOCH_MICROS;
@@ -22,7 +22,7 @@ fn xid(txn: TxnId) -> Value {
     Value::Int8((txn.0 & 0xffff_ffff).cast_signed())
 }
 
-fn count(value: u64) -> Value {
+pub(super) fn count(value: u64) -> Value {
     Value::Int8(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
@@ -272,6 +272,8 @@ pub(super) fn reset_all(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>) {
         reset_row(resets, row, at);
     }
     reset_indexes(views, catalog, None, at);
+    tables_of_users(catalog).for_each(|table| blocks::reset(views, catalog, table, at));
+    blocks::reset_sequences(views, catalog, at);
 }
 
 /// Sets the counters of the indexes of a table back, or of all.
@@ -296,6 +298,7 @@ pub(super) fn reset_table(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, tab
     }
     if let Some(table) = table {
         reset_indexes(views, catalog, Some(table.oid), at);
+        blocks::reset(views, catalog, &table, at);
     }
 }
 
@@ -303,11 +306,14 @@ fn reset_row(resets: &Resets, row: Vec<Value>, at: i64) {
     resets.reset(resets::TABLES, number_at(&row, 0), row, at);
 }
 
-fn tables_of_users(catalog: &CatalogSnapshot) -> impl Iterator<Item = &Arc<TableDef>> {
+pub(super) fn tables_of_users(catalog: &CatalogSnapshot) -> impl Iterator<Item = &Arc<TableDef>> {
     catalog.tables().filter(|table| !table.is_system())
 }
 
-fn tables_named<'c>(catalog: &'c CatalogSnapshot, name: &'c str) -> impl Iterator<Item = &'c Arc<TableDef>> {
+pub(super) fn tables_named<'c>(
+    catalog: &'c CatalogSnapshot,
+    name: &'c str,
+) -> impl Iterator<Item = &'c Arc<TableDef>> {
     catalog.relations_named(name).filter_map(Relation::as_table).filter(|table| !table.is_system())
 }
 
@@ -425,7 +431,7 @@ pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
 }
 
 /// The number in a column of a row.
-fn number_at(row: &[Value], column: usize) -> u32 {
+pub(super) fn number_at(row: &[Value], column: usize) -> u32 {
     row[column].as_i64().and_then(|number| u32::try_from(number).ok()).unwrap_or_default()
 }
 

@@ -39,6 +39,7 @@
 mod activity;
 mod address;
 mod aggregates;
+mod blocks;
 mod called;
 mod calls;
 mod collations;
@@ -204,6 +205,9 @@ fn rows_of(
         "pg_stat_database" => all(vec![since(views, resets::DATABASE, activity::database(views))]),
         "pg_stat_all_tables" => all(activity::tables(views, catalog, &keys)),
         "pg_stat_all_indexes" => all(activity::indexes(views, catalog, &keys)),
+        "pg_statio_all_tables" => all(blocks::tables(views, catalog, &keys)),
+        "pg_statio_all_indexes" => all(blocks::indexes(views, catalog, &keys)),
+        "pg_statio_all_sequences" => all(blocks::sequences(views, catalog)),
         "pg_description" => {
             let own = |((class, object, column), text): ((Oid, Oid, i32), &Arc<str>)| {
                 vec![oid(object), oid(class), Value::Int4(column), Value::Text(Arc::clone(text))]

@@ -34,6 +34,7 @@ mod frame;
 mod held;
 mod latch;
 mod mapping;
+mod owners;
 mod read_ahead;
 mod stats;
 mod words;
@@ -50,6 +51,7 @@ use verso_env::{Env, JoinHandle, VfsFile};
 
 pub use self::flush::FlushProgress;
 pub use self::frame::{ExclusivePage, SharedPage};
+pub use self::owners::FetchCount;
 pub use self::read_ahead::ReadAhead;
 pub use self::stats::{PerKind, PoolStats, WriteCount};
 
@@ -419,6 +421,16 @@ impl BufferPool {
             dirty_pages: core.memory.dirty_pages(),
             ..core.counters.snapshot()
         }
+    }
+
+    /// How often pages of an object were latched, and read from the file first.
+    pub fn fetches_of(&self, owner: ObjectId) -> FetchCount {
+        self.core.counters.of_owner(owner)
+    }
+
+    /// Forgets what was counted of an object that has gone.
+    pub(crate) fn forget(&self, owner: ObjectId) {
+        self.core.counters.forget(owner);
     }
 
     /// How often pages were written, by kind and owner, in no order.

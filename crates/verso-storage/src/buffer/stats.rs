@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use verso_env::sync::Mutex;
 
+use super::owners::{FetchCount, OwnerCounts};
 use crate::page::{ObjectId, PageId, PageKind, header};
 
 /// Counts per page kind, indexed by [`PageKind::index`]; index 0 is "of no known kind".
@@ -132,6 +133,7 @@ pub(super) struct Counters {
     /// Writes by kind and owner: as many as there are objects that were written.
     writes_per_owner: Mutex<HashMap<(PageKind, ObjectId), u64>>,
     writes_per_page: PageCounts,
+    per_owner: OwnerCounts,
     pub(super) prefetched: AtomicU64,
     pub(super) write_batches: AtomicU64,
     pub(super) foreground_batches: AtomicU64,
@@ -174,6 +176,7 @@ impl Counters {
             writes: Default::default(),
             writes_per_owner: Mutex::default(),
             writes_per_page: PageCounts::new(pool_bytes),
+            per_owner: OwnerCounts::new(OWN, SHARED),
             prefetched: AtomicU64::default(),
             write_batches: AtomicU64::default(),
             foreground_batches: AtomicU64::default(),
@@ -190,6 +193,7 @@ impl Counters {
     pub(super) fn fetch(&self, page: &[u8]) {
         crate::work::fetched();
         let stripe = stripe();
+        self.per_owner.fetch(stripe, header::owner(page));
         let count = &self.fetches[stripe].0[kind_index(page)];
         if stripe < OWN {
             // Nobody else writes it.
@@ -201,6 +205,7 @@ impl Counters {
 
     pub(super) fn read(&self, page: &[u8]) {
         crate::work::read();
+        self.per_owner.read(header::owner(page));
         self.reads[kind_index(page)].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -215,6 +220,17 @@ impl Counters {
     /// How often a page was written as one of this object.
     pub(super) fn writes_of_page(&self, owner: ObjectId, page: PageId) -> u64 {
         self.writes_per_page.get(owner, page)
+    }
+
+    /// How often pages of an object were latched and read.
+    pub(super) fn of_owner(&self, owner: ObjectId) -> FetchCount {
+        self.per_owner.of(owner)
+    }
+
+    /// An object has gone: nobody asks for its counts any more.
+    pub(super) fn forget(&self, owner: ObjectId) {
+        self.per_owner.forget(owner);
+        self.writes_per_owner.lock().retain(|(_, other), _| *other != owner);
     }
 
     /// Writes by kind and owner, in no order.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::Engine;
 use crate::StorageError;
-use crate::buffer::{PoolStats, WriteCount};
+use crate::buffer::{FetchCount, PoolStats, WriteCount};
 use crate::heap::layout::{FLAG_ALL_VISIBLE, FLAG_SWEPT};
 use crate::heap::{ReadCounts, RowCounts, root, unused};
 use crate::page::{ObjectId, PageId, PageKind, header};
@@ -119,6 +119,11 @@ impl Engine {
     pub fn lock_waits(&self) -> (u64, u64) {
         let waited = self.shared().locks.waited();
         (waited.count(), waited.nanos())
+    }
+
+    /// How often pages of an object were latched since the file was opened, and how many were read from it.
+    pub fn page_fetches(&self, object: ObjectId) -> FetchCount {
+        self.shared().core().pool.fetches_of(object)
     }
 
     /// How often pages were written to the file since it was opened, by kind and owner, in no order.

@@ -424,5 +424,6 @@ pub(crate) fn free(shared: &Shared, object: ObjectId, root_page: PageId) -> Resu
             heap.indexes.set(gate, rest);
         }
     })?;
+    shared.core().pool.forget(object);
     Ok(pages)
 }
