@@ -208,7 +208,7 @@ impl Heap {
             other => other,
         })?;
         for raw in freed {
-            moved::free_or_leave(&mut mini, self, raw)?;
+            moved::free_or_leave(&mut mini, shared, self, raw)?;
         }
         let lsns = mini.commit()?;
         ahead.taken_over();

@@ -245,7 +245,7 @@ fn step_back<'e>(
             }
         }
         if groups.is_empty() {
-            return free_passed(heap, mini, home, &layout, passed);
+            return free_passed(shared, heap, mini, home, &layout, passed);
         }
         for (back, slots) in groups {
             let pointer = VersionPointer(back);
@@ -396,7 +396,7 @@ fn restore_images<'e>(
     }
     passed.retain(|value| !given.contains(value));
     passed.append(&mut replaced);
-    free_passed(heap, mini, home, &layout, passed)
+    free_passed(shared, heap, mini, home, &layout, passed)
 }
 
 /// Restores the columns and liveness of an image; notes the values elsewhere that lost their place, and those that it gave
@@ -572,6 +572,7 @@ fn note_chains(
 
 /// Frees each of these values once, unless the record has it again.
 fn free_passed(
+    shared: &Shared,
     heap: &Heap,
     mini: &mut Mini<'_>,
     home: PageHandle,
@@ -582,14 +583,16 @@ fn free_passed(
     passed.dedup();
     for (slot, ordinal, raw) in passed {
         if u64_at(mini.page(home), layout.columns[ordinal].data + usize::from(slot) * 8) != raw {
-            moved::free_or_leave(mini, heap, raw)?;
+            moved::free_or_leave(mini, shared, heap, raw)?;
         }
     }
     Ok(())
 }
 
 /// Frees the values elsewhere that the home records hold in the columns at `ordinals`, except those that `coming` keeps.
+#[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
 pub(crate) fn free_chains(
+    shared: &Shared,
     heap: &Heap,
     mini: &mut Mini<'_>,
     home: PageHandle,
@@ -604,7 +607,7 @@ pub(crate) fn free_chains(
             let raw = u64_at(mini.page(home), place.data + usize::from(*slot) * 8);
             let kept = coming.is_some_and(|values| values[index] == Variable::Reference(raw));
             if !kept && moved::is_reference(raw) {
-                moved::free_or_leave(mini, heap, raw)?;
+                moved::free_or_leave(mini, shared, heap, raw)?;
             }
         }
     }

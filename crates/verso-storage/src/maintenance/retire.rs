@@ -293,7 +293,7 @@ fn free_entry(
         }
         void(&mut mini)?;
         let all: Vec<usize> = (0..layout.columns.len()).collect();
-        free_chains(heap, &mut mini, home, &layout, &slots, &all, None)?;
+        free_chains(shared, heap, &mut mini, home, &layout, &slots, &all, None)?;
         let mut payload = Vec::new();
         Slots::from_list(&slots).encode(&mut payload);
         mini.apply(home, RecordKind::DATA_FREE, &payload)?;
@@ -319,7 +319,7 @@ fn free_entry(
         }
         void(&mut mini)?;
         for chain in chains {
-            moved::free_or_leave(&mut mini, heap, chain)?;
+            moved::free_or_leave(&mut mini, shared, heap, chain)?;
         }
     }
     heap.room.note(entry.page_index(), mini.page(home));

@@ -767,12 +767,15 @@ impl SpaceMap {
 
     /// Whose the page is and what for; `None` if it is free or beyond the end.
     pub fn owner_of(&self, page: PageId) -> Option<(ObjectId, ExtentKind)> {
-        let runs = self.runs.lock();
-        let entry = match runs.entry(page.0 / UNIT_PAGES)? {
-            entry if entry.kind.is_of_pages() => *runs.pages.used.get(&page.0)?,
-            entry => entry,
-        };
-        Some((entry.owner, entry.kind))
+        owner_in(&self.runs.lock(), page)
+    }
+
+    /// As [`SpaceMap::owner_of`], for a mini-transaction that may have the map's lock.
+    pub(crate) fn owner_within(&self, mini: &mut Mini<'_>, page: PageId) -> Option<(ObjectId, ExtentKind)> {
+        let Some(change) = mini.take_space() else { return self.owner_of(page) };
+        let owner = owner_in(&change.runs, page);
+        mini.put_space(change);
+        owner
     }
 
     /// Whether it is a map page or a page map. The other pages of its unit mean nothing, if they are not given out by themselves.
@@ -863,6 +866,15 @@ fn used_units(runs: &Runs) -> u32 {
         Some((first, count)) if first + count == runs.total_units => *first,
         _ => runs.total_units,
     }
+}
+
+/// Whose a page is and what for.
+fn owner_in(runs: &Runs, page: PageId) -> Option<(ObjectId, ExtentKind)> {
+    let entry = match runs.entry(page.0 / UNIT_PAGES)? {
+        entry if entry.kind.is_of_pages() => *runs.pages.used.get(&page.0)?,
+        entry => entry,
+    };
+    Some((entry.owner, entry.kind))
 }
 
 /// A page by itself.
