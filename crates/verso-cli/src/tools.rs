@@ -22,7 +22,7 @@ const STATISTICS: &str = "\\set QUIET on\n\\x on\nSELECT * FROM verso_database;\
 pub fn sweep(arguments: &SweepArguments) -> ExitCode {
     with_database(&arguments.database, |database, out| {
         let workers = workers(&mut database.connect()?, arguments.parallel)?;
-        let sweep = SweepOptions { workers, waits: true, ..SweepOptions::default() };
+        let sweep = SweepOptions { workers, waits: true, gives_back: true, ..SweepOptions::default() };
         let bar = progress_bar("pages");
         let stop = interrupted();
         let swept = database.sweep(sweep, &mut |progress| {
@@ -46,6 +46,9 @@ pub fn sweep(arguments: &SweepArguments) -> ExitCode {
             report.seconds,
             report.workers
         );
+        if report.pages_freed > 0 {
+            let _ = writeln!(out, "{} pages of tables given back to the database", report.pages_freed);
+        }
         for damaged in database.engine().damaged_pages() {
             let _ = writeln!(out, "{}", damaged.message);
         }

@@ -110,6 +110,8 @@ pub struct Shared {
     pub read: ReadTotals,
     /// Held by a running sweep.
     pub sweeping: Mutex<()>,
+    /// Tables and indexes of whose free pages none could go back when their root had this LSN.
+    pub nothing_to_return: Mutex<HashMap<ObjectId, Lsn>>,
     /// Dead transactions that only sweep backs out (F5).
     pub left_to_sweep: Mutex<std::collections::BTreeSet<TxnId>>,
     /// Dead transactions whose back-out met damaged pages: only a sweep tries again.

@@ -95,7 +95,15 @@ impl Session {
         let session = info.number;
         // Its own session is none that a sweep gives way to, nor that other reports do.
         let _with_workers = WithWorkers::new(Arc::clone(&info));
-        let options = SweepOptions { table: object, verbose, workers, session, waits: true, gives_way: true };
+        let options = SweepOptions {
+            table: object,
+            verbose,
+            workers,
+            session,
+            waits: true,
+            gives_way: true,
+            gives_back: true,
+        };
         let report = engine.sweep(options, &mut |_| {
             if cancel.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
@@ -115,11 +123,12 @@ impl Session {
         };
         if verbose {
             let message = format!(
-                "swept {} pages ({} skipped, {} backed out, {} version pages retired) in {:.3} s with {} workers: {} before, {} after",
+                "swept {} pages ({} skipped, {} backed out, {} version pages retired, {} pages given back) in {:.3} s with {} workers: {} before, {} after",
                 report.pages_visited,
                 report.pages_skipped,
                 report.pages_backed_out,
                 report.version_pages_retired,
+                report.pages_freed,
                 report.seconds,
                 report.workers,
                 markers(&report.before),

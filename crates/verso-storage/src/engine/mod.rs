@@ -209,6 +209,7 @@ impl Engine {
             rows: RowTotals::default(),
             read: ReadTotals::default(),
             sweeping: Mutex::new(()),
+            nothing_to_return: Mutex::default(),
             left_to_sweep: Mutex::new(left_to_sweep),
             held_up: Mutex::default(),
             swept_at: AtomicU64::new(0),

@@ -37,7 +37,7 @@ const PAGES_EACH: u32 = 128;
 const PAUSE: Duration = Duration::from_millis(100);
 /// Between the end of a pass and the return of what it has freed: who has read an entry of the directory by then has also
 /// latched the page.
-const GIVE_BACK_PAUSE: Duration = Duration::from_secs(1);
+pub(super) const GIVE_BACK_PAUSE: Duration = Duration::from_secs(1);
 /// How often the rest of a table is doubled at most.
 const DOUBLED_MAX: u32 = 6;
 /// Ends of the log remembered.

@@ -1,4 +1,5 @@
-//! Sweep: backs out the dead, proves that nothing below OIT is dead, sets swept flags.
+//! Sweep: backs out the dead, proves that nothing below OIT is dead, sets swept flags; one that somebody has asked for gives free pages
+//! of tables and indexes back to the database (`heap/shrink.rs`).
 //!
 //! Damaged pages and tables are stepped over, noted and counted; a sweep of one table reports its damage as an error when it
 //! is through with the others.
@@ -6,15 +7,16 @@
 //! V7. *swept*: every live writer committed below OIT, nothing deleted pending, no live back pointer; set by sweep,
 //!     cleared in the same log record as any change of the page.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::heap::Heap;
-use crate::heap::layout::{DELETED_COUNT, FLAG_ALL_VISIBLE, FLAG_SWEPT, PageLayout, SLOT_HIGH};
+use crate::heap::layout::{DELETED_COUNT, FLAG_ALL_VISIBLE, FLAG_SWEPT, LIVE_COUNT, PageLayout, SLOT_HIGH};
 use crate::heap::slots::Slots;
 use crate::heap::{apply, bounds};
+use crate::maintenance::packing::GIVE_BACK_PAUSE;
 use crate::maintenance::{backout, retire};
 use crate::mini::Mini;
 use crate::page::bytes::{u16_at, u64_at};
@@ -42,10 +44,14 @@ pub struct SweepOptions {
     pub waits: bool,
     /// Leaves the processors to sessions that want them (W5).
     pub gives_way: bool,
+    /// Gives whole units of free pages back to the database, those of data pages without records among them.
+    pub gives_back: bool,
 }
 
 /// Between two looks at whether another sweep has ended.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+/// Data pages without records that a worker notes at most; others are given back by another sweep.
+const EMPTY_MAX: usize = 1 << 18;
 
 /// How far a sweep is.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +77,8 @@ pub struct SweepReport {
     pub pages_backed_out: u64,
     /// Version pages retired.
     pub version_pages_retired: u64,
+    /// Pages of tables and indexes that were given back to the database.
+    pub pages_freed: u64,
     /// Time it took.
     pub seconds: f64,
     /// Damaged pages and tables that were stepped over.
@@ -150,6 +158,7 @@ pub fn sweep(
             Err(error) => damage.note(error)?,
         }
     }
+    let swept = heaps.clone();
     let tables = Tables::new(heaps);
     let pages_total = tables.pages;
     listed.job().enter("scanning heap", pages_total);
@@ -168,11 +177,17 @@ pub fn sweep(
         Ok(done)
     })?;
     let (mut visited, mut skipped) = (0, 0);
+    let mut empty: BTreeMap<ObjectId, Vec<u32>> = BTreeMap::new();
     for part in done {
         visited += part.visited;
         skipped += part.skipped;
+        part.empty.into_iter().for_each(|(object, index)| empty.entry(object).or_default().push(index));
         part.damage.into_iter().try_for_each(|error| damage.note(error))?;
     }
+    let pages_freed = match options.gives_back {
+        true => give_back(shared, &swept, &empty, &mut damage, &mut || watch(pages_total))?,
+        false => 0,
+    };
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.state(RecordKind::SWEPT, &limit.0.to_le_bytes())?;
     let (_, end) = mini.commit()?;
@@ -198,11 +213,56 @@ pub fn sweep(
         pages_skipped: skipped,
         pages_backed_out,
         version_pages_retired,
+        pages_freed,
         seconds,
         damaged: damage.count,
         workers,
         started_unix_micros,
     })
+}
+
+/// Gives back what is free of swept tables and their indexes: the data pages that the sweep has found `empty` are packed for that,
+/// where nothing else keeps their units.
+fn give_back(
+    shared: &Shared,
+    heaps: &[Arc<Heap>],
+    empty: &BTreeMap<ObjectId, Vec<u32>>,
+    damage: &mut Damage<'_>,
+    go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+) -> Result<u64, StorageError> {
+    let there: BTreeSet<ObjectId> = shared.roots.lock().keys().copied().collect();
+    shared.nothing_to_return.lock().retain(|object, _| there.contains(object));
+    let mut packed = BTreeSet::new();
+    for heap in heaps {
+        let Some(indexes) = empty.get(&heap.object) else { continue };
+        if damage.leaves(heap.pack_empty(shared, indexes, go_on))? > 0 {
+            packed.insert(heap.object);
+        }
+    }
+    if !packed.is_empty() {
+        let_pass(shared, go_on)?;
+    }
+    let mut freed = 0;
+    for heap in heaps {
+        go_on()?;
+        let tail = packed.contains(&heap.object);
+        freed += damage.leaves(heap.give_back_swept(shared, tail, go_on))?;
+    }
+    Ok(freed)
+}
+
+/// Waits until who has read an entry of a directory has latched the page: for some time, or until nobody reads or writes.
+fn let_pass(
+    shared: &Shared,
+    go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+) -> Result<(), StorageError> {
+    let clock = &shared.env.clock;
+    let until = clock.monotonic_nanos() + GIVE_BACK_PAUSE.as_nanos() as u64;
+    while !shared.transactions.is_at_rest() && clock.monotonic_nanos() < until {
+        go_on()?;
+        clock.sleep(BETWEEN_LOOKS);
+    }
+    Ok(())
 }
 
 /// The tables of a sweep, with their pages numbered one behind the other.
@@ -238,6 +298,17 @@ struct Done {
     visited: u64,
     skipped: u64,
     damage: Vec<StorageError>,
+    /// Swept data pages without records, by their directory indexes.
+    empty: Vec<(ObjectId, u32)>,
+}
+
+impl Done {
+    /// Notes a swept data page that has no records.
+    fn note_if_empty(&mut self, heap: &Heap, index: u32, page: &[u8]) {
+        if u16_at(page, LIVE_COUNT) == 0 && self.empty.len() < EMPTY_MAX {
+            self.empty.push((heap.object, index));
+        }
+    }
 }
 
 /// Sweeps one page of a table, unless it is swept already.
@@ -278,6 +349,7 @@ fn one_page(
             note_bounds(shared, home.id(), page);
         }
         heap.room.note(index, page);
+        done.note_if_empty(heap, index, page);
         done.skipped += 1;
         return Ok(());
     }
@@ -300,6 +372,9 @@ fn one_page(
     if !mini.is_empty() {
         // Still latched.
         let is_swept = header::flags(mini.page(home)) & FLAG_SWEPT != 0;
+        if is_swept {
+            done.note_if_empty(heap, index, mini.page(home));
+        }
         let bounds = if is_swept { bounds::of_page(mini.page(home)).ok() } else { None };
         mini.commit_with(|_, _| {
             if settled && is_swept {
@@ -353,6 +428,17 @@ impl Damage<'_> {
         self.count += 1;
         self.first.get_or_insert(error);
         Ok(())
+    }
+
+    /// What is damaged, or finds no room in the log, stays as it is.
+    fn leaves(&mut self, done: Result<u64, StorageError>) -> Result<u64, StorageError> {
+        match done {
+            Err(error @ StorageError::Full { .. }) => {
+                tracing::warn!(%error, "free pages of a table stay where they are");
+                Ok(0)
+            }
+            done => Ok(self.steps_over(done)?.unwrap_or(0)),
+        }
     }
 
     fn steps_over<T>(&mut self, result: Result<T, StorageError>) -> Result<Option<T>, StorageError> {

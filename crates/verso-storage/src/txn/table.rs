@@ -383,6 +383,12 @@ impl Transactions {
         self.state.lock().active.iter().copied().collect()
     }
 
+    /// Whether nobody reads or writes at this moment.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let state = self.state.lock();
+        state.active.is_empty() && !state.is_read()
+    }
+
     /// The four markers (M1).
     pub fn markers(&self) -> Markers {
         self.state.lock().markers()

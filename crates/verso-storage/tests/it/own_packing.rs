@@ -2,14 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use verso_sim::{FaultPlan, World, seeds};
-use verso_storage::heap::Heap;
+use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
 use verso_storage::{
-    CommitMode, Engine, IndexSpec, KeyPart, ObjectId, Packing, StorageError, SweepOptions, TableSpace, Txn,
-    TxnOptions,
+    CommitMode, Engine, IndexSpec, KeyPart, ObjectId, Packing, RecordId, StorageError, SweepOptions,
+    TableSpace, Txn, TxnOptions,
 };
 use verso_types::KeyType;
 
@@ -210,6 +210,115 @@ fn free_pages_go_back_to_the_database_and_rows_come_to_pages_without_records() {
     sound(&engine);
 }
 
+/// Sweeps as SWEEP and VACUUM do; how many pages were given back.
+fn sweep(engine: &Engine) -> Result<u64, StorageError> {
+    let options = SweepOptions { waits: true, gives_back: true, ..SweepOptions::default() };
+    engine.sweep(options, &mut |_| ControlFlow::Continue(())).map(|report| report.pages_freed)
+}
+
+/// The rows with their names.
+fn named(engine: &Engine, heap: &Arc<Heap>) -> Vec<(RecordId, i64)> {
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement().unwrap();
+    let (mut all, mut found) = (Vec::new(), ScanBatch::default());
+    let mut scan = heap.scan(&txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
+    while scan.next(&mut found).unwrap() {
+        let ids = found.batch.columns[0].data.i64s().unwrap().iter().copied();
+        all.extend(found.records.iter().copied().zip(ids));
+    }
+    all
+}
+
+#[test]
+fn a_sweep_gives_whole_units_of_a_table_and_its_indexes_back_and_no_row_moves() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    index(&engine, &heap);
+    fill(&engine, &heap, 0..20_000);
+    let long = |id: i64| (id, Some("x".repeat(400_000)), 0.0);
+    change(&engine, |txn| heap.insert(txn, &batch(&[long(50_000), long(50_001)]), None)).unwrap();
+    change(&engine, |txn| try_remove(&heap, txn, |id| id >= 100 && id % 5000 != 4999)).unwrap();
+    engine.housekeeping().unwrap();
+    let (before, free) = (space(&engine, &heap), engine.space().free_pages);
+    let left = named(&engine, &heap);
+    assert_eq!(left.len(), 104);
+    // One that starts by itself gives nothing back.
+    let own = SweepOptions::default();
+    assert_eq!(engine.sweep(own, &mut |_| ControlFlow::Continue(())).unwrap().pages_freed, 0);
+    assert_eq!(engine.space().free_pages, free);
+    let freed = sweep(&engine).unwrap();
+    let after = space(&engine, &heap);
+    assert!(after.pages * 3 < before.pages, "{before:?}, then {after:?}");
+    let of_table = before.pages - after.pages;
+    assert!(
+        freed > of_table,
+        "{freed} pages, of which {of_table} of the table: those of the index go back, too"
+    );
+    // Packed pages may have taken a unit.
+    assert!(engine.space().free_pages + 8 >= free + freed);
+    assert_eq!(named(&engine, &heap), left);
+    sound(&engine);
+    // Nothing is looked at, or logged, where nothing has changed since.
+    sweep(&engine).unwrap();
+    let logged = engine.logged();
+    assert_eq!(sweep(&engine).unwrap(), 0);
+    let swept = engine.logged().0 - logged.0;
+    assert!(swept < 1000, "{swept} bytes");
+    // Pages without records are used again.
+    fill(&engine, &heap, 100_000..110_000);
+    assert!(space(&engine, &heap).data_pages <= before.data_pages);
+    sound(&engine);
+}
+
+#[test]
+fn pages_go_back_beside_those_who_read_and_change_the_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    index(&engine, &heap);
+    fill(&engine, &heap, 0..300);
+    let (done, freed) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let (engine, heap, done, freed) = (&engine, &heap, &done, &freed);
+        let writers: Vec<_> = (1..4)
+            .map(|part| {
+                scope.spawn(move || {
+                    for round in 0..12 {
+                        let first = part * 100_000 + round * 1000;
+                        let mine = move |id: i64| id / 100_000 == part && id % 1000 != 7;
+                        change(engine, |txn| heap.insert(txn, &batch(&rows(first..first + 900)), None))
+                            .unwrap();
+                        change(engine, |txn| bump(heap, txn, "", 1.0, |id| mine(id) && id % 90 == 1))
+                            .unwrap();
+                        change(engine, |txn| try_remove(heap, txn, mine)).unwrap();
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(move || {
+            while !done.load(Ordering::Relaxed) {
+                engine.housekeeping().unwrap();
+                freed.fetch_add(sweep(engine).unwrap(), Ordering::Relaxed);
+            }
+        });
+        scope.spawn(move || {
+            while !done.load(Ordering::Relaxed) {
+                let found = now(engine, heap);
+                assert_eq!(found.iter().filter(|row| row.0 < 300).count(), 300);
+            }
+        });
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        done.store(true, Ordering::Relaxed);
+    });
+    engine.housekeeping().unwrap();
+    freed.fetch_add(sweep(&engine).unwrap(), Ordering::Relaxed);
+    assert!(freed.load(Ordering::Relaxed) > 0);
+    let kept = (1..4).flat_map(|part| (0..12).map(move |round| part * 100_000 + round * 1000 + 7));
+    let mut expected = rows(0..300);
+    kept.for_each(|id| expected.extend(rows(id..id + 1)));
+    assert_eq!(sorted(now(&engine, &heap)), expected);
+    sound(&engine);
+}
+
 /// Long values that are gone leave chains of pages, which are given back like any others.
 #[test]
 fn pages_of_long_values_that_are_gone_go_back_to_the_database() {
@@ -280,6 +389,19 @@ fn what_an_undone_version_names_may_have_gone_back_to_the_database() {
 
 #[test]
 fn a_crash_while_pages_are_packed_by_themselves_or_given_back_loses_nothing() {
+    crash_while(|engine, object| {
+        let mut txn = engine.begin(TxnOptions::default());
+        engine.shrink(&mut txn, object, SweepOptions::default(), &mut || Ok(())).map(drop)
+    });
+}
+
+#[test]
+fn a_crash_while_a_sweep_gives_pages_back_loses_nothing() {
+    crash_while(|engine, _| sweep(engine).map(drop));
+}
+
+/// Lives with changes, packing, and what gives pages back, the power failing somewhere.
+fn crash_while(give_back: impl Fn(&Engine, ObjectId) -> Result<(), StorageError>) {
     let mut cut = 0;
     for seed in seeds(24) {
         let world = World::new(seed);
@@ -320,8 +442,7 @@ fn a_crash_while_pages_are_packed_by_themselves_or_given_back_loses_nothing() {
                     states.push(next);
                     change(&engine, |txn| try_remove(&heap, txn, gone))?;
                     if rng.one_in(2) {
-                        let mut txn = engine.begin(TxnOptions::default());
-                        engine.shrink(&mut txn, object, SweepOptions::default(), &mut || Ok(()))?;
+                        give_back(&engine, object)?;
                     }
                 }
                 Ok(())

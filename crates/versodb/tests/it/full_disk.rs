@@ -58,6 +58,34 @@ fn rows_are_deleted_and_make_room() {
 }
 
 #[test]
+fn what_vacuum_leaves_free_of_one_table_is_there_for_others() {
+    on_a_full_disk(12 << 20, |_, database, connection| {
+        let made = "CREATE TABLE gone (id int PRIMARY KEY, w text, v text);
+            INSERT INTO gone SELECT g, repeat('w', 300) FROM generate_series(1, 8000) AS g;
+            INSERT INTO gone SELECT g, 'w', repeat('v', 50000) FROM generate_series(8001, 8020) AS g";
+        connection.execute(made).unwrap();
+        fill(connection);
+        let insert = "INSERT INTO t SELECT g, repeat('w', 300), 0 FROM generate_series(10001, 14000) AS g";
+        assert_eq!(connection.execute(insert).expect_err("the disk is full").sqlstate, "53100");
+        let pages = |database: &Database| database.engine().space().free_pages;
+        connection.execute("DELETE FROM gone WHERE id > 45").unwrap();
+        let before = pages(database);
+        connection.execute("VACUUM").unwrap();
+        connection.execute("CHECKPOINT").unwrap();
+        let after = pages(database);
+        assert!(after > before + 600, "{before} free pages, then {after}");
+        connection.execute(insert).unwrap();
+        assert_eq!(
+            number(connection, "SELECT count(*) FROM gone WHERE id <= 45 AND w = repeat('w', 300)").unwrap(),
+            45
+        );
+        connection.execute("INSERT INTO gone SELECT g, 'again' FROM generate_series(46, 500) AS g").unwrap();
+        assert_eq!(number(connection, "SELECT count(*) FROM gone").unwrap(), 500);
+        assert_eq!(number(connection, "SELECT count(*) FROM t WHERE w LIKE 'www%'").unwrap(), 6000);
+    });
+}
+
+#[test]
 fn a_transaction_with_more_log_than_the_disk_has_room_for_goes_on() {
     on_a_full_disk(0, |world, database, connection| {
         let before = database.engine().statistics().log.bytes;

@@ -34,6 +34,8 @@ use crate::workers::Job;
 
 /// Units whose pages are packed together at most, and what part of the pool that may be.
 const UNITS_TOGETHER: usize = 3;
+/// The same of pages without records, of which many fit one.
+const EMPTY_UNITS_TOGETHER: usize = 16;
 const POOL_PART: usize = 8;
 /// Units of which some pages were met and others are awaited.
 const UNITS_OPEN: usize = 32;
@@ -122,6 +124,8 @@ struct How<'d> {
     dictionary: Option<&'d Dictionary>,
     /// Parts of packed pages as well.
     anew: bool,
+    /// Of data pages only those without records.
+    empty: bool,
 }
 
 /// Pages of units, in the order of their numbers, until all of a unit are there.
@@ -212,6 +216,38 @@ impl Heap {
         Ok(done)
     }
 
+    /// Packs those of some data pages, by their directory indexes, that have no records and keep units from being free, while others
+    /// use the table; how many these were. Nothing happens where somebody packs the table already.
+    ///
+    /// # Errors
+    /// As [`Heap::pack`].
+    pub(crate) fn pack_empty(
+        &self,
+        shared: &Shared,
+        indexes: &[u32],
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<u64, StorageError> {
+        let Some(_running) = self.packing.running.try_lock() else { return Ok(0) };
+        let units = {
+            let _gate = self.indexes.enter();
+            match self.page_count() {
+                0 => return Ok(0),
+                _ => self.making_units_free(shared, indexes)?,
+            }
+        };
+        let together = shared.core().pool.capacity() / POOL_PART / UNIT_PAGES as usize;
+        let most = together.clamp(1, EMPTY_UNITS_TOGETHER);
+        let mut units = units.into_values().peekable();
+        let mut packed = 0;
+        while units.peek().is_some() {
+            go_on()?;
+            let pages = units.by_ref().take(most).flatten();
+            let candidates = pages.map(|(index, page)| Candidate { index, page }).collect();
+            packed += self.pack_together(shared, candidates, Which::Empty, false)?.packed;
+        }
+        Ok(packed)
+    }
+
     /// Puts a data page among those to be packed, if it looks as if it may be.
     fn offer(
         &self,
@@ -291,7 +327,10 @@ impl Heap {
         alone: bool,
     ) -> Result<Packing, StorageError> {
         let core = shared.core();
-        shared.space.keep_reserve(core)?;
+        let makes_room = which == Which::Empty;
+        if !makes_room {
+            shared.space.keep_reserve(core)?;
+        }
         candidates.sort_unstable_by_key(|candidate| candidate.index);
         let all = candidates.len() as u64;
         // The table's pages stay its own; where they are freed, sweep and its like, which lock no table, keep away.
@@ -299,8 +338,11 @@ impl Heap {
             true => (None, Some(self.indexes.close())),
             false => (Some(self.indexes.enter()), None),
         };
+        if self.page_count() == 0 {
+            return Ok(Packing::default());
+        }
         let newest = self.newest_dictionary(&core.pool)?;
-        let how = How { dictionary: newest.as_deref(), anew: which == Which::Anew };
+        let how = How { dictionary: newest.as_deref(), anew: which == Which::Anew, empty: makes_room };
         let mut prepared = Vec::new();
         for candidate in candidates {
             prepared.extend(self.prepare(shared, candidate, how)?);
@@ -352,6 +394,9 @@ impl Heap {
         let bins = bins(parts, core.pool.page_size());
         if bins.len() >= given_up.len() {
             return Ok(Packing { left: all - packed, ..Packing::default() });
+        }
+        if makes_room {
+            mini.use_reserve();
         }
         mini.reserve(((bins.len() + 2) * core.pool.page_size() + given_up.len() * 64) as u64)?;
         let root = mini.write(self.root)?;
@@ -442,6 +487,7 @@ impl Heap {
         if header::kind(page) != Some(PageKind::Data)
             || apply::page_index(page) != candidate.index
             || header::flags(page) & visible != visible
+            || how.empty && u16_at(page, LIVE_COUNT) > 0
         {
             return Ok(None);
         }

@@ -52,6 +52,11 @@ impl State {
         }
     }
 
+    /// Whether a registered snapshot is in use.
+    pub(super) fn is_read(&self) -> bool {
+        self.registered.values().any(|registered| registered.hold.is_held())
+    }
+
     pub(super) fn horizon(&mut self) -> u64 {
         self.forget_idle();
         let registered = self.registered.first_key_value().map(|((number, _), _)| *number);
