@@ -210,7 +210,8 @@ impl Estimate<'_> {
                 };
                 let found: Option<f64> = equal.iter().map(known).product();
                 let found = found.filter(|_| !equal.is_empty()).unwrap_or(0.5);
-                below(left) * if *anti { 1.0 - found } else { found }.clamp(0.01, 1.0)
+                let part = if *anti { (1.0 - found).clamp(0.01, 1.0) } else { found.min(1.0) };
+                (below(left) * part).max(1.0)
             }
             Plan::SetOperation { left, .. } => below(left),
             Plan::Shared { plan, .. } => below(plan),

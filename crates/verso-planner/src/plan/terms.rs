@@ -337,6 +337,12 @@ fn plain_term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Says<'
                 let fits = is_fixed(right) && comparable(&read.table.columns[at].ty, element);
                 return fits.then_some((at, Says::Any(Cow::Borrowed(right))));
             }
+            if operator == "~" {
+                let at = column(read, left)?;
+                let ExprKind::Literal(Value::Text(pattern)) = &right.kind else { return None };
+                let prefix = prefix_of_matches(pattern).filter(|_| is_text(&read.table.columns[at].ty))?;
+                return Some((at, Says::Prefix(prefix.to_owned())));
+            }
             let (at, value, mirrored) = match column(read, left) {
                 Some(at) => (at, right, false),
                 None => (column(read, right)?, left, true),
@@ -404,9 +410,44 @@ fn plain_term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Says<'
     }
 }
 
+/// What every text that a regular expression matches begins with: `^abc[0-9]`, `^abc*`.
+fn prefix_of_matches(pattern: &str) -> Option<&str> {
+    let rest = pattern.strip_prefix('^').filter(|rest| !rest.contains('|'))?;
+    let end = rest.find(['^', '$', '.', '[', ']', '(', ')', '*', '+', '?', '{', '}', '\\']);
+    let (prefix, behind) = rest.split_at(end.unwrap_or(rest.len()));
+    let prefix = match behind.chars().next() {
+        // The last letter need not be there.
+        Some('*' | '?' | '{') => &prefix[..prefix.char_indices().next_back()?.0],
+        _ => prefix,
+    };
+    (!prefix.is_empty()).then_some(prefix)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::behind;
+    use super::{behind, prefix_of_matches};
+
+    #[test]
+    fn matches_of_an_anchored_pattern_begin_with_its_letters() {
+        let cases = [
+            ("^abc", Some("abc")),
+            ("^u99[0-9]@", Some("u99")),
+            ("^abc*", Some("ab")),
+            ("^äö?", Some("ä")),
+            ("^ab{0,3}", Some("a")),
+            ("^ab+", Some("ab")),
+            ("^a\\.b", Some("a")),
+            ("^a?", None),
+            ("abc", None),
+            ("^abc|d", None),
+            ("^(abc)", None),
+            ("(?i)^abc", None),
+            ("^", None),
+        ];
+        for (pattern, prefix) in cases {
+            assert_eq!(prefix_of_matches(pattern), prefix, "{pattern}");
+        }
+    }
 
     #[test]
     fn the_text_behind_a_prefix_is_the_least_that_does_not_begin_with_it() {

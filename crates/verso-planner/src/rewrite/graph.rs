@@ -39,6 +39,8 @@ pub(super) struct Leaf {
     pub width: usize,
     /// What is asked of its rows.
     own: Vec<TypedExpr>,
+    /// Its plan has been rewritten where it comes from.
+    pub(super) is_rewritten: bool,
 }
 
 /// Columns that are equal wherever all of their leaves are joined.
@@ -66,7 +68,7 @@ pub(super) struct Graph {
     pub shared: Vec<Shared>,
     /// Types of the columns of all leaves.
     types: Vec<SqlType>,
-    conditions: Vec<TypedExpr>,
+    pub(super) conditions: Vec<TypedExpr>,
     /// Columns that were equal pairs already, and their type.
     equal: Vec<(usize, usize, SqlType)>,
     volatile: Vec<TypedExpr>,
@@ -102,11 +104,12 @@ impl Rewriter<'_> {
         if graph.leaves.is_empty() {
             graph.leaf(Plan::Values { rows: vec![Vec::new()], columns: Vec::new() });
         }
+        self.few_members(&mut graph);
         graph.sort(self.rules.equalities);
         graph.own_volatile();
         for leaf in &mut graph.leaves {
-            let plan = std::mem::replace(&mut leaf.plan, nothing());
-            leaf.plan = self.push(plan, std::mem::take(&mut leaf.own))?;
+            let (plan, own) = (std::mem::replace(&mut leaf.plan, nothing()), std::mem::take(&mut leaf.own));
+            leaf.plan = if leaf.is_rewritten { keep(plan, own) } else { self.push(plan, own)? };
         }
         let over = |key: SortKey| SortKey { expr: substitute(key.expr, &columns), ..key };
         let first = first.map(|(rows, keys)| First { rows, keys: keys.into_iter().map(over).collect() });
@@ -263,16 +266,16 @@ fn is_light(expr: &TypedExpr) -> bool {
 
 impl Graph {
     /// A new leaf; its columns.
-    fn leaf(&mut self, plan: Plan) -> Vec<TypedExpr> {
+    pub(super) fn leaf(&mut self, plan: Plan) -> Vec<TypedExpr> {
         let start = self.types.len();
         self.types.extend(plan.output().into_iter().map(|column| column.ty));
         let width = self.types.len() - start;
-        self.leaves.push(Leaf { plan, start, width, own: Vec::new() });
+        self.leaves.push(Leaf { plan, start, width, own: Vec::new(), is_rewritten: false });
         (start..start + width).map(|at| TypedExpr::column(at, self.types[at].clone())).collect()
     }
 
     /// Two expressions of one type that are equal and not NULL.
-    fn equal(&mut self, left: TypedExpr, right: TypedExpr, equalities: bool) {
+    pub(super) fn equal(&mut self, left: TypedExpr, right: TypedExpr, equalities: bool) {
         if let (K::Column(a), K::Column(b), true) = (&left.kind, &right.kind, equalities) {
             self.equal.push((*a, *b, left.ty));
             return;

@@ -72,7 +72,8 @@ pub(crate) fn statement(statement: &mut Statement, planning: Planning<'_>) -> Re
     let finds = matches!(statement, Statement::Update(_) | Statement::Delete(_));
     let (plans, exprs) = statement.parts_mut();
     let locks = |plan: &Plan| plan.any(&mut |part| matches!(part, Plan::LockRows { .. }));
-    rewriter.changes = finds && !plans.iter().any(|plan| locks(plan));
+    rewriter.locks = plans.iter().any(|plan| locks(plan));
+    rewriter.changes = finds && !rewriter.locks;
     plans.iter().try_for_each(|plan| rewriter.count(plan))?;
     exprs.iter().try_for_each(|expr| rewriter.count_in(expr))?;
     plans.into_iter().try_for_each(|plan| rewriter.root(plan))?;
@@ -120,6 +121,8 @@ struct Rewriter<'s> {
     /// The rows are found for a change, which runs anew where others have changed one meanwhile: a scan that says where they are may
     /// be read a second time.
     changes: bool,
+    /// It locks rows that it has found.
+    locks: bool,
     /// What is wanted of the next plan.
     wanted: Wanted,
 }
@@ -144,6 +147,7 @@ impl<'s> Rewriter<'s> {
             shared: HashMap::new(),
             repeated: false,
             changes: false,
+            locks: false,
             wanted: Wanted::default(),
         }
     }

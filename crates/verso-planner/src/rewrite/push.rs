@@ -68,6 +68,13 @@ impl Rewriter<'_> {
             Plan::TableScan { table, columns, filter } => {
                 let mut all: Vec<TypedExpr> = filter.map(TypedExpr::conjuncts).unwrap_or_default();
                 all.append(&mut conditions);
+                if all.iter().any(|condition| self.looks_members_up((&table, &columns), condition, &all)) {
+                    return self.inner(
+                        Plan::TableScan { table, columns, filter: None },
+                        all,
+                        most.zip(order),
+                    );
+                }
                 Ok(Plan::TableScan { table, columns, filter: TypedExpr::conjunction(in_turn_together(all)) })
             }
             // Conditions that run statements would see the past, too.

@@ -198,7 +198,8 @@ fn case(
     Some((Node::Case { branches, otherwise: Box::new(otherwise), out: repr.physical(), by_need }, repr))
 }
 
-/// Results of which each row takes one; `None` if they do not all stand alike: a numeric of another scale in one of them would show.
+/// Results of which each row takes one, and how they all stand; `None` if they do not. A numeric of another scale in one of them shows:
+/// then each row's has its own.
 fn alike<'e>(exprs: impl Iterator<Item = &'e TypedExpr>, ty: &SqlType) -> Option<(Vec<Node>, Repr)> {
     let is_null = |expr: &TypedExpr| matches!(expr.kind, ExprKind::Literal(Value::Null));
     let results: Vec<(Option<Node>, Repr)> = exprs
@@ -216,12 +217,29 @@ fn alike<'e>(exprs: impl Iterator<Item = &'e TypedExpr>, ty: &SqlType) -> Option
         (a, b) => a == b,
     };
     if !results.iter().all(|(node, other)| node.is_none() || stands(other)) {
-        return None;
+        return unscaled(results, ty);
     }
     let null = TypedExpr::null(ty.clone());
     let nothing = || Node::Constant { expr: RowExpr::compile(&null), repr: repr.clone() };
     let nodes = results.into_iter().map(|(node, _)| node.unwrap_or_else(nothing)).collect();
     Some((nodes, repr))
+}
+
+/// Numerics of several scales, none of which is known of a row before it is there.
+fn unscaled(results: Vec<(Option<Node>, Repr)>, ty: &SqlType) -> Option<(Vec<Node>, Repr)> {
+    let plain = Repr::Native(SqlType::Numeric(None));
+    let fits =
+        |(node, repr): &(Option<Node>, Repr)| node.is_none() || repr.scale().is_some() || *repr == plain;
+    if *ty != SqlType::Numeric(None) || !results.iter().all(fits) {
+        return None;
+    }
+    let null = TypedExpr::null(ty.clone());
+    let node = |(node, repr): (Option<Node>, Repr)| match (node, repr.scale()) {
+        (None, _) => Node::Constant { expr: RowExpr::compile(&null), repr: plain.clone() },
+        (Some(node), Some(scale)) => Node::Unscaled { arg: Box::new(node), scale },
+        (Some(node), None) => node,
+    };
+    Some((results.into_iter().map(node).collect(), plain.clone()))
 }
 
 /// A comparison of values whose order is that of their bytes or numbers, whatever their type.

@@ -9,7 +9,7 @@ use verso_types::decimal::POW10;
 use verso_types::{Batch, Column, ColumnData, Decimal, NullMask, Physical, Value};
 
 use super::scratch::{Scratch, Vector};
-use super::{Node, Repr, case, choice, compare, logic, text};
+use super::{Node, Repr, case, choice, compare, logic, text, unscaled};
 use crate::context::EvalContext;
 use crate::expr::Repeated;
 use crate::expr::like::LikePattern;
@@ -92,6 +92,7 @@ impl Node {
                 let vector = self.eval_narrow(over, scratch)?;
                 Ok(if op.physical() == Physical::I128 { widened(vector, scratch) } else { vector })
             }
+            Node::Unscaled { arg, scale } => unscaled(arg.eval(over, scratch)?, *scale, scratch),
             Node::Cast { cast, arg } => cast.eval(arg, over, scratch),
             Node::Connective { args, stop, by_need } => {
                 logic::connective(args, (*stop, *by_need), over, scratch)

@@ -102,6 +102,8 @@ enum Node {
     Compare { op: CompareOp, order: compare::Order, args: Box<[Node; 2]> },
     /// Arithmetic of scaled integers.
     Numeric { op: numeric::Op, args: Vec<Node> },
+    /// Scaled integers of this scale as `numeric` without bounds.
+    Unscaled { arg: Box<Node>, scale: u8 },
     /// A cast with a kernel.
     Cast { cast: cast::CastKernel, arg: Box<Node> },
     /// AND (stops at false) and OR (at true); `by_need` is as in CASE.
@@ -156,6 +158,7 @@ impl Node {
             Node::LikeEach { args, .. } => args.iter().any(Node::is_by_need),
             Node::Pick(pick) => pick.subscript().is_by_need(),
             Node::Cast { arg, .. }
+            | Node::Unscaled { arg, .. }
             | Node::Not(arg)
             | Node::IsNull { arg, .. }
             | Node::IsBool { arg, .. }
@@ -264,33 +267,34 @@ impl VectorExpr {
 
     /// A scaled numeric that leaves the expression as a plain `numeric` becomes bytes.
     fn materialise<'a>(&self, vector: Vector<'a>, scratch: &mut Scratch) -> Result<Vector<'a>, Trap> {
-        let Some(scale) = self.repr.scale() else { return Ok(vector) };
-        if self.ty.physical() != Physical::Bytes {
-            return Ok(vector);
+        match self.repr.scale() {
+            Some(scale) if self.ty.physical() == Physical::Bytes => unscaled(vector, scale, scratch),
+            _ => Ok(vector),
         }
-        let mut out = scratch.take(Physical::Bytes);
-        let (data, nulls) = match &vector {
-            Vector::Borrowed(column) => (&column.data, &column.nulls),
-            Vector::Owned(column) | Vector::Constant(column) => (&column.data, &column.nulls),
-        };
-        let bytes = out.data.bytes_mut().ok_or(Trap)?;
-        match data {
-            ColumnData::I64(values) => values
-                .iter()
-                .for_each(|v| bytes.push_with(|out| Decimal::from_scaled_i64(*v, scale).to_bytes(out))),
-            ColumnData::I128(values) => {
-                for value in values {
-                    let decimal = Decimal::new(*value, scale).map_err(|_| Trap)?;
-                    bytes.push_with(|out| decimal.to_bytes(out));
-                }
-            }
-            _ => return Err(Trap),
-        }
-        out.nulls.union(nulls);
-        let constant = matches!(vector, Vector::Constant(_));
-        scratch.drop_vector(vector);
-        Ok(if constant { Vector::Constant(out) } else { Vector::Owned(out) })
     }
+}
+
+/// Scaled integers as `numeric` without bounds, each with its scale.
+fn unscaled<'a>(vector: Vector<'a>, scale: u8, scratch: &mut Scratch) -> Result<Vector<'a>, Trap> {
+    let mut out = scratch.take(Physical::Bytes);
+    let column = vector.column();
+    let bytes = out.data.bytes_mut().ok_or(Trap)?;
+    match &column.data {
+        ColumnData::I64(values) => values
+            .iter()
+            .for_each(|v| bytes.push_with(|out| Decimal::from_scaled_i64(*v, scale).to_bytes(out))),
+        ColumnData::I128(values) => {
+            for value in values {
+                let decimal = Decimal::new(*value, scale).map_err(|_| Trap)?;
+                bytes.push_with(|out| decimal.to_bytes(out));
+            }
+        }
+        _ => return Err(Trap),
+    }
+    out.nulls.union(&column.nulls);
+    let constant = matches!(vector, Vector::Constant(_));
+    scratch.drop_vector(vector);
+    Ok(if constant { Vector::Constant(out) } else { Vector::Owned(out) })
 }
 
 /// Truth values of a predicate.
@@ -348,6 +352,7 @@ pub(crate) fn census(expr: &TypedExpr) -> (usize, usize) {
                 branches.iter().flat_map(|(a, b)| [a, b]).chain([&**otherwise]).collect()
             }
             Node::Cast { arg, .. }
+            | Node::Unscaled { arg, .. }
             | Node::Not(arg)
             | Node::IsNull { arg, .. }
             | Node::IsBool { arg, .. }
