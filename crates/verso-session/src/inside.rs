@@ -72,6 +72,7 @@ impl<'f> Inside<'f> {
         services.portals.clear();
         services.notify.forget();
         services.temporary.forget_touched();
+        services.new_labels.forget();
         if !chain {
             self.modes.set(Modes::usual(settings));
         }

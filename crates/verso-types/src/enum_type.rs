@@ -75,15 +75,28 @@ impl EnumType {
 
     /// The value that a text names.
     /// # Errors
-    /// 22P02 for no label.
+    /// 22P02 for no label, 55P04 for one that waits for its commit.
     pub fn parse(&self, text: &str) -> Result<Value, TypeError> {
         match self.label(text) {
-            Some(label) => Ok(Value::Int8(label.place)),
+            Some(label) => self.used(label),
             None => {
                 let message = format!("invalid input value for enum {}: \"{text}\"", self.shown());
                 Err(TypeError::new(sqlstate::INVALID_TEXT_REPRESENTATION, message))
             }
         }
+    }
+
+    /// The value of a label that somebody uses.
+    /// # Errors
+    /// 55P04 for a label that was added to the type by a transaction which has not committed: it may roll back, and what
+    /// keeps the value then, such as an index, would keep one without a label.
+    pub fn used(&self, label: &EnumLabel) -> Result<Value, TypeError> {
+        if names::is_new_label(label.oid) {
+            let text = format!("unsafe use of new value \"{}\" of enum type {}", label.name, self.shown());
+            return Err(TypeError::new("55P04", text)
+                .with_hint("New enum values must be committed before they can be used."));
+        }
+        Ok(Value::Int8(label.place))
     }
 
     /// Appends the label at a place (E3).

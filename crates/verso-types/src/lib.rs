@@ -54,6 +54,7 @@ pub mod json;
 pub mod key;
 pub mod keyword;
 pub mod names;
+pub mod nesting;
 pub mod number;
 pub mod opaque;
 pub mod range;

@@ -36,6 +36,11 @@ pub trait ObjectNames: Send + Sync {
         let _ = (part, whole);
         false
     }
+    /// Whether the label of an enum type, by its number, waits for the commit of the transaction that added it.
+    fn is_new_label(&self, label: u32) -> bool {
+        let _ = label;
+        false
+    }
 }
 
 thread_local! {
@@ -92,6 +97,11 @@ pub fn find_reference(ty: SystemType, text: &str) -> Result<Option<i64>, TypeErr
 /// A type's name as the session writes it; none where no names are lent, or no such type is known.
 pub fn type_name(oid: u32) -> Option<String> {
     lent()?.name(SystemType::Regtype, oid)
+}
+
+/// Whether nobody may use a label of an enum type yet; not where no names are lent.
+pub fn is_new_label(label: u32) -> bool {
+    lent().is_some_and(|names| names.is_new_label(label))
 }
 
 /// Whether rows of the one composite type are rows of the other as well; not where no names are lent.

@@ -102,7 +102,7 @@ impl Catalog {
         Ok(Arc::new(own))
     }
 
-    /// Adds a label to an enum type; `false` if it is there and `if_not_exists` allows it.
+    /// Adds a label to an enum type, and returns its number; none if it is there and `if_not_exists` allows it.
     ///
     /// # Errors
     /// `InvalidDefinition` (42710: it is there, 22023: there is no such neighbour, 54000: no place is left); storage's.
@@ -113,12 +113,12 @@ impl Catalog {
         label: &Arc<str>,
         at: NewPlace<'_>,
         if_not_exists: bool,
-    ) -> Result<bool, CatalogError> {
+    ) -> Result<Option<Oid>, CatalogError> {
         check_label(label)?;
         self.lock_type(txn, ty)?;
         if ty.label(label).is_some() {
             let text = format!("enum label \"{label}\" already exists");
-            return if if_not_exists { Ok(false) } else { Err(CatalogError::invalid("42710", text)) };
+            return if if_not_exists { Ok(None) } else { Err(CatalogError::invalid("42710", text)) };
         }
         if let NewPlace::Before(neighbour) | NewPlace::After(neighbour) = at
             && ty.label(neighbour).is_none()
@@ -132,7 +132,7 @@ impl Catalog {
         let label = EnumLabel { oid: self.new_oid()?.0, place, name: Arc::clone(label) };
         let row = label_row(Oid(ty.oid), &label);
         self.change(txn, |txn| self.insert_rows(txn, std::slice::from_ref(&row)))?;
-        Ok(true)
+        Ok(Some(Oid(label.oid)))
     }
 
     /// Gives a label another name, in the bounds of partitions, too. Other texts that name it are the caller's to look for

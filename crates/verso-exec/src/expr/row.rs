@@ -6,7 +6,7 @@ use verso_catalog::Oid;
 use verso_env::stack;
 use verso_types::{
     Array, Batch, CastKind, Column, SqlType, SystemType, TimeStyle, TypeError, Value, cast, cast_kind,
-    cast_known, cast_machine_number, cmp_sql, eq_sql, unpadded,
+    cast_known, cast_machine_number, cmp_sql, eq_sql, nesting, unpadded,
 };
 
 use super::like::{LikePattern, Work, escape_mark, fits_given};
@@ -268,7 +268,11 @@ pub(super) fn compile(expr: &TypedExpr) -> Closure {
         }
         ExprKind::Row(args) => {
             let args = compile_kept(args);
-            Box::new(move |cx, input| Ok(Value::Record(eval_held(&args, 1, cx, input)?.0.into())))
+            Box::new(move |cx, input| {
+                let (fields, _held) = eval_held(&args, 1, cx, input)?;
+                nesting::check_fields(&fields)?;
+                Ok(Value::Record(fields.into()))
+            })
         }
         ExprKind::JsonPath(call) => json_path(call, &expr.ty),
     }

@@ -20,13 +20,13 @@ fn enum_of<'t>(name: &str, args: &[Value], types: &'t [SqlType]) -> Result<&'t A
 fn first(_: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Value> {
     let ty = enum_of("enum_first", args, types)?;
     let label = ty.labels.first().ok_or_else(|| no_labels(ty))?;
-    Ok(Value::Int8(label.place))
+    Ok(ty.used(label)?)
 }
 
 fn last(_: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Value> {
     let ty = enum_of("enum_last", args, types)?;
     let label = ty.labels.last().ok_or_else(|| no_labels(ty))?;
-    Ok(Value::Int8(label.place))
+    Ok(ty.used(label)?)
 }
 
 #[cold]
@@ -44,7 +44,8 @@ fn range(_: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Value
     let (low, high) = (bound(0), bound(1));
     let inside = |place: i64| low.is_none_or(|low| low <= place) && high.is_none_or(|high| place <= high);
     let labels = ty.labels.iter().filter(|label| inside(label.place));
-    Ok(Value::Array(labels.map(|label| Value::Int8(label.place)).collect()))
+    let labels: Vec<Value> = labels.map(|label| ty.used(label)).collect::<Result<_, TypeError>>()?;
+    Ok(Value::Array(labels.into()))
 }
 
 macro_rules! of_enum {

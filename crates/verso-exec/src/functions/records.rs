@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use verso_types::text::type_of as plainest;
-use verso_types::{SqlType, TimeStyle, Value, cmp_sql, format_text};
+use verso_types::{SqlType, TimeStyle, Value, cmp_sql, format_text, nesting};
 
 use super::collected::Rows;
 use super::define::unexpected;
@@ -387,6 +387,7 @@ fn set_field(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         _ => vec![Value::Null; usize::try_from(*count).unwrap_or(0)],
     };
     if let Some(field) = usize::try_from(*index).ok().and_then(|index| values.get_mut(index)) {
+        nesting::check_fields(std::slice::from_ref(value))?;
         field.clone_from(value);
     }
     Ok(Value::Record(values.into()))

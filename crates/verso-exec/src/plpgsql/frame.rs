@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use verso_types::{Batch, CastKind, RowType, SqlType, TypeError, Value, cast_kind};
+use verso_types::{Batch, CastKind, RowType, SqlType, TypeError, Value, cast_kind, nesting};
 
 use super::embedded::{in_statement, runs_again};
 use super::growing::{Growing, Reads};
@@ -386,9 +386,11 @@ impl Frame {
                 // Fields for which there is no column are NULL, which their domains may not allow.
                 let missing = vec![SqlType::Unknown; to.len() - given];
                 cast_row(cx, &mut row[given..], &missing, &to[given..])?;
+                nesting::check_fields(&row)?;
                 self.assign(cx, *slot, Value::Record(row.into()))
             }
             PlTargets::Record { slot } => {
+                nesting::check_fields(&row)?;
                 self.set_shape(*slot, Some(shape));
                 self.assign(cx, *slot, Value::Record(row.into()))
             }
@@ -450,6 +452,7 @@ impl Frame {
         }
         cast_row(cx, std::slice::from_mut(&mut value), one(from), one(&place.ty))?;
         let Some((index, width)) = place.field else { return self.assign(cx, place.slot, value) };
+        nesting::check_fields(std::slice::from_ref(&value))?;
         let more = payload(&value);
         let mut row = match std::mem::replace(&mut self.slots[place.slot], Value::Null) {
             Value::Record(row) => row,

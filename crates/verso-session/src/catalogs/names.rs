@@ -14,17 +14,28 @@ use super::relations::INFORMATION_SCHEMA_OID;
 use super::{fixed, visible};
 use crate::ddl::is_schema;
 use crate::instance::Instance;
+use crate::services::NewLabels;
 
 /// The names of a version of the catalog.
 pub(crate) struct SessionNames {
     catalog: Arc<CatalogSnapshot>,
     /// Roles are no part of the snapshot. The session holds the instance.
     instance: Weak<Instance>,
+    /// The session's, whatever version of the catalog it sees.
+    new_labels: Arc<NewLabels>,
 }
 
 impl SessionNames {
-    pub(crate) fn new(catalog: &Arc<CatalogSnapshot>, instance: &Arc<Instance>) -> SessionNames {
-        SessionNames { catalog: Arc::clone(catalog), instance: Arc::downgrade(instance) }
+    pub(crate) fn new(
+        catalog: &Arc<CatalogSnapshot>,
+        instance: &Arc<Instance>,
+        new_labels: &Arc<NewLabels>,
+    ) -> SessionNames {
+        SessionNames {
+            catalog: Arc::clone(catalog),
+            instance: Arc::downgrade(instance),
+            new_labels: Arc::clone(new_labels),
+        }
     }
 
     /// Are they those of this snapshot?
@@ -465,6 +476,10 @@ impl SessionNames {
 }
 
 impl ObjectNames for SessionNames {
+    fn is_new_label(&self, label: u32) -> bool {
+        self.new_labels.has(label)
+    }
+
     fn called(&self, name: &str, types: &[u32]) -> Vec<u32> {
         SessionNames::called_functions(name, types)
     }

@@ -35,6 +35,7 @@ impl Schema<'_> {
                 };
                 let oid = catalog.create_enum(&mut txn.borrow_mut(), &new)?;
                 self.made(Object::Type(oid), Some(&new.schema))?;
+                self.frame.services.new_labels.note_type(oid.0);
                 return Ok(tag("CREATE TYPE"));
             }
             TypeStatement::CreateComposite { name, fields } => {
@@ -56,9 +57,13 @@ impl Schema<'_> {
                     LabelPlace::After(label) => NewPlace::After(label),
                 };
                 let new = Arc::from(label.as_str());
-                if !catalog.add_label(&mut txn.borrow_mut(), &ty, &new, place, *if_not_exists)? {
-                    let text = format!("enum label \"{label}\" already exists, skipping");
-                    self.skip_known(sqlstate::DUPLICATE_OBJECT, text);
+                let added = catalog.add_label(&mut txn.borrow_mut(), &ty, &new, place, *if_not_exists)?;
+                match added {
+                    Some(label) => self.frame.services.new_labels.note(ty.oid, label.0),
+                    None => {
+                        let text = format!("enum label \"{label}\" already exists, skipping");
+                        self.skip_known(sqlstate::DUPLICATE_OBJECT, text);
+                    }
                 }
             }
             TypeStatement::RenameValue { name, from, to } => {

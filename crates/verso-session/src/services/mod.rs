@@ -19,6 +19,7 @@
 mod binding;
 mod clocks;
 mod handlers;
+mod labels;
 mod logged;
 mod names;
 mod notices;
@@ -47,6 +48,7 @@ use verso_types::names::ObjectNames;
 
 pub(crate) use clocks::{Clocks, EPOCH_MICROS};
 use handlers::BlockBegin;
+pub(crate) use labels::NewLabels;
 use names::NamesPath;
 use notices::Notices;
 pub(crate) use notices::Outgoing;
@@ -97,6 +99,8 @@ pub(crate) struct Services {
     pub(crate) catalog: RefCell<Option<Arc<CatalogSnapshot>>>,
     /// The names that its values of `regclass` and its relatives are read and written by.
     names: RefCell<Option<Arc<SessionNames>>>,
+    /// Labels of enum types that the running transaction has added.
+    pub(crate) new_labels: Arc<NewLabels>,
     /// Where names without a schema are looked up.
     pub(crate) names_path: NamesPath,
     /// The session's temporary tables.
@@ -199,6 +203,7 @@ impl Services {
             transaction: Cell::new(None),
             catalog: RefCell::default(),
             names: RefCell::default(),
+            new_labels: Arc::default(),
             names_path: NamesPath::default(),
             temporary: Temporary::default(),
             opened: OpenTables::default(),
@@ -277,7 +282,8 @@ impl Services {
         verso_types::keyword::quote_all(self.settings.quote_all_identifiers);
         let mut names = self.names.borrow_mut();
         let known = names.as_ref().filter(|names| names.is_of(catalog)).cloned();
-        let known = known.unwrap_or_else(|| Arc::new(SessionNames::new(catalog, &self.instance)));
+        let known =
+            known.unwrap_or_else(|| Arc::new(SessionNames::new(catalog, &self.instance, &self.new_labels)));
         let lent: Arc<dyn ObjectNames> = Arc::clone(&known) as Arc<dyn ObjectNames>;
         verso_types::names::lend(&lent);
         *names = Some(known);

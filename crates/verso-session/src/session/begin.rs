@@ -112,6 +112,7 @@ impl Session {
     fn begin_as(&mut self, options: TxnOptions, modes: Modes, block: Block) {
         let services = &self.services;
         services.temporary.forget_touched();
+        services.new_labels.forget();
         services.frameless.set(false);
         let fresh = |options| services.instance.engine.begin_for(&services.owner, options);
         let active = self.transaction.begin(options, modes, block, fresh);

@@ -223,6 +223,7 @@ impl Session {
         self.services.deferred.take();
         self.services.notify.forget();
         self.services.temporary.forget_touched();
+        self.services.new_labels.forget();
         let commit = commit && result.is_ok();
         if !commit {
             self.portals.close();

@@ -295,8 +295,11 @@ fn is_json(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(text), Value::Int4(kind), Value::Bool(unique)] = args else {
         return Err(unexpected("IS JSON", args));
     };
-    if json::validate(text).is_err() {
-        return Ok(Value::Bool(false));
+    match json::validate(text) {
+        Ok(()) => {}
+        // What is too deep to be read to its end may be JSON.
+        Err(error) if error.sqlstate == "54001" => return Err(error.into()),
+        Err(_) => return Ok(Value::Bool(false)),
     }
     let fits = match (kind, text_type(text)) {
         (0, _) | (1, "object") | (2, "array") => true,
