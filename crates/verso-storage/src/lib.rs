@@ -22,6 +22,8 @@ pub mod sequence;
 pub mod shared;
 pub mod sleeper;
 pub mod space;
+#[cfg(test)]
+mod testing;
 pub mod txn;
 pub mod unlogged;
 pub mod version;

@@ -368,13 +368,13 @@ pub(super) fn change(offset: usize, page: PageId) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use verso_env::Env;
     use verso_types::Physical;
 
     use super::*;
     use crate::heap::Heap;
     use crate::page::TxnId;
-    use crate::{ColumnSpec, CommitMode, Engine, EngineOptions, TxnOptions};
+    use crate::testing::small_engine;
+    use crate::{ColumnSpec, CommitMode, Engine, TxnOptions};
 
     const PER_LEAF: u32 = 508;
     const DIRECT: u32 = 511;
@@ -391,15 +391,7 @@ mod tests {
 
     impl Forged {
         fn new() -> Forged {
-            let dir = tempfile::tempdir().expect("a folder");
-            let options = EngineOptions {
-                background: false,
-                page_size: 4096,
-                max_database_bytes: 1 << 30,
-                ..EngineOptions::default()
-            };
-            let engine =
-                Engine::create(Env::real(), &dir.path().join("t.verso"), options).expect("a database");
+            let (dir, engine) = small_engine();
             let mut txn = engine.begin(TxnOptions::default());
             let columns = [ColumnSpec { id: 1, physical: Physical::I64 }];
             let object = engine.create_heap(&mut txn, &columns).expect("a table");

@@ -159,14 +159,14 @@ pub fn free_or_leave(
 mod tests {
     use std::ops::ControlFlow;
 
-    use verso_env::Env;
     use verso_types::{Batch, Physical, SqlType, Value};
 
     use super::*;
     use crate::heap::layout::PageLayout;
     use crate::heap::{ScanBatch, ScanSpec};
     use crate::page::TxnId;
-    use crate::{ColumnSpec, CommitMode, Engine, EngineOptions, SweepOptions, Txn, TxnOptions};
+    use crate::testing::small_engine;
+    use crate::{ColumnSpec, CommitMode, Engine, SweepOptions, Txn, TxnOptions};
 
     /// One statement, committed.
     fn change(engine: &Engine, body: impl FnOnce(&mut Txn)) {
@@ -180,14 +180,7 @@ mod tests {
     /// Nothing in the database leads to such pages; what would, where a part of the log was lost, frees nothing.
     #[test]
     fn a_reference_to_a_page_that_went_back_to_the_database_frees_nothing() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let options = EngineOptions {
-            background: false,
-            page_size: 4096,
-            max_database_bytes: 1 << 30,
-            ..EngineOptions::default()
-        };
-        let engine = Engine::create(Env::real(), &dir.path().join("t.verso"), options).expect("a database");
+        let (_dir, engine) = small_engine();
         let mut txn = engine.begin(TxnOptions::default());
         let object = engine.create_heap(&mut txn, &[ColumnSpec { id: 1, physical: Physical::Bytes }]);
         txn.commit(CommitMode::Wait).expect("a commit");

@@ -331,12 +331,12 @@ fn free_entry(
 mod tests {
     use std::ops::ControlFlow;
 
-    use verso_env::Env;
     use verso_types::{Batch, Column, KeyType, Physical, SqlType, Value};
 
     use super::*;
     use crate::heap::{ScanBatch, ScanSpec};
-    use crate::{ColumnSpec, CommitMode, Engine, EngineOptions, IndexSpec, KeyPart, Txn, TxnOptions};
+    use crate::testing::small_engine;
+    use crate::{ColumnSpec, CommitMode, Engine, IndexSpec, KeyPart, Txn, TxnOptions};
 
     fn number(value: i64) -> Batch {
         let mut column = Column::new(Physical::I64);
@@ -346,14 +346,7 @@ mod tests {
 
     /// A table with one record, which is not committed.
     fn one_record() -> (tempfile::TempDir, Engine, Txn, Arc<Heap>) {
-        let dir = tempfile::tempdir().expect("a folder");
-        let options = EngineOptions {
-            background: false,
-            page_size: 4096,
-            max_database_bytes: 1 << 30,
-            ..EngineOptions::default()
-        };
-        let engine = Engine::create(Env::real(), &dir.path().join("t.verso"), options).expect("a database");
+        let (dir, engine) = small_engine();
         let mut txn = engine.begin(TxnOptions::default());
         let columns = [ColumnSpec { id: 1, physical: Physical::I64 }];
         let object = engine.create_heap(&mut txn, &columns).expect("a table");
