@@ -154,6 +154,17 @@ pub(crate) enum Source<'a, T> {
     One(T),
 }
 
+impl<T: Element> Source<'_, T> {
+    /// The value of a row.
+    #[inline]
+    pub(crate) fn at(&self, row: usize) -> T {
+        match self {
+            Source::Many(values) => values[row],
+            Source::One(value) => *value,
+        }
+    }
+}
+
 impl<'a> Operand<'a> {
     /// The values; traps where the layout is not the announced one.
     pub(crate) fn source<T: Element>(&self, rows: usize) -> Result<Source<'a, T>, Trap> {

@@ -1,19 +1,17 @@
 //! Kernels of the functions of texts: columns of texts and numbers in, a column of texts, numbers or truth values out.
 //!
 //! What a text yields is said once, in [`texts`](super::texts) or here; the row forms make a value of it, the kernels append it to a
-//! column. A text beyond [`LONG_BYTES`] traps: its row form looks at the flag that cancels and accounts for what it holds.
+//! column. A text of [`LONG_BYTES`] or more traps: its row form looks at the flag that cancels and accounts for what it holds.
 
 use std::io::Write;
 
 use verso_types::{BytesColumn, ColumnData, NullMask};
 
-use super::kernel::{Operand, Source, Trap};
-use super::texts::{character, left, part_wanted, right, slice, split_part, trim};
+use super::kernel::{Element, Operand, Trap};
+use super::texts::{character, left, part_wanted, put_padded, put_replaced, right, slice, split_part, trim};
 use crate::expr::list::VECTOR_BYTES;
+use crate::memory::LONG_BYTES;
 use crate::regexp::case::{large, small};
-
-/// Longer texts are left to the row forms.
-const LONG_BYTES: usize = 64 << 10;
 
 type Filled = Result<(), Trap>;
 
@@ -34,7 +32,7 @@ impl<'a> Texts<'a> {
 
     fn bytes(&self, row: usize) -> Result<&'a [u8], Trap> {
         let value = self.values.get(if self.is_one { 0 } else { row });
-        if value.len() > LONG_BYTES { Err(Trap) } else { Ok(value) }
+        if value.len() >= LONG_BYTES { Err(Trap) } else { Ok(value) }
     }
 
     fn text(&self, row: usize) -> Result<&'a str, Trap> {
@@ -93,7 +91,7 @@ fn counts(
 }
 
 /// Characters of a text: bytes that begin one.
-fn characters(value: &[u8]) -> usize {
+pub(crate) fn characters(value: &[u8]) -> usize {
     value.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
@@ -223,19 +221,12 @@ pub(super) fn replaced(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out:
     let [values, from, to] = args else { return Err(Trap) };
     let (values, from, to) = (Texts::of(values)?, Texts::of(from)?, Texts::of(to)?);
     fill(nulls, rows, out, |row, out| {
-        let (mut rest, from, to) = (values.text(row)?, from.text(row)?, to.bytes(row)?);
-        while !from.is_empty()
-            && let Some(at) = rest.find(from)
-        {
-            out.extend_from_slice(&rest.as_bytes()[..at]);
-            out.extend_from_slice(to);
-            rest = &rest[at + from.len()..];
-            if out.len() > VECTOR_BYTES {
-                return Err(Trap);
-            }
-        }
-        out.extend_from_slice(rest.as_bytes());
-        Ok(())
+        let (value, from, to) = (values.text(row)?, from.text(row)?, to.text(row)?);
+        let mut put = |_: usize, part: &[u8]| {
+            out.extend_from_slice(part);
+            if out.len() > VECTOR_BYTES { Err(Trap) } else { Ok(()) }
+        };
+        if from.is_empty() { put(0, value.as_bytes()) } else { put_replaced(value, from, to, &mut put) }
     })
 }
 
@@ -272,27 +263,13 @@ pub(super) fn padded<const AT_LEFT: bool>(
             None => " ",
         };
         let length = usize::try_from(length.at(row)).unwrap_or(0);
-        let own = characters(value.as_bytes());
         if length > LONG_BYTES {
             return Err(Trap);
         }
-        if own >= length || with.is_empty() {
-            out.extend_from_slice(slice(value, 0, length).as_bytes());
-            return Ok(());
-        }
-        if !AT_LEFT {
-            out.extend_from_slice(value.as_bytes());
-        }
-        let (mut missing, each) = (length - own, characters(with.as_bytes()));
-        while missing > 0 {
-            let part = if missing < each { slice(with, 0, missing) } else { with };
-            out.extend_from_slice(part.as_bytes());
-            missing -= missing.min(each);
-        }
-        if AT_LEFT {
-            out.extend_from_slice(value.as_bytes());
-        }
-        Ok(())
+        put_padded(value, length, with, AT_LEFT, &mut |part| {
+            out.extend_from_slice(part);
+            Ok(())
+        })
     })
 }
 
@@ -356,40 +333,38 @@ pub(super) fn chars(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &m
 }
 
 /// `to_hex(number)`
-pub(super) fn hexes<T: super::kernel::Element + std::fmt::LowerHex>(
+pub(super) fn hexes<T: Element + std::fmt::LowerHex>(
     args: &[Operand<'_>],
     nulls: &NullMask,
     rows: usize,
     out: &mut ColumnData,
 ) -> Filled {
-    let [numbers] = args else { return Err(Trap) };
-    let numbers = numbers.source::<T>(rows)?;
-    fill(nulls, rows, out, |row, out| write!(out, "{:x}", numbers.at(row)).map_err(|_| Trap))
+    numbers(args, nulls, rows, out, |number: T, out| write!(out, "{number:x}"))
 }
 
 /// An integer as text.
-pub(crate) fn integers<T: super::kernel::Element + std::fmt::Display>(
+pub(crate) fn integers<T: Element + std::fmt::Display>(
     args: &[Operand<'_>],
     nulls: &NullMask,
     rows: usize,
     out: &mut ColumnData,
 ) -> Filled {
+    numbers(args, nulls, rows, out, |number: T, out| write!(out, "{number}"))
+}
+
+/// Appends the text that `write` makes of each number.
+fn numbers<T: Element>(
+    args: &[Operand<'_>],
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+    write: impl Fn(T, &mut Vec<u8>) -> std::io::Result<()>,
+) -> Filled {
     let [numbers] = args else { return Err(Trap) };
     let numbers = numbers.source::<T>(rows)?;
-    fill(nulls, rows, out, |row, out| write!(out, "{}", numbers.at(row)).map_err(|_| Trap))
+    fill(nulls, rows, out, |row, out| write(numbers.at(row), out).map_err(|_| Trap))
 }
 
 fn push(out: &mut Vec<u8>, c: char) {
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-}
-
-/// The value of a row where all have one, or their own.
-impl<T: super::kernel::Element> Source<'_, T> {
-    #[inline]
-    fn at(&self, row: usize) -> T {
-        match self {
-            Source::Many(values) => values[row],
-            Source::One(value) => *value,
-        }
-    }
 }

@@ -191,24 +191,36 @@ fn pad(cx: &EvalContext<'_>, value: &str, length: i32, fill: &str, at_left: bool
     if length.saturating_mul(4) > VALUE_BYTES_MAX {
         return Err(too_long().into());
     }
+    let mut result = Bytes::new(cx);
+    put_padded(value, length, fill, at_left, &mut |part| result.push(part))?;
+    Ok(result.into_text())
+}
+
+/// Puts the parts of a text that is filled up, or cut, to `length` characters.
+///
+/// # Errors
+/// Those of `put`.
+pub(super) fn put_padded<E>(
+    value: &str,
+    length: usize,
+    fill: &str,
+    at_left: bool,
+    put: &mut dyn FnMut(&[u8]) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
     let own = value.chars().count();
     if own >= length || fill.is_empty() {
-        return text(slice(value, 0, length));
+        return put(slice(value, 0, length).as_bytes());
     }
-    let mut result = Bytes::new(cx);
     if !at_left {
-        result.push(value.as_bytes())?;
+        put(value.as_bytes())?;
     }
     let (mut left, characters) = (length - own, fill.chars().count());
     while left > 0 {
         let part = if left < characters { slice(fill, 0, left) } else { fill };
-        result.push(part.as_bytes())?;
+        put(part.as_bytes())?;
         left -= left.min(characters);
     }
-    if at_left {
-        result.push(value.as_bytes())?;
-    }
-    Ok(result.into_text())
+    if at_left { put(value.as_bytes()) } else { Ok(()) }
 }
 
 /// Every occurrence of `from` replaced.
@@ -217,14 +229,30 @@ fn replace(cx: &EvalContext<'_>, value: &Arc<str>, from: &str, to: &str) -> Resu
         return Ok(Value::Text(Arc::clone(value)));
     }
     let mut result = Bytes::new(cx);
+    put_replaced(value, from, to, &mut |count, part| {
+        check_each(cx, count)?;
+        result.push(part)
+    })?;
+    Ok(result.into_text())
+}
+
+/// Puts the parts of a text in which each `from`, which is not empty, is `to`; with each part how many were met before it.
+///
+/// # Errors
+/// Those of `put`.
+pub(super) fn put_replaced<E>(
+    value: &str,
+    from: &str,
+    to: &str,
+    put: &mut dyn FnMut(usize, &[u8]) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
     for (count, part) in value.split(from).enumerate() {
         if count > 0 {
-            result.push(to.as_bytes())?;
+            put(count, to.as_bytes())?;
         }
-        check_each(cx, count)?;
-        result.push(part.as_bytes())?;
+        put(count, part.as_bytes())?;
     }
-    Ok(result.into_text())
+    Ok(())
 }
 
 /// One text behind the other.

@@ -23,7 +23,7 @@ mod value;
 
 pub use account::{Account, Refused, Reservation, SMALL_BYTES, Scope};
 pub use value::room_to_read;
-pub(crate) use value::{Bytes, LongValues, VALUE_BYTES_MAX, check_length};
+pub(crate) use value::{Bytes, LONG_BYTES, LongValues, VALUE_BYTES_MAX, check_length};
 
 /// The least that an operator may hold before it goes on in files: the least `work_mem`.
 const LEAST_BYTES: u64 = 64 << 10;

@@ -57,7 +57,7 @@ pub fn room_to_read(account: &Account, text: &str, ty: &SqlType) -> Result<Optio
 }
 
 /// Values from this length on are counted while an expression holds them.
-const LONG_BYTES: usize = 64 << 10;
+pub(crate) const LONG_BYTES: usize = 64 << 10;
 /// Arrays and rows of fewer parts are not looked through.
 const MANY_PARTS: usize = 1 << 10;
 

@@ -7,7 +7,7 @@ use super::eval::{Evaluation, strict};
 use super::scratch::{Scratch, Vector};
 use super::{Node, Repr};
 use crate::functions::kernel::{self, ElementError, ElementResult, Operand, Trap};
-use crate::functions::text_kernels::integers;
+use crate::functions::text_kernels::{characters, integers};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 const RANGE: ElementError = ElementError::OutOfRange("");
@@ -251,9 +251,6 @@ fn check_length(vector: &Vector<'_>, limit: u32) -> Result<(), Trap> {
     if longest <= limit {
         return Ok(());
     }
-    let too_long = |(row, value): (usize, &[u8])| {
-        let characters = value.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
-        characters > limit as usize && !nulls.is_null(row)
-    };
+    let too_long = |(row, value): (usize, &[u8])| characters(value) > limit as usize && !nulls.is_null(row);
     if bytes.iter().enumerate().any(too_long) { Err(Trap) } else { Ok(()) }
 }

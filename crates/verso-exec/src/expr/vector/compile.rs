@@ -216,30 +216,22 @@ fn alike<'e>(exprs: impl Iterator<Item = &'e TypedExpr>, ty: &SqlType) -> Option
         (Repr::Native(a), Repr::Native(b)) => a.physical() == b.physical(),
         (a, b) => a == b,
     };
-    if !results.iter().all(|(node, other)| node.is_none() || stands(other)) {
-        return unscaled(results, ty);
-    }
-    let null = TypedExpr::null(ty.clone());
-    let nothing = || Node::Constant { expr: RowExpr::compile(&null), repr: repr.clone() };
-    let nodes = results.into_iter().map(|(node, _)| node.unwrap_or_else(nothing)).collect();
-    Some((nodes, repr))
-}
-
-/// Numerics of several scales, none of which is known of a row before it is there.
-fn unscaled(results: Vec<(Option<Node>, Repr)>, ty: &SqlType) -> Option<(Vec<Node>, Repr)> {
     let plain = Repr::Native(SqlType::Numeric(None));
-    let fits =
-        |(node, repr): &(Option<Node>, Repr)| node.is_none() || repr.scale().is_some() || *repr == plain;
-    if *ty != SqlType::Numeric(None) || !results.iter().all(fits) {
-        return None;
-    }
-    let null = TypedExpr::null(ty.clone());
-    let node = |(node, repr): (Option<Node>, Repr)| match (node, repr.scale()) {
-        (None, _) => Node::Constant { expr: RowExpr::compile(&null), repr: plain.clone() },
-        (Some(node), Some(scale)) => Node::Unscaled { arg: Box::new(node), scale },
-        (Some(node), None) => node,
+    let is_numeric = |other: &Repr| other.scale().is_some() || *other == plain;
+    let all =
+        |fits: &dyn Fn(&Repr) -> bool| results.iter().all(|(node, other)| node.is_none() || fits(other));
+    let repr = match all(&stands) {
+        true => repr,
+        false if *ty == SqlType::Numeric(None) && all(&is_numeric) => plain,
+        false => return None,
     };
-    Some((results.into_iter().map(node).collect(), plain.clone()))
+    let null = TypedExpr::null(ty.clone());
+    let node = |(node, from): (Option<Node>, Repr)| match (node, from.scale()) {
+        (None, _) => Node::Constant { expr: RowExpr::compile(&null), repr: repr.clone() },
+        (Some(node), Some(scale)) if repr.scale().is_none() => Node::Unscaled { arg: Box::new(node), scale },
+        (Some(node), _) => node,
+    };
+    Some((results.into_iter().map(node).collect(), repr.clone()))
 }
 
 /// A comparison of values whose order is that of their bytes or numbers, whatever their type.
