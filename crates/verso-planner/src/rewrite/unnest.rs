@@ -381,10 +381,14 @@ pub(super) fn compared(plan: &Plan, condition: &TypedExpr) -> Vec<Known> {
     args.iter().filter_map(column).collect()
 }
 
-/// The columns of a scanned table that its own conditions say equal a value that no row of it tells: an index that begins with
-/// them finds rows by these and by what is handed in.
+/// The columns of a scanned table that its own conditions, and those of a filter above it, say equal a value that no row of it tells:
+/// an index that begins with them finds rows by these and by what is handed in.
 pub(super) fn fixed(plan: &Plan) -> Vec<u16> {
-    let Plan::TableScan { table, columns, filter: Some(filter) } = plan else { return Vec::new() };
+    let (scan, above) = match plan {
+        Plan::Filter { input, predicate } => (&**input, Some(predicate)),
+        scan => (scan, None),
+    };
+    let Plan::TableScan { table, columns, filter } = scan else { return Vec::new() };
     let column = |condition: TypedExpr| {
         let K::Call { args, .. } = &condition.kind else { return None };
         let [left, right] = args.as_slice() else { return None };
@@ -398,16 +402,16 @@ pub(super) fn fixed(plan: &Plan) -> Vec<u16> {
             is_equality(&condition) && alike && columns_of(value).is_empty() && !value.is_volatile();
         is_told.then(|| Some(table.columns.get(*columns.get(of)?)?.id)).flatten()
     };
-    filter.clone().conjuncts().into_iter().filter_map(column).collect()
+    let conditions = filter.iter().chain(above).cloned();
+    conditions.flat_map(TypedExpr::conjuncts).filter_map(column).collect()
 }
 
 /// As [`fixed`], wherever a plan scans the table.
 pub(super) fn fixed_within(plan: &Plan, of: &TableDef) -> Vec<u16> {
     let mut found = Vec::new();
     plan.any(&mut |part| {
-        if let Plan::TableScan { table, .. } = part
-            && table.oid == of.oid
-        {
+        let scan = if let Plan::Filter { input, .. } = part { input } else { part };
+        if matches!(scan, Plan::TableScan { table, .. } if table.oid == of.oid) {
             found.append(&mut fixed(part));
         }
         false
