@@ -229,7 +229,7 @@ fn replace(cx: &EvalContext<'_>, value: &Arc<str>, from: &str, to: &str) -> Resu
         return Ok(Value::Text(Arc::clone(value)));
     }
     let mut result = Bytes::new(cx);
-    put_replaced(value, from, to, &mut |count, part| {
+    put_replaced(value, from, to, |count, part| {
         check_each(cx, count)?;
         result.push(part)
     })?;
@@ -244,7 +244,7 @@ pub(super) fn put_replaced<E>(
     value: &str,
     from: &str,
     to: &str,
-    put: &mut dyn FnMut(usize, &[u8]) -> std::result::Result<(), E>,
+    mut put: impl FnMut(usize, &[u8]) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     for (count, part) in value.split(from).enumerate() {
         if count > 0 {
