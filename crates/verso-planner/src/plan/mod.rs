@@ -617,21 +617,21 @@ fn through(index: &Arc<IndexDef>, terms: &[Term<'_>]) -> Path {
         match found.map(|term| (&term.says, term.conjunct)) {
             Some((Says::Equal(value), n)) => {
                 path.access.equals.push(KeyMatch::Equal((*value).clone()));
-                path.said.push(n);
+                path.said.extend(n);
             }
             Some((Says::Null, n)) => {
                 path.access.equals.push(KeyMatch::Null);
-                path.said.push(n);
+                path.said.extend(n);
             }
             Some((Says::In(list), n)) => {
                 combinations = combinations.saturating_mul(list.len().max(1));
                 path.access.equals.push(KeyMatch::In(list.to_vec()));
-                path.said.push(n);
+                path.said.extend(n);
             }
             Some((Says::Any(array), n)) => {
                 combinations = COMBINATIONS_MAX;
                 path.access.equals.push(KeyMatch::Any(array.clone().into_owned()));
-                path.said.push(n);
+                path.said.extend(n);
             }
             _ => {
                 let is_several = |term: &&Term<'_>| matches!(term.says, Says::Spans(_));

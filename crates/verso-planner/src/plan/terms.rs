@@ -18,8 +18,8 @@ pub(super) struct Term<'f> {
     pub column: u16,
     /// It is said of the keys that texts have under a collation, the one with this spec.
     pub spec: Option<&'f str>,
-    /// Which conjunct of the filter.
-    pub conjunct: usize,
+    /// Which conjunct of the filter it is; none where that says more, so that it is still asked of what is found.
+    pub conjunct: Option<usize>,
     pub says: Says<'f>,
 }
 
@@ -75,15 +75,15 @@ impl Term<'_> {
         match &self.says {
             Says::Lower(value, inclusive) if access.lower.is_none() => {
                 access.lower = Some(((*value).clone(), *inclusive));
-                said.push(self.conjunct);
+                said.extend(self.conjunct);
             }
             Says::Upper(value, inclusive) if access.upper.is_none() => {
                 access.upper = Some(((*value).clone(), *inclusive));
-                said.push(self.conjunct);
+                said.extend(self.conjunct);
             }
             Says::Spans(spans) if access.lower.is_none() && access.upper.is_none() => {
                 access.spans.clone_from(spans);
-                said.push(self.conjunct);
+                said.extend(self.conjunct);
             }
             // The comparison of the rows has the last word.
             Says::From(value) if access.lower.is_none() => access.lower = Some(((*value).clone(), true)),
@@ -127,14 +127,18 @@ pub(super) fn of<'f>(
     derived: &Derived,
 ) -> Vec<Term<'f>> {
     let read = Read { table, columns, derived };
-    let mut terms = Vec::new();
+    let (mut terms, mut implied) = (Vec::new(), Vec::new());
     let mut n = 0;
     for_each_conjunct(filter, &mut |conjunct| {
-        if let Some((at, spec, says)) = term(&read, conjunct) {
-            terms.push(Term { column: table.columns[at].id, spec, conjunct: n, says });
+        match term(&read, conjunct) {
+            Some((at, spec, says)) => {
+                terms.push(Term { column: table.columns[at].id, spec, conjunct: Some(n), says });
+            }
+            None => implied.extend(values_of_branches(&read, conjunct)),
         }
         n += 1;
     });
+    terms.extend(implied);
     terms
 }
 
@@ -292,6 +296,53 @@ fn any_of<'f>(read: &Read<'_>, branches: &'f [TypedExpr]) -> Option<(usize, Opti
         None => Says::Spans(spans),
     };
     Some((at, spec, says))
+}
+
+/// More branches of an OR than this are not looked at for what they say of each column.
+const BRANCHES_MAX: usize = 256;
+
+/// What an OR says of single columns besides, of which each of its branches says a value: `(a = 1 AND b = 2) OR (a = 3 AND b = 4)`,
+/// which `(a, b) IN ((1, 2), (3, 4))` is, has a one of 1, 3 and b one of 2, 4.
+fn values_of_branches<'f>(read: &Read<'_>, condition: &'f TypedExpr) -> Vec<Term<'f>> {
+    let ExprKind::Or(branches) = &condition.kind else { return Vec::new() };
+    if branches.len() > BRANCHES_MAX {
+        return Vec::new();
+    }
+    let mut columns: Vec<(usize, Option<&'f str>, Vec<TypedExpr>)> = Vec::new();
+    for (n, branch) in branches.iter().enumerate() {
+        let mut said = Vec::new();
+        for_each_conjunct(branch, &mut |conjunct| match term(read, conjunct) {
+            Some((at, spec, Says::Equal(value))) => said.push((at, spec, std::slice::from_ref(value))),
+            Some((at, spec, Says::In(Cow::Borrowed(values)))) => said.push((at, spec, values)),
+            _ => {}
+        });
+        if n == 0 {
+            columns.extend(said.iter().map(|(at, spec, _)| (*at, *spec, Vec::new())));
+        }
+        columns.retain_mut(|(at, spec, all)| {
+            let Some((.., values)) = said.iter().find(|one| (one.0, one.1) == (*at, *spec)) else {
+                return false;
+            };
+            // A query is computed once where it stands.
+            if values
+                .iter()
+                .any(|value| value.any(&mut |part| matches!(part.kind, ExprKind::Subquery { .. })))
+            {
+                return false;
+            }
+            let new = values.iter().filter(|value| !all.iter().any(|other| same(other, value)));
+            let new: Vec<TypedExpr> = new.cloned().collect();
+            all.extend(new);
+            all.len() <= BRANCHES_MAX
+        });
+    }
+    let term = |(at, spec, values): (usize, Option<&'f str>, Vec<TypedExpr>)| Term {
+        column: read.table.columns[at].id,
+        spec,
+        conjunct: None,
+        says: Says::In(Cow::Owned(values)),
+    };
+    columns.into_iter().map(term).collect()
 }
 
 /// Adds the ranges that hold what several terms of one column say together; nothing where there is more to it.
