@@ -830,11 +830,14 @@ impl Catalog {
                 table.idle_indexes.retain(|other| other.oid != index.oid);
             }
         }
+        let is_lost = |index: Oid| lost.iter().any(|lost| lost.oid == index);
         let mentions = |constraint: &&Arc<ConstraintDef>| match &constraint.kind {
             ConstraintKind::Check { expression } => names_plainly(expression, &column.name),
             ConstraintKind::NotNull { column: own } => *own == column.id,
-            ConstraintKind::Unique { columns, .. } => columns.contains(&column.id),
-            ConstraintKind::Exclude { index, .. } => lost.iter().any(|lost| lost.oid == *index),
+            // Its index holds the columns of INCLUDE, too.
+            ConstraintKind::Unique { .. } | ConstraintKind::Exclude { .. } => {
+                constraint.kind.own_index().is_some_and(is_lost)
+            }
             ConstraintKind::Foreign(key) => key.columns.contains(&column.id),
         };
         let gone: Vec<Arc<ConstraintDef>> = table.constraints.iter().filter(mentions).cloned().collect();
