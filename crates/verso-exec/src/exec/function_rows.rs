@@ -8,8 +8,8 @@ use super::{BATCH_BYTES, BATCH_ROWS, ExecContext};
 use crate::context::EvalContext;
 use crate::error::Result;
 use crate::expr::RowExpr;
-use crate::functions::Body;
-use crate::plan::{OutputColumn, SetCall};
+use crate::functions::{Body, BuiltinFunction, ResultType};
+use crate::plan::{OutputColumn, SetCall, TypedExpr};
 use crate::plpgsql;
 use crate::spill::Spool;
 
@@ -101,16 +101,31 @@ pub(super) fn call_rows(
             Body::TypedSet(set) => {
                 FunctionRows::Values(set(&eval, &args, &crate::expr::types_of(written), types)?)
             }
-            Body::Scalar(scalar) => FunctionRows::Values(Box::new(std::iter::once(scalar(&eval, &args)?))),
+            Body::Scalar(scalar) => one_row(function, scalar(&eval, &args)?, written, types)?,
             Body::Typed(scalar) => {
                 let value = scalar(&eval, &args, &crate::expr::types_of(written))?;
-                FunctionRows::Values(Box::new(std::iter::once(value)))
+                one_row(function, value, written, types)?
             }
         },
         SetCall::User { function, .. } => {
             FunctionRows::Spool(Box::new(plpgsql::call_rows(cx, function, args, types)?))
         }
     })
+}
+
+/// The row that a function of one value yields. Of a record that it was given the query says which columns it has.
+fn one_row(
+    function: &BuiltinFunction,
+    value: Value,
+    args: &[TypedExpr],
+    types: &[SqlType],
+) -> Result<FunctionRows> {
+    if let (Value::Record(fields), ResultType::SameAs(at)) = (&value, &function.result)
+        && args.get(*at).is_some_and(|arg| arg.ty == SqlType::Record)
+    {
+        plpgsql::check_row(fields, types)?;
+    }
+    Ok(FunctionRows::Values(Box::new(std::iter::once(value))))
 }
 
 impl FunctionOperator {
