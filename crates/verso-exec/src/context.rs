@@ -92,6 +92,8 @@ pub trait Workers {
 pub trait GivesWay: Send + Sync {
     /// Rests for a moment, where others want a processor.
     fn between_batches(&self);
+    /// The same between two rows, which may take long: most times it looks at nothing.
+    fn between_rows(&self);
     /// The same for one worker, whose turns are its own.
     fn of_worker(&self) -> Box<dyn GivesWay>;
 }

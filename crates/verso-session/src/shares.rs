@@ -18,7 +18,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use verso_env::Clock;
@@ -204,6 +204,8 @@ pub(crate) struct Turns {
     workers: usize,
     session: WithWorkers,
     next: AtomicU64,
+    /// How often rows were between.
+    rows: AtomicU32,
 }
 
 impl Turns {
@@ -217,7 +219,7 @@ impl Turns {
     ) -> Turns {
         let share = u64::from(share.unwrap_or(SHARE_UNSAID).clamp(1, 100));
         let session = WithWorkers::new(session);
-        Turns { sessions, clock, share, workers, session, next: AtomicU64::new(0) }
+        Turns { sessions, clock, share, workers, session, next: AtomicU64::new(0), rows: AtomicU32::new(0) }
     }
 }
 
@@ -239,7 +241,19 @@ pub(crate) fn rest_of_sweep(sessions: &Registry, clock: &dyn Clock, workers: u32
     Duration::from_nanos(rest_nanos(SHARE_OF_SWEEP, workers as usize, 2 * others, processors))
 }
 
+/// Of so many rows one looks at the clock: that costs as much as many a function of a row.
+const ROWS_UNTIMED: u32 = 16;
+
 impl GivesWay for Turns {
+    #[inline]
+    fn between_rows(&self) {
+        let rows = self.rows.load(Ordering::Relaxed).wrapping_add(1);
+        self.rows.store(rows, Ordering::Relaxed);
+        if rows.is_multiple_of(ROWS_UNTIMED) {
+            self.between_batches();
+        }
+    }
+
     fn between_batches(&self) {
         let now = self.clock.monotonic_nanos();
         if now < self.next.load(Ordering::Relaxed) || self.share == 100 {
@@ -262,7 +276,6 @@ impl GivesWay for Turns {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicU32;
 
     use verso_sim::{World, seeds};
 

@@ -52,6 +52,12 @@ impl Array {
         Array(Arc::new(Parts { values, shape }))
     }
 
+    /// The same array in memory of its own.
+    #[must_use]
+    pub fn apart(&self) -> Array {
+        Array::of(self.0.values.clone(), self.0.shape.clone())
+    }
+
     /// Whether both are one and the same, without a look at the elements.
     #[must_use]
     pub fn is_same(&self, other: &Array) -> bool {

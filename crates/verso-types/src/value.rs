@@ -138,6 +138,38 @@ impl Value {
         Value::Bytes(bytes.into())
     }
 
+    /// Whether a clone counts those who hold the value, instead of being one more.
+    pub fn is_counted(&self) -> bool {
+        matches!(
+            self,
+            Value::Text(_)
+                | Value::Bytes(_)
+                | Value::Array(_)
+                | Value::Record(_)
+                | Value::Jsonb(_)
+                | Value::Big(_)
+                | Value::Range(_)
+                | Value::Multirange(_)
+        )
+    }
+
+    /// The same value in memory of its own: threads that clone the one do not slow down those that clone the other. Parts of arrays,
+    /// rows and ranges are shared.
+    #[must_use]
+    pub fn apart(&self) -> Value {
+        match self {
+            Value::Text(text) => Value::text(text),
+            Value::Bytes(bytes) => Value::bytes(bytes),
+            Value::Jsonb(json) => Value::Jsonb(Jsonb::from_bytes(json.bytes())),
+            Value::Array(array) => Value::Array(array.apart()),
+            Value::Record(fields) => Value::Record(fields.to_vec().into()),
+            Value::Big(number) => Value::Big(Arc::new(Number::clone(number))),
+            Value::Range(range) => Value::Range(Arc::new(Range::clone(range))),
+            Value::Multirange(ranges) => Value::Multirange(Arc::new(Multirange::clone(ranges))),
+            other => other.clone(),
+        }
+    }
+
     /// The number of an integer or oid.
     pub fn as_i64(&self) -> Option<i64> {
         match *self {

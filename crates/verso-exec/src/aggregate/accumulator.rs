@@ -605,6 +605,19 @@ impl Accumulator {
                 }
                 *count += present;
             }
+            (State::Numeric { sum, count, .. }, ColumnData::Bytes(values)) => {
+                let mut total = *sum;
+                for (row, value) in values.iter().enumerate() {
+                    if !(any_nulls && nulls.is_null(row)) {
+                        // What is no decimal, or makes the sum none, is added row by row.
+                        let Ok(value) = Decimal::from_bytes(value) else { return Ok(false) };
+                        let Ok(next) = total.checked_add(&value) else { return Ok(false) };
+                        total = next;
+                    }
+                }
+                *sum = total;
+                *count += present;
+            }
             (State::Numeric { sum, count, .. }, data) => {
                 let SqlType::Numeric(Some(spec)) = ty else { return Ok(false) };
                 let mut part = 0i128;

@@ -466,6 +466,11 @@ impl<'a> ExecContext<'a> {
         if let Some(turns) = self.turns {
             turns.between_batches();
         }
+        self.check_stopped()
+    }
+
+    #[inline]
+    fn check_stopped(&self) -> Result<()> {
         let stopped = self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
         if stopped || self.cancel.load(Ordering::Relaxed) { Err(ExecError::Cancelled) } else { Ok(()) }
     }
@@ -563,7 +568,10 @@ fn split_name(name: &str) -> (Option<String>, Option<String>, String) {
 
 impl Runtime for ExecContext<'_> {
     fn check_cancelled(&self) -> Result<()> {
-        ExecContext::check_cancelled(self)
+        if let Some(turns) = self.turns {
+            turns.between_rows();
+        }
+        self.check_stopped()
     }
 
     fn catalog(&self) -> Option<&Arc<CatalogSnapshot>> {

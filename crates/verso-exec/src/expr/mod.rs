@@ -11,6 +11,7 @@
 //! E2. Volatile functions are called once per row, in row order: a list that has one runs by rows.
 //! E3. What depends on no column is evaluated once per batch.
 
+mod constant;
 mod fold;
 pub(crate) mod like;
 pub(crate) mod list;

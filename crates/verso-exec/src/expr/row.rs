@@ -9,6 +9,7 @@ use verso_types::{
     cast_known, cast_machine_number, cmp_sql, eq_sql, nesting, unpadded,
 };
 
+use super::constant::Constant;
 use super::like::{LikePattern, Work, escape_mark, fits_given};
 use super::repeated::{Repeated, has_parts};
 use crate::context::EvalContext;
@@ -182,8 +183,8 @@ pub(super) fn compile(expr: &TypedExpr) -> Closure {
             })
         }
         ExprKind::Literal(value) => {
-            let value = value.clone();
-            Box::new(move |_, _| Ok(value.clone()))
+            let value = Constant::new(value.clone());
+            Box::new(move |_, _| Ok(value.get()))
         }
         // the one function of types, not of values
         ExprKind::Call { function, args } if function.name == "pg_typeof" => {
@@ -257,8 +258,8 @@ pub(super) fn compile(expr: &TypedExpr) -> Closure {
             let stacked = args.iter().any(|arg| matches!(arg.ty, SqlType::Array(_)));
             if !stacked && let Some(values) = args.iter().map(kept_literal).collect::<Option<Vec<Value>>>() {
                 // Made once: rows share it.
-                let array = Value::Array(values.into());
-                return Box::new(move |_, _| Ok(array.clone()));
+                let array = Constant::new(Value::Array(values.into()));
+                return Box::new(move |_, _| Ok(array.get()));
             }
             let args = compile_kept(args);
             Box::new(move |cx, input| {
@@ -629,7 +630,8 @@ fn cast_to(arg: &TypedExpr, to: &SqlType, kind: CastKind) -> Closure {
         // an error is one of the rows, if there are any
         && let Ok(folded) = cast(value, &from, &to, kind, &TimeStyle::UTC)
     {
-        return Box::new(move |_, _| Ok(folded.clone()));
+        let folded = Constant::new(folded);
+        return Box::new(move |_, _| Ok(folded.get()));
     }
     if is_machine_number(&from) && is_machine_number(&to) {
         return Box::new(move |cx, input| {

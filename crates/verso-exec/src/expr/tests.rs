@@ -1,6 +1,7 @@
 //! Closures and kernels yield the same values, or the same error: random expressions over random batches.
 
 use proptest::prelude::*;
+use verso_types::json::Jsonb;
 use verso_types::{Batch, CastKind, Decimal, Interval, NumericSpec, SqlType, Value};
 
 use super::{Executor, ExprList, Predicate};
@@ -53,7 +54,30 @@ fn types() -> Vec<SqlType> {
         SqlType::Interval(None),
         SqlType::Uuid,
         SqlType::Float4,
+        SqlType::Jsonb,
     ]
+}
+
+/// Documents: of all kinds, with what the steps of [`step`] find.
+const DOCUMENTS: [&str; 9] = [
+    r#"{"a": 1, "ab": {"a": [true, null, "x"]}, "äöü": 2.50}"#,
+    r#"{"a": "text", "": [1, [2]]}"#,
+    r#"[1, "a", null, {"a": null}]"#,
+    r#"["abc"]"#,
+    "[]",
+    "{}",
+    "1e3",
+    r#""a""#,
+    "null",
+];
+
+/// What a document is asked for: a key or an index.
+fn step(dice: &mut Dice, depth: usize) -> TypedExpr {
+    match dice.roll(3) {
+        0 => literal(Value::text(dice.word(&["a", "ab", "", "äöü", "missing"]))),
+        1 => literal(Value::Int4(dice.roll(6) as i32 - 3)),
+        _ => expr(dice, &SqlType::Text, depth),
+    }
 }
 
 fn value(dice: &mut Dice, ty: &SqlType) -> Value {
@@ -92,6 +116,7 @@ fn value(dice: &mut Dice, ty: &SqlType) -> Value {
             Interval { months: 0, days: 0, micros: -5 },
         ])),
         SqlType::Uuid => Value::Uuid(*dice.pick(&[0, 1, u128::MAX])),
+        SqlType::Jsonb => Value::Jsonb(Jsonb::parse(dice.word(&DOCUMENTS)).unwrap()),
         other => panic!("no values of {other:?}"),
     }
 }
@@ -177,7 +202,9 @@ fn expr(dice: &mut Dice, ty: &SqlType, depth: usize) -> TypedExpr {
             2 => call(dice.word(&["-", "abs", "round"]), vec![of(dice, ty)]),
             _ => arithmetic(dice, &["+", "-", "*", "/", "%"], &SqlType::Numeric(None)),
         },
-        SqlType::Text | SqlType::Varchar(_) => match dice.roll(5) {
+        SqlType::Jsonb => call("->", vec![of(dice, ty), step(dice, depth - 1)]),
+        SqlType::Text | SqlType::Varchar(_) => match dice.roll(6) {
+            5 => call("->>", vec![of(dice, &SqlType::Jsonb), step(dice, depth - 1)]),
             0 => {
                 let kind = *dice.pick(&[CastKind::Assignment, CastKind::Explicit]);
                 cast(of(dice, &SqlType::Text), SqlType::Varchar(Some(4)), kind)
@@ -250,7 +277,14 @@ fn boolean(dice: &mut Dice, depth: usize) -> TypedExpr {
     let of = |dice: &mut Dice| expr(dice, &SqlType::Bool, depth);
     let any_type = types();
     let ty = dice.pick(&any_type).clone();
-    let kind = match dice.roll(11) {
+    let kind = match dice.roll(12) {
+        11 => {
+            let document = expr(dice, &SqlType::Jsonb, depth);
+            return match dice.roll(2) {
+                0 => call("?", vec![document, expr(dice, &SqlType::Text, depth)]),
+                _ => call("@>", vec![document, expr(dice, &SqlType::Jsonb, depth)]),
+            };
+        }
         0 => ExprKind::And(vec![of(dice), of(dice)]),
         1 => ExprKind::Or(vec![of(dice), of(dice), of(dice)]),
         2 => ExprKind::Not(Box::new(of(dice))),

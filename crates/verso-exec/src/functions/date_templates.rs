@@ -62,7 +62,7 @@ fn read(text: &str, template: &str, standard: bool) -> Result<Parts> {
             Node::Letter(_) => input.extra -= 1,
             Node::Field { name, shown, ordinal, .. } => {
                 parts.agree_on(convention(name))?;
-                parts.field(&mut input, (*name, *shown), is_open(&nodes, at))?;
+                parts.field(&mut input, (name, shown), is_open(&nodes, at))?;
                 if *ordinal && has_suffix(name) {
                     input.skip();
                     input.skip();

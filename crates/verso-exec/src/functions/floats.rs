@@ -4,7 +4,7 @@ use verso_types::error::sqlstate;
 use verso_types::{SqlType, TypeError, Value};
 
 use super::define::{elementwise, entry, unexpected};
-use super::kernel::{ElementError, ElementResult, Kernel};
+use super::kernel::{self, ElementError, ElementResult, Kernel};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 
 /// The functions of one float type.
@@ -215,13 +215,18 @@ fn in_domain(holds: bool) -> Result<(), TypeError> {
     Err(domain(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, "input is out of range"))
 }
 
+/// What kernels say of an argument that is refused; rows say why.
+const NO_DOUBLE: ElementError = ElementError::OutOfRange("double precision");
+
 /// A function of one double that may refuse its argument.
 macro_rules! of_double {
     ($name:literal ($($op:literal)?) = $f:expr) => {
         entry!($name ($($op)?) [Float8] => Float8, |_, args| match args {
             [Value::Float8(a)] => Ok(Value::Float8($f(*a)?)),
             _ => Err(unexpected($name, args)),
-        }, None)
+        }, Some(Kernel::Columns(|args, nulls, rows, out| {
+            kernel::unary(args, nulls, rows, out, |a: f64| $f(a).map_err(|_: TypeError| NO_DOUBLE))
+        })))
     };
 }
 
@@ -231,7 +236,9 @@ macro_rules! of_doubles {
         entry!($name ($($op)?) [Float8, Float8] => Float8, |_, args| match args {
             [Value::Float8(a), Value::Float8(b)] => Ok(Value::Float8($f(*a, *b)?)),
             _ => Err(unexpected($name, args)),
-        }, None)
+        }, Some(Kernel::Columns(|args, nulls, rows, out| {
+            kernel::binary(args, nulls, rows, out, |a: f64, b: f64| $f(a, b).map_err(|_: TypeError| NO_DOUBLE))
+        })))
     };
 }
 

@@ -33,11 +33,16 @@ pub enum Operand<'a> {
 /// Appends one value per row to the (empty) output.
 pub type KernelFn = fn(&[Operand<'_>], &NullMask, usize, &mut ColumnData) -> Result<(), Trap>;
 
+/// The same of a function whose result may be NULL of what is not: those rows are set in the mask given last.
+pub type OrNullFn = fn(&[Operand<'_>], &NullMask, usize, &mut ColumnData, &mut NullMask) -> Result<(), Trap>;
+
 /// How a function runs over columns.
 #[derive(Clone, Copy, Debug)]
 pub enum Kernel {
     /// Over the columns of the argument types.
     Columns(KernelFn),
+    /// The same, with NULLs of its own.
+    OrNull(OrNullFn),
     /// Over scaled integers whose scales are known when the statement is compiled.
     Numeric(NumericOp),
     /// Concatenation of texts.
@@ -53,6 +58,7 @@ pub enum NumericOp {
     Add,
     Subtract,
     Multiply,
+    Divide,
     Negate,
     Absolute,
 }

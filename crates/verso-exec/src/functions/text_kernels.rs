@@ -352,6 +352,41 @@ pub(crate) fn integers<T: Element + std::fmt::Display>(
     numbers(args, nulls, rows, out, |number: T, out| write!(out, "{number}"))
 }
 
+/// Appends the integer that each text says with digits alone.
+pub(crate) fn integers_of_texts<T: Element + TryFrom<i64>>(
+    args: &[Operand<'_>],
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+) -> Filled {
+    let [texts] = args else { return Err(Trap) };
+    let texts = Texts::of(texts)?;
+    let out = T::vector(out).ok_or(Trap)?;
+    let some = nulls.any();
+    for row in 0..rows {
+        let number = match some && nulls.is_null(row) {
+            true => T::default(),
+            false => T::try_from(of_digits(texts.bytes(row)?)?).map_err(|_| Trap)?,
+        };
+        out.push(number);
+    }
+    Ok(())
+}
+
+/// The number of a text of digits, perhaps behind a sign; a long one traps, as what is written otherwise does.
+fn of_digits(text: &[u8]) -> Result<i64, Trap> {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() || digits.len() > 18 || !digits.iter().all(u8::is_ascii_digit) {
+        return Err(Trap);
+    }
+    let size = digits.iter().fold(0, |size, digit| 10 * size + i64::from(digit - b'0'));
+    Ok(if negative { -size } else { size })
+}
+
 /// Appends the text that `write` makes of each number.
 fn numbers<T: Element>(
     args: &[Operand<'_>],

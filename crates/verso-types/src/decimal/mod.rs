@@ -179,19 +179,13 @@ impl Decimal {
     /// in two's complement, shortest form (zero: no bytes).
     pub fn to_bytes(&self, out: &mut Vec<u8>) {
         out.push(self.scale());
-        let bytes = self.unscaled.to_le_bytes();
-        let sign = if self.unscaled < 0 { 0xff } else { 0 };
-        let mut len = bytes.len();
-        while len > 0 && bytes[len - 1] == sign {
-            len -= 1;
+        if self.unscaled == 0 {
+            return;
         }
-        // one more byte where the top bit left over would read as the other sign
-        if self.unscaled < 0 && (len == 0 || bytes[len - 1] < 0x80)
-            || self.unscaled > 0 && bytes[len - 1] >= 0x80
-        {
-            len += 1;
-        }
-        out.extend_from_slice(&bytes[..len]);
+        // The bits that are not all the same, and one that says the sign.
+        let size = if self.unscaled < 0 { !self.unscaled } else { self.unscaled };
+        let len = (i128::BITS - size.leading_zeros()) as usize / 8 + 1;
+        out.extend_from_slice(&self.unscaled.to_le_bytes()[..len]);
     }
 
     /// Whether bytes are [those](Self::to_bytes) of a decimal without digits behind the point.
@@ -208,10 +202,16 @@ impl Decimal {
         if digits.len() > 16 {
             return Err(corrupt());
         }
-        let sign = if digits.last().is_some_and(|b| *b >= 0x80) { 0xff } else { 0 };
-        let mut unscaled = [sign; 16];
-        unscaled[..digits.len()].copy_from_slice(digits);
-        Decimal::new(i128::from_le_bytes(unscaled), scale).map_err(|_| corrupt())
+        let negative = digits.last().is_some_and(|byte| *byte >= 0x80);
+        let unscaled = if digits.len() <= 8 {
+            let sign = if negative { -1 } else { 0 };
+            i128::from(digits.iter().rev().fold(sign, |number: i64, byte| number << 8 | i64::from(*byte)))
+        } else {
+            let mut unscaled = [if negative { 0xff } else { 0 }; 16];
+            unscaled[..digits.len()].copy_from_slice(digits);
+            i128::from_le_bytes(unscaled)
+        };
+        Decimal::new(unscaled, scale).map_err(|_| corrupt())
     }
 }
 

@@ -109,10 +109,13 @@ impl Luggage {
         };
         let probes = self.measured.clone().map(Probes::of_worker);
         let turns = self.turns.as_ref().map(|turns| turns.of_worker());
+        // Whoever takes a value for each row counts its holders: each worker in memory of its own.
+        let [params, outer] =
+            [&self.params, &self.outer].map(|values| values.iter().map(Value::apart).collect::<Vec<Value>>());
         let cx = ExecContext::of_worker(WorkerParts {
             catalog: &self.catalog,
-            params: &self.params,
-            outer: &self.outer,
+            params: &params,
+            outer: &outer,
             services: &services,
             cancel: &self.cancel,
             turns: turns.as_deref(),

@@ -13,6 +13,7 @@ use super::scratch::{Scratch, Vector};
 use super::{Node, Repr};
 use crate::error::{ExecError, Result};
 use crate::expr::list::VECTOR_BYTES;
+use crate::expr::repeated::has_parts;
 use crate::expr::row::room_for;
 use crate::functions::kernel::Trap;
 use crate::functions::{Body, BuiltinFunction};
@@ -64,10 +65,15 @@ impl Apply {
         (known && !from.is_text() && apply.gains(&[repr])).then_some(apply)
     }
 
-    /// Whether an argument is computed by a kernel, and all stand as columns of their types.
+    /// Whether an argument is computed by a kernel, or once for all rows, and all stand as columns of their types. Values with parts
+    /// are better read by closures, which know those of the row before.
     fn gains(&self, reprs: &[Repr]) -> bool {
-        let is_plain =
-            |node: &Node| matches!(node, Node::Column(_) | Node::Constant { .. } | Node::Rows { .. });
+        let reads_parts = self.types.iter().any(has_parts);
+        let is_plain = |node: &Node| match node {
+            Node::Column(_) | Node::Rows { .. } => true,
+            Node::Constant { .. } => reads_parts,
+            _ => false,
+        };
         let stands = |((node, repr), ty): ((&Node, &Repr), &SqlType)| {
             matches!(node, Node::Constant { .. }) || *repr == Repr::of_type(ty)
         };
@@ -90,14 +96,16 @@ impl Apply {
             .map(|(node, ty)| Arg::of(node, ty, over, scratch))
             .collect::<Result<Vec<Arg<'a, '_>>, Trap>>()?;
         let mut out = scratch.take(self.ty.physical());
-        let mut values = Vec::with_capacity(args.len());
+        // What is the same for all rows stays where it is.
+        let mut values: Vec<Value> = args.iter().map(Arg::given).collect();
         for row in 0..over.batch.rows {
             if !over.reaches(row) {
                 out.push_null();
                 continue;
             }
-            values.clear();
-            values.extend(args.iter().map(|arg| arg.value(row)));
+            for (value, arg) in values.iter_mut().zip(&args) {
+                arg.read(row, value);
+            }
             let value = self.value(over, &values).map_err(|_| Trap)?;
             out.push_value(&value, &self.ty).map_err(|_| Trap)?;
             // One row may take long.
@@ -171,11 +179,18 @@ impl<'a, 't> Arg<'a, 't> {
         })
     }
 
-    fn value(&self, row: usize) -> Value {
+    /// Its value before there is a row.
+    fn given(&self) -> Value {
         match self {
-            Arg::Rows(Vector::Borrowed(column), ty) => column.value(row, ty),
-            Arg::Rows(Vector::Owned(column) | Vector::Constant(column), ty) => column.value(row, ty),
+            Arg::Rows(..) => Value::Null,
             Arg::All(value) => value.clone(),
+        }
+    }
+
+    /// Puts its value for a row in place of that for another.
+    fn read(&self, row: usize, value: &mut Value) {
+        if let Arg::Rows(vector, ty) = self {
+            *value = vector.column().value(row, ty);
         }
     }
 }

@@ -3,11 +3,11 @@
 use verso_types::decimal::{POW10, rescale_i128};
 use verso_types::{CastKind, ColumnData, NumericSpec, Physical, SqlType};
 
-use super::eval::{Evaluation, strict};
+use super::eval::{Evaluation, left_out, strict};
 use super::scratch::{Scratch, Vector};
 use super::{Node, Repr};
 use crate::functions::kernel::{self, ElementError, ElementResult, Operand, Trap};
-use crate::functions::text_kernels::{characters, integers};
+use crate::functions::text_kernels::{characters, integers, integers_of_texts};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 const RANGE: ElementError = ElementError::OutOfRange("");
@@ -33,6 +33,8 @@ pub(super) enum CastKernel {
     DateToTimestamp,
     /// Integer to text.
     IntegerToText(Physical),
+    /// Text of nothing but digits, perhaps behind a sign, to integer.
+    TextToInteger(Physical),
 }
 
 /// The kernel for a cast and how its results stand; `None` where there is none.
@@ -72,6 +74,9 @@ pub(super) fn find(from: &Repr, to: &SqlType, kind: CastKind) -> Option<(CastKer
         (Repr::Native(from), SqlType::Text | SqlType::Varchar(None)) if from.is_integer() => {
             CastKernel::IntegerToText(from.physical())
         }
+        (Repr::Native(SqlType::Text | SqlType::Varchar(_)), to) if to.is_integer() => {
+            CastKernel::TextToInteger(to.physical())
+        }
         _ => return None,
     };
     Some((kernel, result))
@@ -90,13 +95,25 @@ impl CastKernel {
             return Ok(vector);
         }
         strict(std::slice::from_ref(arg), self.physical(), over, scratch, |args, nulls, rows, out| {
-            self.apply(&[args[0].operand()], nulls, rows, out)
+            let operands = [args[0].operand()];
+            match over.reached {
+                Some(reached) if self.is_partial() => {
+                    self.apply(&operands, &left_out(nulls, reached), rows, out)
+                }
+                _ => self.apply(&operands, nulls, rows, out),
+            }
         })
+    }
+
+    /// Whether rows that nobody asks for may well have no result.
+    pub fn is_partial(self) -> bool {
+        matches!(self, CastKernel::TextToInteger(_))
     }
 
     fn physical(self) -> Physical {
         match self {
             CastKernel::Integer(_, to)
+            | CastKernel::TextToInteger(to)
             | CastKernel::ToInteger { to, .. }
             | CastKernel::FloatToInteger(to) => to,
             CastKernel::Rescale { to: (to, _), .. } => to,
@@ -177,6 +194,9 @@ impl CastKernel {
             CastKernel::IntegerToText(I16) => integers::<i16>(args, nulls, rows, out),
             CastKernel::IntegerToText(I32) => integers::<i32>(args, nulls, rows, out),
             CastKernel::IntegerToText(_) => integers::<i64>(args, nulls, rows, out),
+            CastKernel::TextToInteger(I16) => integers_of_texts::<i16>(args, nulls, rows, out),
+            CastKernel::TextToInteger(I32) => integers_of_texts::<i32>(args, nulls, rows, out),
+            CastKernel::TextToInteger(_) => integers_of_texts::<i64>(args, nulls, rows, out),
             CastKernel::Length(_) => Err(Trap),
         }
     }

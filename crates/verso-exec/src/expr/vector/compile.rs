@@ -4,6 +4,7 @@ use verso_env::stack;
 use verso_types::{CastKind, Physical, SqlType, Value};
 
 use super::apply::Apply;
+use super::decimals::Decimals;
 use super::member::Members;
 use super::pick::Pick;
 use super::{Node, Repr, cast, compare, numeric};
@@ -291,6 +292,11 @@ fn call(expr: &TypedExpr, function: &'static BuiltinFunction, args: &[TypedExpr]
             let node = Node::Kernel { kernel, args: nodes, out, is_partial };
             fits.then_some((node, Repr::Native(expr.ty.clone())))
         }
+        Kernel::OrNull(kernel) => {
+            let fits = args.iter().zip(&reprs).all(|(arg, repr)| *repr == Repr::Native(arg.ty.clone()));
+            let node = Node::OrNull { kernel, args: nodes, out: expr.ty.physical() };
+            fits.then_some((node, Repr::Native(expr.ty.clone())))
+        }
         Kernel::Concat => {
             let fits = args.iter().all(|arg| arg.ty.is_text() && !matches!(arg.ty, SqlType::Char(_)));
             fits.then(|| (Node::Concat(flatten(nodes)), Repr::Native(SqlType::Text)))
@@ -372,8 +378,22 @@ fn numeric_call(op: NumericOp, mut args: Vec<Node>, reprs: &[Repr]) -> Option<(N
     if args.len() == 2 {
         let right = args.pop()?;
         let left = args.pop()?;
+        let has_scale = |repr: &Repr| repr.scale().is_some();
+        if op == NumericOp::Divide || !reprs.iter().all(has_scale) {
+            return of_decimals(op, [left, right], reprs);
+        }
         numeric::binary(op, (left, &reprs[0]), (right, &reprs[1]))
     } else {
         numeric::unary(op, args.pop()?, reprs.first()?)
     }
+}
+
+/// Of numerics one of which has its scale in each row, or the result has.
+fn of_decimals(op: NumericOp, args: [Node; 2], reprs: &[Repr]) -> Option<(Node, Repr)> {
+    let [left, right] = reprs else { return None };
+    let result = Repr::Native(SqlType::Numeric(None));
+    if [left, right].iter().any(|repr| repr.scale().is_none() && **repr != result) {
+        return None;
+    }
+    Some((Node::Decimals(Box::new(Decimals::new(op, args, [left, right])?)), result))
 }

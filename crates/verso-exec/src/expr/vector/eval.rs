@@ -39,7 +39,7 @@ impl<'a> Evaluation<'a, '_> {
 }
 
 /// The rows that a kernel is not asked for: NULLs, and those whose values are not wanted.
-fn left_out(nulls: &NullMask, reached: &[bool]) -> NullMask {
+pub(super) fn left_out(nulls: &NullMask, reached: &[bool]) -> NullMask {
     let mut out = nulls.clone();
     reached.iter().enumerate().filter(|(_, reached)| !**reached).for_each(|(row, _)| out.set(row));
     out
@@ -82,6 +82,17 @@ impl Node {
                         _ => kernel(&operands, nulls, rows, out),
                     }
                 })
+            }
+            Node::OrNull { kernel, args, out } => {
+                let mut absent = NullMask::default();
+                let mut found = strict(args, *out, over, scratch, |args, nulls, rows, out| {
+                    let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
+                    kernel(&operands, nulls, rows, out, &mut absent)
+                })?;
+                if let Vector::Owned(column) | Vector::Constant(column) = &mut found {
+                    column.nulls.union(&absent);
+                }
+                Ok(found)
             }
             Node::Compare { op, order, args } => {
                 strict(&args[..], Physical::Bool, over, scratch, |args, nulls, rows, out| {
@@ -170,6 +181,7 @@ impl Node {
                 let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
                 text::concat(&operands, rows, out)
             }),
+            Node::Decimals(decimals) => decimals.eval(over, scratch),
             Node::Apply(apply) => apply.eval(over, scratch),
             Node::Pick(pick) => pick.eval(over, scratch),
             Node::Rows { expr, ty } => {

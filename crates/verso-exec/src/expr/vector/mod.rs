@@ -30,6 +30,7 @@ mod cast;
 mod choice;
 mod compare;
 mod compile;
+mod decimals;
 mod eval;
 mod logic;
 mod member;
@@ -44,7 +45,7 @@ use super::row::RowExpr;
 use crate::context::EvalContext;
 use crate::expr::like::LikePattern;
 use crate::expr::list::VECTOR_BYTES;
-use crate::functions::kernel::{CompareOp, KernelFn, Trap};
+use crate::functions::kernel::{CompareOp, KernelFn, OrNullFn, Trap};
 use crate::plan::TypedExpr;
 use eval::Evaluation;
 pub(crate) use scratch::Scratch;
@@ -98,10 +99,14 @@ enum Node {
     Compared { expr: RowExpr, repr: Repr },
     /// A kernel of the registry; `is_partial` if rows that nobody asks may well have no result.
     Kernel { kernel: KernelFn, args: Vec<Node>, out: Physical, is_partial: bool },
+    /// The same of one that has NULLs of its own.
+    OrNull { kernel: OrNullFn, args: Vec<Node>, out: Physical },
     /// A comparison.
     Compare { op: CompareOp, order: compare::Order, args: Box<[Node; 2]> },
     /// Arithmetic of scaled integers.
     Numeric { op: numeric::Op, args: Vec<Node> },
+    /// Arithmetic of numerics of which each row has a scale of its own.
+    Decimals(Box<decimals::Decimals>),
     /// Scaled integers of this scale as `numeric` without bounds.
     Unscaled { arg: Box<Node>, scale: u8 },
     /// A cast with a kernel.
@@ -146,9 +151,11 @@ impl Node {
     fn is_by_need(&self) -> bool {
         match self {
             Node::Rows { .. } | Node::Apply(_) | Node::Kernel { is_partial: true, .. } => true,
+            Node::Cast { cast, .. } if cast.is_partial() => true,
             Node::Column(_) | Node::Constant { .. } | Node::Compared { .. } => false,
             Node::Connective { by_need, .. } | Node::Case { by_need, .. } => *by_need,
             Node::Kernel { args, .. }
+            | Node::OrNull { args, .. }
             | Node::Numeric { args, .. }
             | Node::Concat(args)
             | Node::Coalesce { args, .. } => args.iter().any(Node::is_by_need),
@@ -156,6 +163,7 @@ impl Node {
             Node::IsDistinct { args, .. } => args.iter().any(Node::is_by_need),
             Node::Compare { args, .. } => args.iter().any(Node::is_by_need),
             Node::LikeEach { args, .. } => args.iter().any(Node::is_by_need),
+            Node::Decimals(decimals) => decimals.is_partial() || decimals.args().iter().any(Node::is_by_need),
             Node::Pick(pick) => pick.subscript().is_by_need(),
             Node::Cast { arg, .. }
             | Node::Unscaled { arg, .. }
@@ -339,6 +347,7 @@ pub(crate) fn census(expr: &TypedExpr) -> (usize, usize) {
         let children: Vec<&Node> = match node {
             Node::Column(_) | Node::Constant { .. } | Node::Compared { .. } | Node::Rows { .. } => Vec::new(),
             Node::Kernel { args, .. }
+            | Node::OrNull { args, .. }
             | Node::Numeric { args, .. }
             | Node::Connective { args, .. }
             | Node::Coalesce { args, .. }
@@ -347,6 +356,7 @@ pub(crate) fn census(expr: &TypedExpr) -> (usize, usize) {
             Node::IsDistinct { args, .. } => args.iter().collect(),
             Node::Compare { args, .. } => args.iter().collect(),
             Node::Apply(apply) => apply.args().collect(),
+            Node::Decimals(decimals) => decimals.args().iter().collect(),
             Node::Pick(pick) => vec![pick.subscript()],
             Node::Case { branches, otherwise, .. } => {
                 branches.iter().flat_map(|(a, b)| [a, b]).chain([&**otherwise]).collect()

@@ -16,9 +16,9 @@ pub(in crate::functions) fn read_standard(
 ) -> Result<(Value, SqlType, Option<i32>)> {
     let refused = |text: &str| Err(ExecError::from(TypeError::new("22007", text)));
     let (mut dated, mut timed, mut zoned) = (false, false, false);
-    for node in nodes(template, true)? {
+    for node in nodes(template, true)?.iter() {
         let Node::Field { name, .. } = node else { continue };
-        match name {
+        match *name {
             "FX" => {}
             "TZ" | "TZH" | "TZM" | "OF" => zoned = true,
             "A.M." | "AM" | "P.M." | "PM" | "HH" | "HH12" | "HH24" | "MI" | "SS" | "SSSS" | "SSSSS"

@@ -1,17 +1,18 @@
 //! The pieces of a template: patterns, separators and letters.
 
+use std::rc::Rc;
+
 use verso_types::TypeError;
 
 use crate::error::Result;
-use crate::functions::templates::{behind, pattern};
+use crate::functions::templates::{Recent, behind, pattern};
 
 /// A piece of a template.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Node<'t> {
+pub(super) enum Node {
     /// The pattern, and as it is written.
     Field {
         name: &'static str,
-        shown: &'t str,
+        shown: Box<str>,
         fill: bool,
         ordinal: bool,
     },
@@ -23,8 +24,20 @@ pub(super) fn is_separator(c: char) -> bool {
     c.is_ascii_punctuation()
 }
 
+thread_local! {
+    /// The templates that were used last.
+    static TEMPLATES: Recent<[Node]> = const { Recent::new() };
+    /// The same of the standard's.
+    static STANDARD: Recent<[Node]> = const { Recent::new() };
+}
+
 /// The pieces of a template; one of the standard's has no other letters between the patterns than `-./,':; `.
-pub(super) fn nodes(template: &str, standard: bool) -> Result<Vec<Node<'_>>> {
+pub(super) fn nodes(template: &str, standard: bool) -> Result<Rc<[Node]>> {
+    let kept = if standard { &STANDARD } else { &TEMPLATES };
+    kept.with(|kept| kept.get(template, || Ok(read(template, standard)?.into())))
+}
+
+fn read(template: &str, standard: bool) -> Result<Vec<Node>> {
     let (mut rest, mut nodes) = (template, Vec::new());
     while let Some(c) = rest.chars().next() {
         let (mut fill, mut at) = (true, rest);
@@ -36,7 +49,7 @@ pub(super) fn nodes(template: &str, standard: bool) -> Result<Vec<Node<'_>>> {
             let (shown, behind_it) = at.split_at(name.len());
             rest = behind_it;
             let suffix = behind(rest, &["TH", "th"]);
-            nodes.push(Node::Field { name, shown, fill, ordinal: suffix.is_some() });
+            nodes.push(Node::Field { name, shown: shown.into(), fill, ordinal: suffix.is_some() });
             rest = suffix.or_else(|| behind(rest, &["SP"])).unwrap_or(rest);
             continue;
         }
@@ -99,7 +112,7 @@ fn is_digits(name: &str) -> bool {
 }
 
 /// Whether no digit can follow a field, so that it takes all digits there are.
-pub(super) fn is_open(nodes: &[Node<'_>], at: usize) -> bool {
+pub(super) fn is_open(nodes: &[Node], at: usize) -> bool {
     if let Node::Field { fill: false, .. } | Node::Field { ordinal: true, .. } = nodes[at] {
         return true;
     }

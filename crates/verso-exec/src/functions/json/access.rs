@@ -4,10 +4,11 @@ use verso_types::Value;
 use verso_types::json::{self, JsonRef};
 
 use super::types::{AS_BOOL, AS_INT4, AS_JSON, AS_JSONB, AS_TEXT, BOOL, INT4, JSON, JSONB, TEXT, TEXTS};
-use super::{as_text, invalid, json_function, jsonb, text_of, texts};
+use super::{as_text, invalid, json_function, jsonb, kernels, text_of, texts};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::functions::define::unexpected;
+use crate::functions::kernel::Kernel;
 use crate::functions::{Body, BuiltinFunction};
 use crate::memory::Bytes;
 
@@ -16,7 +17,7 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// What a path leads on with.
 #[derive(Clone, Copy)]
-enum Step<'a> {
+pub(super) enum Step<'a> {
     Key(&'a str),
     Index(i64),
     /// A text that is a key of an object and an index of an array.
@@ -36,6 +37,15 @@ fn step<'j>(value: JsonRef<'j>, step: Step<'_>) -> Option<&'j [u8]> {
         (JsonRef::Array(array), Step::Index(index)) => array.at(index),
         (JsonRef::Array(array), Step::Either(text)) => array.at(index_of(text)?),
         _ => None,
+    }
+}
+
+/// What `->` finds in a jsonb, in its binary form like that.
+pub(super) fn found<'j>(document: &'j [u8], wanted: Step<'_>) -> Option<&'j [u8]> {
+    match JsonRef::read(document) {
+        // A scalar is kept as an array of one, which this operator alone lets be seen.
+        scalar if is_scalar(&scalar) => matches!(wanted, Step::Index(0 | -1)).then_some(document),
+        value => step(value, wanted),
     }
 }
 
@@ -77,13 +87,7 @@ fn get(args: &[Value], text: bool) -> Result<Value> {
     let [from, arg] = args else { return Err(unexpected("->", args)) };
     let Some(wanted) = step_of(arg) else { return Err(unexpected("->", args)) };
     Ok(match from {
-        // A scalar is kept as an array of one, which this operator alone lets be seen.
-        Value::Jsonb(from) if is_scalar(&from.root()) => match wanted {
-            Step::Index(0 | -1) if text => as_text(from.bytes()),
-            Step::Index(0 | -1) => jsonb(from.bytes()),
-            _ => Value::Null,
-        },
-        Value::Jsonb(from) => match step(from.root(), wanted) {
+        Value::Jsonb(from) => match found(from.bytes(), wanted) {
             Some(found) if text => as_text(found),
             Some(found) => jsonb(found),
             None => Value::Null,
@@ -204,7 +208,7 @@ fn contained(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 }
 
 /// Whether a key, or an element that is a string, is there.
-fn has(value: JsonRef<'_>, key: &str) -> bool {
+pub(super) fn has(value: JsonRef<'_>, key: &str) -> bool {
     match value {
         JsonRef::Object(object) => object.get(key).is_some(),
         JsonRef::Array(array) => {
@@ -247,12 +251,16 @@ fn pretty(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 pub(super) static FUNCTIONS: &[BuiltinFunction] = &[
     json_function!("json_object_field" ("->") [JSON, TEXT] => AS_JSON, get_json),
     json_function!("json_array_element" ("->") [JSON, INT4] => AS_JSON, get_json),
-    json_function!("jsonb_object_field" ("->") [JSONB, TEXT] => AS_JSONB, get_json),
-    json_function!("jsonb_array_element" ("->") [JSONB, INT4] => AS_JSONB, get_json),
+    json_function!("jsonb_object_field" ("->") [JSONB, TEXT] => AS_JSONB, get_json,
+        Kernel::OrNull(kernels::get)),
+    json_function!("jsonb_array_element" ("->") [JSONB, INT4] => AS_JSONB, get_json,
+        Kernel::OrNull(kernels::get)),
     json_function!("json_object_field_text" ("->>") [JSON, TEXT] => AS_TEXT, get_text),
     json_function!("json_array_element_text" ("->>") [JSON, INT4] => AS_TEXT, get_text),
-    json_function!("jsonb_object_field_text" ("->>") [JSONB, TEXT] => AS_TEXT, get_text),
-    json_function!("jsonb_array_element_text" ("->>") [JSONB, INT4] => AS_TEXT, get_text),
+    json_function!("jsonb_object_field_text" ("->>") [JSONB, TEXT] => AS_TEXT, get_text,
+        Kernel::OrNull(kernels::get_text)),
+    json_function!("jsonb_array_element_text" ("->>") [JSONB, INT4] => AS_TEXT, get_text,
+        Kernel::OrNull(kernels::get_text)),
     json_function!("" ("#>") [JSON, TEXTS] => AS_JSON, path_json),
     json_function!("" ("#>") [JSONB, TEXTS] => AS_JSONB, path_json),
     json_function!("" ("#>>") [JSON, TEXTS] => AS_TEXT, path_text),
@@ -269,9 +277,11 @@ pub(super) static FUNCTIONS: &[BuiltinFunction] = &[
     json_function!("jsonb_typeof" [JSONB] => AS_TEXT, type_of),
     json_function!("json_array_length" [JSON] => AS_INT4, array_length),
     json_function!("jsonb_array_length" [JSONB] => AS_INT4, array_length),
-    json_function!("jsonb_contains" ("@>") [JSONB, JSONB] => AS_BOOL, contains),
+    json_function!("jsonb_contains" ("@>") [JSONB, JSONB] => AS_BOOL, contains,
+        Kernel::Columns(kernels::contains)),
     json_function!("jsonb_contained" ("<@") [JSONB, JSONB] => AS_BOOL, contained),
-    json_function!("jsonb_exists" ("?") [JSONB, TEXT] => AS_BOOL, exists),
+    json_function!("jsonb_exists" ("?") [JSONB, TEXT] => AS_BOOL, exists,
+        Kernel::Columns(kernels::exists)),
     json_function!("jsonb_exists_any" ("?|") [JSONB, TEXTS] => AS_BOOL, exists_any),
     json_function!("jsonb_exists_all" ("?&") [JSONB, TEXTS] => AS_BOOL, exists_all),
     json_function!("jsonb_pretty" [JSONB] => AS_TEXT, pretty),

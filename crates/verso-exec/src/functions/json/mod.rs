@@ -3,7 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`encode`] | values of any type as JSON: `to_json`, `row_to_json`, builders, what aggregates end with |
-//! | [`access`] | `->`, `#>`, subscripts, lengths, types, `@>`, `?` |
+//! | [`access`], [`kernels`] | `->`, `#>`, subscripts, lengths, types, `@>`, `?`; some of them over columns |
 //! | [`change`] | `||`, `-`, `#-`, `jsonb_set` and its relatives |
 //! | [`expand`] | functions that yield rows |
 //! | [`filled`] | arrays from JSON arrays |
@@ -19,6 +19,7 @@ mod construct;
 mod encode;
 mod expand;
 mod filled;
+mod kernels;
 mod path;
 mod path_eval;
 mod path_methods;
@@ -45,6 +46,12 @@ use crate::error::{ExecError, Result};
 macro_rules! json_function {
     ($name:literal $(($op:literal))? [$($arg:expr),*] => $result:expr, $f:expr) => {
         json_function!($name $(($op))? [$($arg),*] => $result, variadic false, strict true, $crate::functions::Body::Scalar($f))
+    };
+    ($name:literal ($op:literal) [$($arg:expr),*] => $result:expr, $f:expr, $kernel:expr) => {
+        $crate::functions::BuiltinFunction {
+            kernel: Some($kernel),
+            ..json_function!($name ($op) [$($arg),*] => $result, $f)
+        }
     };
     ($name:literal $(($op:literal))? [$($arg:expr),*] => $result:expr, variadic $variadic:literal, strict $strict:literal, $body:expr) => {
         $crate::functions::BuiltinFunction {
@@ -92,17 +99,22 @@ fn encoded(node: Node) -> Result<Value> {
     Ok(Value::Jsonb(node.encode()?))
 }
 
-/// The text of a value as `->>` gives it: a string without its quotes, null as NULL.
-fn as_text(bytes: &[u8]) -> Value {
+/// The text of a value as `->>` gives it: a string without its quotes, none of null. What is no string is written into `room`.
+fn shown<'a>(bytes: &'a [u8], room: &'a mut String) -> Option<&'a str> {
     match JsonRef::read(bytes) {
-        JsonRef::Null => Value::Null,
-        JsonRef::String(text) => Value::text(text),
+        JsonRef::Null => None,
+        JsonRef::String(text) => Some(text),
         value => {
-            let mut text = String::new();
-            json::format_into(value, &mut text);
-            Value::Text(text.into())
+            room.clear();
+            json::format_into(value, room);
+            Some(room)
         }
     }
+}
+
+/// The same as a value; null is NULL.
+fn as_text(bytes: &[u8]) -> Value {
+    shown(bytes, &mut String::new()).map_or(Value::Null, Value::text)
 }
 
 /// The same of a json text.
