@@ -8,7 +8,7 @@
 //!     the relation is, in every version of the catalog.
 //! W2. What holds a row type (a column, a field, a domain, a function) holds its fields, too. Where a relation of which there are such
 //!     holders changes, the whole catalog is read anew ([`is_held`]).
-//! W3. A field has the type beneath where its column is of a domain.
+//! W3. A field is of the domain that its column is of: what makes a row of the type asks for it, as for a composite type.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ impl Relation {
         if self.oid().is_system() {
             return None;
         }
-        let field = |column: &ColumnDef| (Arc::clone(&column.name), column.ty.clone());
+        let field = |column: &ColumnDef| (Arc::clone(&column.name), column.declared().clone());
         let ids = columns.iter().map(|column| column.id).collect();
         Some(row_type(self.oid(), (self.schema(), self.name()), columns.iter().map(field).collect(), ids))
     }
