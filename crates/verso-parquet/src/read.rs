@@ -16,7 +16,9 @@ use verso_exec::files::{FileRequest, FileRows, FileTable, TableReader, unreadabl
 use verso_exec::plan::OutputColumn;
 use verso_types::datetime::{self, MICROS_PER_DAY, UNIX_EPOCH_DAYS, UNIX_EPOCH_MICROS};
 use verso_types::wire::utf8;
-use verso_types::{Batch, Column, ColumnData, Decimal, Number, SqlType, TimeStyle, TypeError, Value};
+use verso_types::{
+    Batch, Column, ColumnData, Decimal, Interval, Number, SqlType, TimeStyle, TypeError, Value,
+};
 
 use crate::guarded;
 use crate::schema::{FileColumn, Stored, columns};
@@ -419,8 +421,21 @@ fn bytes(value: &[u8], stored: Stored, ty: &SqlType, into: &mut Column) -> Resul
             let number = number.map_err(|_| TypeError::new("22P04", "a uuid of Parquet has 16 bytes"))?;
             into.push_value(&Value::Uuid(number), ty)
         }
+        (_, Stored::Interval) => into.push_value(&interval(value)?, ty),
         _ => into.push_value(&Value::bytes(value), ty),
     }
+}
+
+/// Months, days and milliseconds of 32 bits each, none of them negative.
+fn interval(value: &[u8]) -> Result<Value, TypeError> {
+    let (parts, rest) = value.as_chunks::<4>();
+    let ([months, days, millis], []) = (parts, rest) else {
+        return Err(TypeError::new("22P04", "an INTERVAL of Parquet has 12 bytes"));
+    };
+    let part =
+        |bytes: &[u8; 4]| i32::try_from(u32::from_le_bytes(*bytes)).map_err(|_| out_of_range("interval"));
+    let micros = i64::from(u32::from_le_bytes(*millis)) * 1_000;
+    Ok(Value::Interval(Interval { months: part(months)?, days: part(days)?, micros }))
 }
 
 /// A number of 16 bits as IEEE 754 has them: a sign, five bits of an exponent, ten of a fraction.

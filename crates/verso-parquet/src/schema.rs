@@ -33,6 +33,8 @@ pub(crate) enum Stored {
     Text,
     Bytes,
     Uuid,
+    /// Months, days and milliseconds, each without a sign.
+    Interval,
     /// Lists, maps, groups.
     Nested,
 }
@@ -131,6 +133,9 @@ fn of_primitive(field: &Type) -> (SqlType, Stored) {
         (ConvertedType::UINT_64, Physical::INT64) => integer_of(64, false),
         (ConvertedType::UTF8 | ConvertedType::ENUM, Physical::BYTE_ARRAY) => (SqlType::Text, Stored::Text),
         (ConvertedType::JSON, Physical::BYTE_ARRAY) => (SqlType::Json, Stored::Text),
+        (ConvertedType::INTERVAL, Physical::FIXED_LEN_BYTE_ARRAY) => {
+            (SqlType::Interval(None), Stored::Interval)
+        }
         (_, Physical::BOOLEAN) => (SqlType::Bool, Stored::Bool),
         (_, Physical::INT32) => (SqlType::Int4, Stored::Int),
         (_, Physical::INT64) => (SqlType::Int8, Stored::Int),

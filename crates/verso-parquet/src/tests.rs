@@ -30,6 +30,7 @@ const SCHEMA: &str = "message m {
     optional group list (LIST) { repeated group list { optional int32 element; } }
     optional double last;
     required fixed_len_byte_array(2) half (FLOAT16);
+    optional fixed_len_byte_array(12) length (INTERVAL);
 }";
 
 fn file() -> Vec<u8> {
@@ -65,6 +66,8 @@ fn file() -> Vec<u8> {
     list.close().unwrap();
     column!(DoubleType, [2.5], Some(&[1, 0]));
     column!(FixedLenByteArrayType, [fixed(&[0x00, 0xc1]), fixed(&[0x01, 0x00])], None);
+    let length = [1, 0, 0, 0, 2, 0, 0, 0, 0xac, 0x0d, 0, 0];
+    column!(FixedLenByteArrayType, [fixed(&length)], Some(&[1, 0]));
     group.close().unwrap();
     writer.into_inner().unwrap()
 }
@@ -84,12 +87,13 @@ fn types_of_files_are_types_of_sql() {
         shown.join(", "),
         "millis time without time zone, nanos timestamp without time zone, old timestamp without time zone, \
          small numeric(5,2), wide numeric(30,4), fixed numeric(6,1), unsigned bigint, longest numeric, \
-         tiny smallint, name text, list jsonb, last double precision, half real"
+         tiny smallint, name text, list jsonb, last double precision, half real, \
+         length interval"
     );
     assert_eq!(table.rows, 2.0);
     // the list is there and cannot be read; other columns are read by their own places
     assert!(table.open(&[10], &style).err().unwrap().to_string().contains("\"list\""));
-    let wanted: Vec<usize> = (0..13).filter(|at| *at != 10).collect();
+    let wanted: Vec<usize> = (0..14).filter(|at| *at != 10).collect();
     let types: Vec<SqlType> = wanted.iter().map(|at| table.columns[*at].ty.clone()).collect();
     let mut rows = table.open(&wanted, &style).unwrap();
     let mut batch = Batch::of_types(&types);
@@ -104,9 +108,9 @@ fn types_of_files_are_types_of_sql() {
     };
     assert_eq!(
         row(0),
-        "|1969-12-31 23:59:59.999999|1970-01-02 00:00:01|-123.45||1.5|4294967295|18446744073709551615||a|2.5|-2.5"
+        "|1969-12-31 23:59:59.999999|1970-01-02 00:00:01|-123.45||1.5|4294967295|18446744073709551615||a|2.5|-2.5|1 mon 2 days 00:00:03.5"
     );
-    assert_eq!(row(1), "01:00:00.001|1970-01-01 00:00:01.5||0.07|-0.0200|-1.0||1|-128|b||5.9604645e-08");
+    assert_eq!(row(1), "01:00:00.001|1970-01-01 00:00:01.5||0.07|-0.0200|-1.0||1|-128|b||5.9604645e-08|");
     assert!(!rows.next(&mut batch).unwrap());
 }
 

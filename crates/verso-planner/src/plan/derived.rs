@@ -8,7 +8,7 @@ use verso_exec::plan::{ExprKind, TypedExpr};
 use crate::bind::{Binder, map_columns, same};
 use crate::estimate::Estimate;
 use crate::implied::implied;
-use crate::rewrite::inlined;
+use crate::rewrite::{inlined, plain};
 
 /// The hidden columns of a table, each with what it is computed from.
 #[derive(Default)]
@@ -48,7 +48,12 @@ impl Derived {
         let Some(guard) = index.guard else { return true };
         let Some(filter) = filter else { return false };
         let filter = over_table(columns, filter);
-        self.conditions(guard).any(|condition| implied(&[&filter], condition))
+        self.conditions(guard).any(|condition| {
+            // The filter is plain where its query was rewritten.
+            let mut own = condition.clone();
+            plain(&mut own);
+            implied(&[&filter], condition) || implied(&[&filter], &own)
+        })
     }
 
     /// The condition within the expression of a guard, in its forms.

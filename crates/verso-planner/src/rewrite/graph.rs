@@ -139,6 +139,7 @@ impl Rewriter<'_> {
     fn flatten(&mut self, mut plan: Plan, graph: &mut Graph) -> Result<Vec<TypedExpr>, SqlError> {
         check()?;
         if is_tree(&plan) {
+            super::plain::conditions(&mut plan);
             self.expressions(&mut plan)?;
         }
         match plan {

@@ -17,6 +17,7 @@
 //! |---|---|
 //! | [`called`] | functions in SQL become part of the plans that call them |
 //! | [`push`], [`reduce`] | conditions towards the tables; outer joins whose padded rows they drop |
+//! | [`plain`] | `NOT (a <> b)` and the like say `a = b` |
 //! | [`graph`] | a tree of inner joins taken apart and put together |
 //! | [`order`] | which of them are joined first, and how |
 //! | [`unnest`], [`members`] | queries in conditions that become joins |
@@ -43,6 +44,7 @@ mod members;
 mod narrow;
 mod order;
 mod outer_above;
+mod plain;
 mod postpone;
 mod push;
 mod reduce;
@@ -62,6 +64,7 @@ use crate::estimate::Estimate;
 use crate::hints::Hints;
 pub(crate) use called::inlined;
 pub(crate) use graph::equality;
+pub(crate) use plain::plain;
 pub use rules::Rules;
 pub(crate) use unnest::asks_of_the_row;
 use verso_env::recursion::check;

@@ -31,6 +31,7 @@ impl Rewriter<'_> {
         plan.for_each_expr_mut(&mut super::members::of_arrays);
         let Wanted { rows: most, order } = std::mem::take(&mut self.wanted);
         if self.rules.push {
+            super::plain::conditions(&mut plan);
             self.postpone(&mut plan);
             super::asked_above::asked_above(&mut plan, &conditions)?;
             if self.rules.order {
