@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use verso_types::{CompositeName, RangeType, RowType, SqlType};
+use verso_types::{Collation, CompositeName, Derivation, RangeType, RowType, SqlType};
 
 use crate::definition::{ColumnDef, FunctionReturn, Oid, TableDef, TypeDef};
 use crate::snapshot::{CatalogSnapshot, Relation};
@@ -45,6 +45,14 @@ pub(crate) fn row_type(
         name: Arc::clone(name),
         ty: SqlType::Row(Arc::new(RowType::named(of, fields))),
         fields: ids,
+    }
+}
+
+/// The type of a field of a relation's row: that of the values of the column, with their collation.
+pub(crate) fn field_type(ty: SqlType, collation: Option<Arc<Collation>>) -> SqlType {
+    match collation.filter(|_| ty.own_collation().is_none()) {
+        Some(collation) => ty.collated(&Derivation::of_kept(&collation)),
+        None => ty,
     }
 }
 
@@ -82,7 +90,10 @@ impl Relation {
         if self.oid().is_system() {
             return None;
         }
-        let field = |column: &ColumnDef| (Arc::clone(&column.name), column.declared().clone());
+        let field = |column: &ColumnDef| {
+            let declared = column.declared();
+            (Arc::clone(&column.name), field_type(declared.clone(), declared.collation()))
+        };
         let ids = columns.iter().map(|column| column.id).collect();
         Some(row_type(self.oid(), (self.schema(), self.name()), columns.iter().map(field).collect(), ids))
     }

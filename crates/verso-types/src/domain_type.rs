@@ -103,8 +103,10 @@ impl SqlType {
     pub fn has_constrained_fields(&self) -> bool {
         match self {
             SqlType::Row(row) => {
-                row.declared.is_some()
-                    || row.of.is_some() && row.fields.iter().any(|(_, ty)| ty.has_constrained_fields())
+                let mut declared = row.declared.iter().flat_map(|declared| declared.iter());
+                row.of.is_some()
+                    && (declared.any(SqlType::is_constrained)
+                        || row.fields.iter().any(|(_, ty)| ty.has_constrained_fields()))
             }
             SqlType::Array(element) => element.has_constrained_fields(),
             _ => false,

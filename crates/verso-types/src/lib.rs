@@ -75,7 +75,7 @@ pub use arrow::{arrow_schema, arrow_type};
 pub use cast::{
     CastKind, byte_of_char, cast, cast_kind, cast_known, cast_machine_number, unpadded, without_blanks,
 };
-pub use collation::{CollatedType, Collation, CollationData, Collator, Derivation};
+pub use collation::{CollatedType, Collation, CollationData, Collator, Derivation, Within};
 pub use column::{Batch, BytesColumn, Column, ColumnData, NullMask};
 pub use composite::CompositeName;
 pub use decimal::Decimal;

@@ -40,14 +40,32 @@ pub use modifiers::{IntervalSpec, LongSpec, NumericSpec};
 pub use physical::Physical;
 
 /// The columns of a row.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug)]
 pub struct RowType {
     /// The composite type that it is; none for rows of relations and of expressions.
     pub of: Option<CompositeName>,
     /// Names and types, in order: those of the values.
     pub fields: Vec<(Arc<str>, SqlType)>,
-    /// What the fields of a composite type were declared as, where one of them is of a domain.
+    /// What the fields were declared as, where one of them is of a domain or has a collation.
     pub declared: Option<Box<[SqlType]>>,
+}
+
+/// Rows of no composite type are of one type where their fields are, whatever collations those have.
+impl PartialEq for RowType {
+    fn eq(&self, other: &Self) -> bool {
+        self.of == other.of
+            && self.fields == other.fields
+            && (self.of.is_none() || self.declared == other.declared)
+    }
+}
+
+impl Eq for RowType {}
+
+impl std::hash::Hash for RowType {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.of.hash(state);
+        self.fields.hash(state);
+    }
 }
 
 impl RowType {
@@ -56,22 +74,41 @@ impl RowType {
         RowType { of: None, fields, declared: None }
     }
 
+    /// The same of fields with collations.
+    pub fn collated(mut fields: Vec<(Arc<str>, SqlType)>) -> RowType {
+        let has_any = fields.iter().any(|(_, ty)| matches!(ty, SqlType::Collated(_)));
+        let declared = has_any.then(|| fields.iter().map(|(_, ty)| ty.clone()).collect());
+        fields.iter_mut().for_each(|(_, ty)| *ty = ty.uncollated().clone());
+        RowType { of: None, fields, declared }
+    }
+
     /// A composite type with these fields, as they are declared.
     pub fn named(of: CompositeName, mut fields: Vec<(Arc<str>, SqlType)>) -> RowType {
-        let constrained = fields.iter().any(|(_, ty)| ty.is_constrained());
-        let declared = constrained.then(|| fields.iter().map(|(_, ty)| ty.clone()).collect());
-        if constrained {
+        let says_more = |ty: &SqlType| ty.is_constrained() || matches!(ty, SqlType::Collated(_));
+        let says_more = fields.iter().any(|(_, ty)| says_more(ty));
+        let declared = says_more.then(|| fields.iter().map(|(_, ty)| ty.clone()).collect());
+        if says_more {
             fields.iter_mut().for_each(|(_, ty)| *ty = ty.erased());
         }
         RowType { of: Some(of), fields, declared }
     }
 
-    /// What the field at a place was declared as.
+    /// What the field at a place was declared as, but for COLLATE.
     pub fn declared(&self, at: usize) -> &SqlType {
+        self.written(at).uncollated()
+    }
+
+    /// What the field at a place was declared as, with its collation.
+    pub fn written(&self, at: usize) -> &SqlType {
         self.declared.as_ref().and_then(|declared| declared.get(at)).unwrap_or(&self.fields[at].1)
     }
 
-    /// The names of the fields, and what they were declared as.
+    /// The names of the fields, and what they were declared as, with their collations.
+    pub fn as_written(&self) -> impl Iterator<Item = (&Arc<str>, &SqlType)> {
+        self.fields.iter().enumerate().map(|(at, (name, _))| (name, self.written(at)))
+    }
+
+    /// The names of the fields, and what they were declared as, but for COLLATE.
     pub fn as_declared(&self) -> impl Iterator<Item = (&Arc<str>, &SqlType)> {
         self.fields.iter().enumerate().map(|(at, (name, _))| (name, self.declared(at)))
     }

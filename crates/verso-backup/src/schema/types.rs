@@ -11,7 +11,7 @@ use verso_catalog::{CatalogSnapshot, FunctionReturn, Oid, TypeDef, is_temporary}
 use verso_types::{DomainType, EnumLabel, EnumType, NewPlace, SqlType};
 
 use super::needs::Finder;
-use super::parts::{literal, name, qualified, step};
+use super::parts::{collate, literal, name, qualified, step};
 use super::{Dialect, Selection};
 use crate::archive::contents::{Kind, LabelOf, Step};
 use crate::error::BackupError;
@@ -72,8 +72,10 @@ pub(super) fn steps_of(types: Vec<&Arc<TypeDef>>, dialect: Dialect) -> Result<Ve
     let mut steps = Vec::new();
     for ty in types {
         if let SqlType::Row(row) = &ty.ty {
-            let fields: Vec<String> =
-                row.as_declared().map(|(field, ty)| format!("{} {}", name(field), type_text(ty))).collect();
+            let fields: Vec<String> = row
+                .as_written()
+                .map(|(field, ty)| format!("{} {}{}", name(field), type_text(ty), collate(ty)))
+                .collect();
             let place = qualified(&ty.schema, &ty.name);
             steps.push(step(Kind::Type, format!("CREATE TYPE {place} AS ({})", fields.join(", "))));
         }

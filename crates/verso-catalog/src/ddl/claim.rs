@@ -376,7 +376,7 @@ pub(super) fn made_of(ty: &SqlType, made: &mut BTreeSet<Oid>) {
             // Relations are held by their own locks.
             let own = row.of.as_ref().filter(|of| of.array != of.oid | ARRAY);
             made.extend(own.map(|of| Oid(of.oid)));
-            row.as_declared().for_each(|(_, ty)| made_of(ty, made));
+            row.as_written().for_each(|(_, ty)| made_of(ty, made));
         }
         SqlType::System(system) if system.is_of_extension() => {
             made.insert(Oid(system.pg_oid()));

@@ -302,7 +302,7 @@ impl Catalog {
         Ok(found)
     }
 
-    /// Removes what says which collations a relation's columns, an index's parts or a domain have.
+    /// Removes what says which collations a relation's columns, an index's parts, a domain or the fields of a composite type have.
     pub(super) fn remove_collated(&self, txn: &mut Txn, of: Oid) -> Result<(), CatalogError> {
         self.delete_rows(txn, of, |row: &CollatedRow| row.objid == of).map(drop)
     }
@@ -375,7 +375,7 @@ pub(super) fn is_used_elsewhere(snapshot: &CatalogSnapshot, collation: &Collatio
 /// Something that needs a collation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CollationUse {
-    /// A column of a table.
+    /// A column of a table, or a field of a composite type.
     Column(Oid, u16),
     /// An index.
     Index(Oid),
@@ -449,6 +449,13 @@ pub fn collation_uses(snapshot: &CatalogSnapshot, collation: &Collation) -> Vec<
             && is_it(&domain.base)
         {
             uses.push((CollationUse::Domain(ty.oid), format!("type {}", shown_type(snapshot, ty))));
+        }
+        if let SqlType::Row(row) = &ty.ty {
+            let fields = row.as_written().zip(&ty.fields);
+            for (_, id) in fields.filter(|((_, field), _)| is_it(field)) {
+                let name = named(snapshot, Lost::Column(ty.oid, *id));
+                uses.push((CollationUse::Column(ty.oid, *id), name));
+            }
         }
     }
     for view in snapshot.all_views() {

@@ -23,7 +23,7 @@ use crate::request::NewComposite;
 use crate::row_type::is_made_of;
 use crate::snapshot::CatalogSnapshot;
 use crate::system::field::Name;
-use crate::system::row::AttributeRow;
+use crate::system::row::{AttributeRow, CollatedRow};
 use crate::system::types::composite_rows;
 
 /// As many fields as PostgreSQL's composite types have.
@@ -52,10 +52,12 @@ impl Catalog {
         };
         let numbered = (1..).zip(&new.fields).map(|(id, (name, ty))| (id, Arc::clone(name), ty.clone()));
         let fields: Vec<_> = numbered.collect();
+        let collations = field_collations(oid, &fields);
         let (types, fields) = composite_rows(&of, &fields, &array_name(&new.name), schema.oid);
         self.makes(txn, oid)?;
         self.change(txn, |txn| {
             self.insert_rows(txn, &types)?;
+            self.insert_rows(txn, &collations)?;
             self.insert_rows(txn, &fields)
         })?;
         Ok(oid)
@@ -80,7 +82,7 @@ impl Catalog {
         check_fields(fields.iter().map(|field| (&field.name, &field.ty)))?;
         let is_retyped = |field: &ChangedField| {
             let before = field.id.and_then(|id| ty.field_with_id(id));
-            before.is_some_and(|at| *old.declared(at) != field.ty)
+            before.is_some_and(|at| *old.written(at) != field.ty)
         };
         let retyped: Vec<&ChangedField> = fields.iter().filter(|field| is_retyped(field)).collect();
         if let (false, Some(column)) = (retyped.is_empty(), column_of(&snapshot, ty.oid)) {
@@ -133,6 +135,8 @@ impl Catalog {
                 }
             }
             self.delete_rows(txn, ty.oid, |row: &AttributeRow| row.attrelid == ty.oid)?;
+            self.remove_collated(txn, ty.oid)?;
+            self.insert_rows(txn, &field_collations(ty.oid, &numbered))?;
             self.insert_rows(txn, &rows)
         })
     }
@@ -188,6 +192,20 @@ fn column_of(snapshot: &CatalogSnapshot, ty: Oid) -> Option<String> {
 
 fn too_many() -> CatalogError {
     CatalogError::invalid("54011", format!("tables can have at most {FIELDS_MAX} columns"))
+}
+
+/// The rows that say which collations the numbered fields of a composite type have.
+fn field_collations(of: Oid, fields: &[(u16, Arc<str>, SqlType)]) -> Vec<CollatedRow> {
+    let row = |(id, _, ty): &(u16, Arc<str>, SqlType)| match ty {
+        SqlType::Collated(collated) => Some(CollatedRow {
+            objid: of,
+            objsubid: i32::from(*id),
+            collation: Oid(collated.collation.oid),
+            version: None,
+        }),
+        _ => None,
+    };
+    fields.iter().filter_map(row).collect()
 }
 
 fn check_fields<'f>(

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use verso_storage::heap::ScanBatch;
 use verso_storage::index::{IndexSpec, KeyPart};
 use verso_storage::{ObjectId, RecordId, StorageError, TableLockMode, Txn, WaitPolicy};
-use verso_types::{Collation, Exclusion, SqlType, SystemType, TimeStyle, Value, format_text};
+use verso_types::{Collation, Exclusion, SqlType, SystemType, TimeStyle, Value, Within, format_text};
 
 use super::claim::{NameOf, Taking};
 use super::constraint::{Target, refuse_virtual_among, relying_on};
@@ -620,12 +620,14 @@ pub(super) fn key_collation(column: &ColumnDef) -> Option<Arc<Collation>> {
     column.declared().collation().filter(|_| !matches!(column.ty.plain(), SqlType::Array(_)))
 }
 
-/// Refuses keys that are to be unique and whose equality is not that of their bytes: arrays of texts that a collation makes equal.
+/// Refuses keys that are to be unique and whose equality is not that of their bytes: arrays of texts that a collation makes equal, and
+/// rows with such texts within.
 pub(super) fn refuse_unlike_bytes(columns: &[ColumnDef], key: &[u16]) -> Result<(), CatalogError> {
     let is_unlike = |column: &&ColumnDef| {
         let collation = column.declared().collation();
         matches!(column.ty.plain(), SqlType::Array(_))
             && collation.is_some_and(|collation| !collation.is_deterministic())
+            || Within::of(column.declared()).is_some_and(|within| within.is_coarse())
     };
     let mut columns = columns.iter().filter(|column| key.contains(&column.id));
     columns.find(is_unlike).map_or(Ok(()), |column| {

@@ -128,7 +128,7 @@ impl Named {
                 }
                 SqlType::Row(row) => {
                     self.numbers(row.of.iter().map(|of| Oid(of.oid)));
-                    left.extend(row.as_declared().map(|(_, ty)| ty));
+                    left.extend(row.as_written().map(|(_, ty)| ty));
                 }
                 SqlType::System(system) if system.is_of_extension() => self.number(Oid(system.pg_oid())),
                 _ => {}

@@ -21,7 +21,7 @@ use crate::damage::Flaws;
 use crate::definition::{ColumnDef, Oid, TypeDef};
 use crate::error::CatalogError;
 use crate::relations::SystemRelation;
-use crate::row_type::{relation_of, row_type};
+use crate::row_type::{field_type, relation_of, row_type};
 
 /// The name of the schema of a number.
 type SchemaOf<'s> = dyn Fn(Oid) -> Result<Arc<str>, CatalogError> + 's;
@@ -186,7 +186,7 @@ impl<'a> UserTypes<'a> {
                     _ if flaws.has(row.oid) => Err(corrupt("it is damaged".to_owned())),
                     TYPE_RANGE => self.add_range(&row, ranges, schema_of),
                     _ => match fields.remove(&row.oid) {
-                        Some(fields) => self.add_row(&row, fields, schema_of),
+                        Some(fields) => self.add_row(&row, fields, (collated, schema_of)),
                         None => self.add_domain(&row, domains.remove(&row.oid), (collated, schema_of)),
                     },
                 };
@@ -210,12 +210,17 @@ impl<'a> UserTypes<'a> {
         &mut self,
         row: &TypeRow,
         fields: Vec<AttributeRow>,
-        schema_of: &SchemaOf<'_>,
+        (collated, schema_of): (&Collated, &SchemaOf<'_>),
     ) -> Result<(), CatalogError> {
         let (schema, name) = (schema_of(row.typnamespace)?, Arc::clone(&row.typname.0));
         let (ids, fields) = self.fields(fields)?;
+        let collate = |((name, ty), id): ((Arc<str>, SqlType), &u16)| {
+            (name, collated.declared(ty, row.oid, i32::from(*id)))
+        };
+        let fields: Fields = fields.into_iter().zip(&ids).map(collate).collect();
         if row.typtype.0 == ROW {
-            let fields = fields.into_iter().map(|(name, ty)| (name, ty.erased())).collect();
+            let field = |(name, ty): (Arc<str>, SqlType)| (name, field_type(ty.erased(), ty.collation()));
+            let fields = fields.into_iter().map(field).collect();
             let ty = row_type(row.oid, (&schema, &name), fields, Vec::new());
             self.by_oid.insert(ty.array, SqlType::Array(Box::new(ty.ty.clone())));
             self.by_oid.insert(ty.oid, ty.ty);

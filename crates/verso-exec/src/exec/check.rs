@@ -28,6 +28,8 @@ pub(crate) struct RowChecks {
     stored: Vec<(Broken, Predicate)>,
     generated: Option<Box<GeneratedColumns>>,
     partition: Option<PartitionCheck>,
+    /// The row that only a view has refused ([`RowChecks::refused_by_view`]).
+    by_view: Option<usize>,
     selection: Vec<u32>,
     /// The columns that the statement gives values for.
     pub(crate) set: Vec<Arc<str>>,
@@ -116,6 +118,7 @@ impl RowChecks {
             stored: late.into_iter().map(broken).collect(),
             generated: GeneratedColumns::new(targets, rules, executor),
             partition: rules.partition.as_deref().map(|rule| PartitionCheck::new(rule, executor)),
+            by_view: None,
             selection: Vec::new(),
             set: rules.set.clone(),
         }
@@ -131,6 +134,12 @@ impl RowChecks {
     /// Takes out the check that rows belong to the partition: others are not refused, but move.
     pub fn take_partition(&mut self) -> Option<PartitionCheck> {
         self.partition.take()
+    }
+
+    /// The row that only a view has refused of those that were checked last. It is there before its view is asked, and so are those
+    /// before it: a key that one of them breaks is told first.
+    pub fn refused_by_view(&self) -> Option<usize> {
+        self.by_view
     }
 
     /// Whether conditions are checked.
@@ -187,7 +196,15 @@ impl RowChecks {
             Some((row, *target))
         });
         let null = nulls.min();
-        match (null, first_broken(&mut self.broken, &mut self.selection, cx, rows)) {
+        let first = first_broken(&mut self.broken, &mut self.selection, cx, rows);
+        let by_view = |first: &FirstBroken| match first {
+            (row, _, Ok(Broken { of: CheckOf::View, .. })) if null.is_none_or(|(other, _)| *row < other) => {
+                Some(*row)
+            }
+            _ => None,
+        };
+        self.by_view = first.as_ref().and_then(by_view);
+        match (null, first) {
             (None, None) => match &mut self.partition {
                 Some(partition) => partition.check(cx, rows, shown, &self.set),
                 None => Ok(()),

@@ -558,9 +558,20 @@ impl Target<'_> {
             return Ok(());
         }
         self.checks.generate_rows(cx, rows)?;
-        self.checks.check(cx, rows, rows, |row| rows.row(row, types))?;
+        self.check(cx, rows)?;
         cx.tables()?.insert(self.table, rows)?;
         self.inserted(cx, rows, beside, sink)
+    }
+
+    /// Checks rows that are to be stored. Those up to one that a view refuses are stored first, for the errors of their keys.
+    fn check(&mut self, cx: &ExecContext<'_>, rows: &Batch) -> Result<()> {
+        let types = self.types;
+        let checked = self.checks.check(cx, rows, rows, |row| rows.row(row, types));
+        if let (Err(_), Some(row)) = (&checked, self.checks.refused_by_view()) {
+            let until: Vec<u32> = (0..=row as u32).collect();
+            cx.tables()?.insert(self.table, &rows.gather(&until))?;
+        }
+        checked
     }
 
     /// The same where triggers may replace or skip rows: each is there before the next is looked at.
@@ -591,7 +602,7 @@ impl Target<'_> {
                 continue;
             }
             self.checks.generate_rows(cx, &mut one)?;
-            self.checks.check(cx, &one, &one, |row| one.row(row, types))?;
+            self.check(cx, &one)?;
             cx.tables()?.insert(self.table, &one)?;
             let beside = beside.map(|beside| beside.gather(&[row as u32]));
             self.inserted(cx, &one, beside.as_ref(), sink)?;

@@ -1,7 +1,11 @@
 //! Keys of texts under a collation: what the binder makes comparisons, orders and groups of. Their second argument is a
 //! [`Collator::spec`], which only the binder writes; the third one the collation's name, for EXPLAIN.
 
-use verso_types::{CastKind, Collator, ColumnData, NullMask, SqlType, TypeError, Value, collation};
+use std::sync::Arc;
+
+use verso_types::{
+    CastKind, Collator, ColumnData, NullMask, RowType, SqlType, TypeError, Value, Within, collation,
+};
 
 use super::arrays::remove_from;
 use super::collected::{Rows, elements, rows};
@@ -13,7 +17,7 @@ use crate::error::Result;
 use crate::memory::Bytes;
 use crate::plan::{ExprKind, TypedExpr};
 
-/// The key of a text, or the keys of the texts of an array.
+/// The key of a text, the keys of the texts of an array, or a row with keys in place of its texts.
 pub const KEY: &str = "verso_collation_key";
 /// The text that a key is of.
 pub const TEXT: &str = "verso_collation_text";
@@ -69,6 +73,82 @@ fn keys_of(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         });
     }
     Ok(Value::Array(array.with_values(keys)))
+}
+
+/// A row, or an array of rows, with keys in place of its texts.
+fn keys_within(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [value, Value::Text(within), _] = args else { return Err(unexpected(KEY, args)) };
+    let unknown = || TypeError::new("22023", format!("unknown collations \"{within}\""));
+    let within = Within::read(within).ok_or_else(unknown)?;
+    key_within(cx, &within, value)
+}
+
+fn key_within(cx: &EvalContext<'_>, within: &Within, value: &Value) -> Result<Value> {
+    verso_env::stack::check()?;
+    match (within, value) {
+        (_, Value::Null) => Ok(Value::Null),
+        (Within::Text { collator, padded }, Value::Text(text)) => {
+            key(cx, *collator, if *padded { text.trim_end_matches(' ') } else { text })
+        }
+        (Within::Open, _) => {
+            let text = "could not determine which collation to use for string comparison";
+            let hint = "Use the COLLATE clause to set the collation explicitly.";
+            Err(TypeError::new("42P22", text).with_hint(hint).into())
+        }
+        (Within::Text { .. }, Value::Array(array)) => {
+            let keys = array.iter().map(|element| key_within(cx, within, element));
+            Ok(Value::Array(array.with_values(keys.collect::<Result<Vec<_>>>()?)))
+        }
+        (Within::Elements(within), Value::Array(array)) => {
+            let mut keys = Vec::with_capacity(array.len());
+            for (n, element) in array.iter().enumerate() {
+                if n.is_multiple_of(TICK_STEPS as usize) {
+                    cx.runtime.check_cancelled()?;
+                }
+                keys.push(key_within(cx, within, element)?);
+            }
+            Ok(Value::Array(array.with_values(keys)))
+        }
+        (Within::Fields(fields), Value::Record(values)) => {
+            let key = |(at, value): (usize, &Value)| match fields.get(at) {
+                Some(Some(within)) => key_within(cx, within, value),
+                _ => Ok(value.clone()),
+            };
+            let keys = values.iter().enumerate().map(key).collect::<Result<Vec<_>>>()?;
+            Ok(Value::Record(keys.into()))
+        }
+        (_, other) => Ok(other.clone()),
+    }
+}
+
+/// The type of such keys, of values of a type.
+fn type_within(within: &Within, ty: &SqlType) -> SqlType {
+    match (within, ty.plain()) {
+        (Within::Text { .. } | Within::Open, SqlType::Array(_)) => SqlType::Array(Box::new(SqlType::Bytea)),
+        (Within::Text { .. } | Within::Open, _) => SqlType::Bytea,
+        (Within::Elements(within), SqlType::Array(element)) => {
+            SqlType::Array(Box::new(type_within(within, element)))
+        }
+        (Within::Fields(fields), SqlType::Row(row)) => {
+            let field = |(at, (name, ty)): (usize, &(Arc<str>, SqlType))| {
+                let within = fields.get(at).and_then(Option::as_ref);
+                (Arc::clone(name), within.map_or_else(|| ty.clone(), |within| type_within(within, ty)))
+            };
+            SqlType::Row(Arc::new(RowType::unnamed(row.fields.iter().enumerate().map(field).collect())))
+        }
+        (_, other) => other.clone(),
+    }
+}
+
+/// A row, or an array of rows, with keys in place of its texts, as an expression.
+#[must_use]
+pub fn keyed_within(expr: TypedExpr, within: &Within) -> TypedExpr {
+    let ty = type_within(within, &expr.ty);
+    let mut spec = String::new();
+    within.write(&mut spec);
+    let text = |text: &str| TypedExpr::literal(Value::text(text), SqlType::Text);
+    let args = vec![expr, text(&spec), text("")];
+    TypedExpr::new(ExprKind::Call { function: &COLLATIONS[2], args }, ty)
 }
 
 fn text_of(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
@@ -310,7 +390,7 @@ const fn of_rows(name: &'static str, args: &'static [ArgType]) -> BuiltinFunctio
 }
 
 static COLLATIONS: &[BuiltinFunction] = &[
-    // `keyed` has these two by their places.
+    // `keyed` and `keyed_within` have these three by their places.
     function(KEY, &[T, T, T], ResultType::Fixed(SqlType::Bytea), key_of, Some(Kernel::Columns(key_kernel))),
     function(
         KEY,
@@ -319,6 +399,7 @@ static COLLATIONS: &[BuiltinFunction] = &[
         keys_of,
         None,
     ),
+    function(KEY, &[ArgType::Any, T, T], ResultType::SameAs(0), keys_within, None),
     function(TEXT, &[ArgType::Exact(SqlType::Bytea)], ResultType::Fixed(SqlType::Text), text_of, None),
     function(LIKE, &[T, T, T, T], ResultType::Fixed(SqlType::Bool), like, None),
     function("verso_collation_position", &[T, T, T], ResultType::Fixed(SqlType::Int4), position, None),

@@ -316,8 +316,13 @@ fn describe(output: &mut [OutputColumn], exprs: &[TypedExpr]) {
 /// The type of an expression, with the fields of a row that it puts together.
 fn record_type(expr: &TypedExpr) -> SqlType {
     let (SqlType::Record, ExprKind::Row(parts)) = (&expr.ty, &expr.kind) else { return expr.ty.clone() };
-    let field = |(part, n): (&TypedExpr, u32)| (format!("f{n}").into(), record_type(part));
-    SqlType::Row(Arc::new(RowType::unnamed(parts.iter().zip(1..).map(field).collect())))
+    let field = |(part, n): (&TypedExpr, u32)| {
+        let ty = record_type(part);
+        let says_itself = ty.own_collation().is_some();
+        let ty = if says_itself { ty } else { ty.collated(&part.collation) };
+        (format!("f{n}").into(), ty)
+    };
+    SqlType::Row(Arc::new(RowType::collated(parts.iter().zip(1..).map(field).collect())))
 }
 
 /// The columns of groups: their keys and aggregates.

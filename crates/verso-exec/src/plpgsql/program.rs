@@ -352,8 +352,11 @@ impl Embedded {
         let places: Vec<u32> = output.iter().filter_map(place).map(|origin| origin.table).collect();
         let types = output.iter().map(|column| column.ty.clone()).collect();
         let visible = output.len() - places.len();
-        let fields: Vec<(Arc<str>, SqlType)> =
-            output.into_iter().take(visible).map(|column| (column.name, column.ty)).collect();
+        let fields: Vec<(Arc<str>, SqlType)> = output
+            .into_iter()
+            .take(visible)
+            .map(|column| (Arc::clone(&column.name), column.seen()))
+            .collect();
         let locks = match statement {
             Statement::Query(plan) => plan.any(&mut |plan| matches!(plan, Plan::LockRows { .. })),
             _ => false,
@@ -364,7 +367,7 @@ impl Embedded {
             fetched: (locks || acts_last(statement)).then(|| Arc::new(statement.clone())),
             places,
             locks,
-            shape: Arc::new(RowType::unnamed(fields)),
+            shape: Arc::new(RowType::collated(fields)),
             text: None,
             is_query: statement.is_query(),
             one_row: matches!(statement, Statement::Query(plan) if has_one_row(plan)),

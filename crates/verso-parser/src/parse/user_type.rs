@@ -1,5 +1,6 @@
 //! CREATE TYPE, ALTER TYPE, DROP TYPE.
 
+use super::collation::{collate, collated};
 use super::cursor::Cursor;
 use super::ddl::{cascade, if_not_exists};
 use super::lexer::Token;
@@ -136,7 +137,7 @@ pub(super) fn drop_type(cursor: &mut Cursor<'_>, domain: bool) -> Result<Stateme
 fn field_type(cursor: &mut Cursor<'_>) -> Result<SqlType, SyntaxError> {
     let ty = cursor.data_type()?;
     match cursor.is(&["collate"]) {
-        true => Err(cursor.unsupported("COLLATE of a field of a composite type")),
+        true => Ok(collated(ty, &collate(cursor)?)),
         false => Ok(ty),
     }
 }

@@ -11,7 +11,8 @@ use verso_types::{CastKind, Derivation, SqlType, SystemType};
 
 use super::Binder;
 use super::collate::{
-    derived_from, distinguished, extreme_keys, is_keyed, ordered, ordered_together, text_of_key, unkeyed,
+    derived_from, distinguished, extreme_keys, extreme_of, is_keyed, ordered, ordered_together, text_of_key,
+    unkeyed,
 };
 use super::comparable;
 use super::context::{AGGREGATE_BASE, Context, GROUPING_BASE, Inside, WINDOW_BASE};
@@ -44,7 +45,7 @@ pub(super) struct Shown {
 
 impl Shown {
     pub(super) fn of(call: &AggregateCall) -> Shown {
-        let args = || call.args.iter().map(unkeyed);
+        let args = || call.args.iter().map(|arg| extreme_of(arg).unwrap_or(arg));
         let derived = derived_from(args());
         let extreme = matches!(call.function.kind, AggregateKind::Min | AggregateKind::Max);
         let text = |arg: &TypedExpr| match &arg.kind {
@@ -53,7 +54,8 @@ impl Shown {
             }
             _ => arg.ty.clone(),
         };
-        let of_key = args().next().filter(|_| extreme && call.args.iter().any(is_keyed)).map(text);
+        let has_key = call.args.iter().any(|arg| extreme_of(arg).is_some());
+        let of_key = args().next().filter(|_| extreme && has_key).map(text);
         Shown { derived, of_key }
     }
 
@@ -226,7 +228,8 @@ impl Binder<'_> {
         let mut ty = result_type(&function.result, &types);
         let mut args = args;
         if extreme && let Some((keys, _)) = extreme_keys(&args, at)? {
-            (args, ty) = (keys, SqlType::Bytea);
+            ty = keys.first().map_or(SqlType::Bytea, |key| key.ty.clone());
+            args = keys;
         } else if call.distinct {
             let told = args.iter().map(|arg| distinguished(arg.clone(), at));
             let told = told.collect::<Result<Vec<_>, _>>()?;

@@ -730,7 +730,8 @@ impl Binder<'_> {
                 match functions_named(name).first() {
                     Some(function) => match extreme_keys(&args, at.start)? {
                         Some((args, derived)) => {
-                            let key = TypedExpr::new(K::Call { function, args }, SqlType::Bytea);
+                            let of_keys = args.first().map_or(SqlType::Bytea, |key| key.ty.clone());
+                            let key = TypedExpr::new(K::Call { function, args }, of_keys);
                             text_of_key(key, &ty, &derived)?
                         }
                         None => TypedExpr::new(K::Call { function, args }, ty),

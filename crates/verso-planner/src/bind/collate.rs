@@ -4,7 +4,8 @@
 //!     windows sort by keys. No other part of the plan knows of collations.
 //! L2. Under a deterministic collation equal texts are equal bytes: `=`, GROUP BY, DISTINCT and joins stay as they are.
 //! L3. Under a nondeterministic one they take keys, too; a group then shows one of its texts.
-//! L4. What no collation can be derived for, and needs one, is an error (42P22), as are two that COLLATE says (42P21).
+//! L4. Rows, and arrays of rows, are compared with keys in place of the texts in them, each by the collation of its field ([`Within`]).
+//! L5. What no collation can be derived for, and needs one, is an error (42P22), as are two that COLLATE says (42P21).
 
 use std::sync::Arc;
 
@@ -12,17 +13,19 @@ use verso_catalog::CollationDef;
 use verso_catalog::snapshot::PG_CATALOG;
 use verso_env::stack;
 use verso_exec::functions::case::{MAPPED, Mapping};
+use verso_exec::functions::records::FIELD;
 use verso_exec::functions::{
     ArgType, BuiltinFunction, aggregate_candidates, candidates, collations, quote_ident,
 };
 use verso_exec::plan::{AggregateCall, ExprKind as K, OutputColumn, Plan, TypedExpr};
 use verso_parser::syntax::{Expr, QualifiedName};
-use verso_types::{CastKind, CollatedType, Collation, Collator, Derivation, SqlType, Value};
+use verso_types::{CastKind, CollatedType, Collation, Collator, Derivation, RowType, SqlType, Value, Within};
 
 use super::Binder;
 use super::comparable;
 use super::context::Context;
 use super::resolve::{Resolution, function_error, shown};
+use super::row::with_fields;
 use crate::errors::{SqlError, sqlstate};
 
 /// 42P21.
@@ -163,10 +166,12 @@ impl Binder<'_> {
     pub(super) fn compared(&self, op: &str, call: TypedExpr, point: u32) -> Result<TypedExpr, SqlError> {
         let K::Call { function: _, args } = &call.kind else { return Ok(call) };
         let [left, right] = args.as_slice() else { return Ok(call) };
-        [left, right].iter().try_for_each(|arg| refuse_own_within(&arg.ty, point))?;
-        if ["=", "<>", "<", "<=", ">", ">="].contains(&plain_symbol(op)) {
-            let is_order = !["=", "<>"].contains(&plain_symbol(op));
-            [left, right].iter().try_for_each(|arg| refuse_collated_within(arg, is_order, point))?;
+        let is_order = ["<", "<=", ">", ">="].contains(&plain_symbol(op));
+        if is_order || ["=", "<>", "@>", "<@", "&&"].contains(&plain_symbol(op)) {
+            let of_elements = plain_symbol(op) != op;
+            if let Some(keys) = rows_keyed(args, is_order, of_elements) {
+                return self.over_keys(op, keys, point);
+            }
         }
         if left.collation.is_default() && right.collation.is_default() {
             return Ok(call);
@@ -201,8 +206,13 @@ impl Binder<'_> {
         if matches!(base, "=" | "<>") && collation.is_deterministic() {
             return Ok(call);
         }
-        let keys = args.iter().map(|arg| Ok((keyed(arg.clone(), &collation)?, point)));
-        let keys = keys.collect::<Result<Vec<_>, SqlError>>()?;
+        let keys = args.iter().map(|arg| keyed(arg.clone(), &collation));
+        self.over_keys(op, keys.collect::<Result<Vec<_>, SqlError>>()?, point)
+    }
+
+    /// A comparison of keys in place of what they are of.
+    fn over_keys(&self, op: &str, keys: Vec<TypedExpr>, point: u32) -> Result<TypedExpr, SqlError> {
+        let keys = keys.into_iter().map(|key| (key, point)).collect();
         // What is shown of the text are the operands, not their keys.
         match self.traced {
             Some(_) => Binder { traced: None, ..self.clone() }.operator(op, keys, point),
@@ -344,6 +354,9 @@ fn mapping_of(collation: &Collation) -> Mapping {
 /// NULLIF under a nondeterministic collation, where `left` and `right` are keys.
 pub(super) fn nullif(left: &TypedExpr, right: &TypedExpr) -> Result<TypedExpr, SqlError> {
     let K::Call { args, .. } = &left.kind else { return Err(SqlError::internal("a key that is no call")) };
+    if !matches!(left.ty, SqlType::Bytea) {
+        return Err(SqlError::unsupported("NULLIF of rows or arrays under a nondeterministic collation"));
+    }
     let spec = args.get(1).cloned().ok_or_else(|| SqlError::internal("a key without a collation"))?;
     let args = vec![shown_of(left).clone(), shown_of(right).clone(), spec];
     let ty = args[0].ty.clone();
@@ -356,7 +369,9 @@ pub(super) fn nullif(left: &TypedExpr, right: &TypedExpr) -> Result<TypedExpr, S
 pub(super) fn told_apart_by(columns: &[OutputColumn]) -> Result<Vec<Option<Collator>>, SqlError> {
     for column in columns {
         comparable::check_equality(&column.ty, 0)?;
-        refuse_own_within(&column.ty, 0)?;
+        if Within::of(&column.ty).is_some_and(|within| within.is_coarse()) {
+            return Err(SqlError::unsupported("telling rows apart under a nondeterministic collation"));
+        }
     }
     let blind = |column: &OutputColumn| {
         let collator = column.collation.as_ref().and_then(|collation| collation.collator);
@@ -378,63 +393,77 @@ fn refuse_beside_own(ty: &SqlType, collation: &Collation) -> Result<(), SqlError
     }
 }
 
-/// Rows with fields of a type that has a collation of its own: they are compared by bytes, which is not what their fields mean.
-fn refuse_own_within(ty: &SqlType, at: u32) -> Result<(), SqlError> {
-    fn has_own(ty: &SqlType) -> bool {
-        match ty {
-            SqlType::Row(row) => row.fields.iter().any(|(_, ty)| ty.own_collation().is_some() || has_own(ty)),
-            SqlType::Array(element) => has_own(element),
-            _ => false,
-        }
-    }
-    match has_own(ty) {
-        true => Err(SqlError::unsupported("comparing rows with fields of type citext").at(at)),
-        false => Ok(()),
-    }
-}
-
 /// The symbol of an operator that may stand in front of ANY or ALL.
 fn plain_symbol(op: &str) -> &str {
     op.strip_suffix(" ANY").or_else(|| op.strip_suffix(" ALL")).unwrap_or(op)
 }
 
-/// Refuses rows with texts under a collation of ICU's, which would be compared by their bytes: where they are ordered any such, where
-/// they are told apart those of a nondeterministic one.
-fn refuse_collated_within(expr: &TypedExpr, is_order: bool, at: u32) -> Result<(), SqlError> {
-    let counts = |collation: &Collation| {
-        collation.collator.is_some_and(|collator| is_order || !collator.is_deterministic())
-    };
-    match has_text_within(expr, &counts) {
-        true => Err(SqlError::unsupported("comparing rows with texts under a collation").at(at)),
-        false => Ok(()),
+/// How the texts within a row, or an array of rows, are compared: a composite type says it of its fields, a row that is written has the
+/// collations of its parts.
+fn within(expr: &TypedExpr) -> Option<Within> {
+    // What nests deeper than the stack allows is refused elsewhere.
+    if stack::check().is_err() {
+        return Within::of(&expr.ty);
+    }
+    match (&expr.ty, &expr.kind) {
+        (SqlType::Row(row), _) if row.of.is_some() => Within::of(&expr.ty),
+        (_, K::Row(parts)) => Within::of_fields(parts.iter().map(within_part).collect()),
+        (SqlType::Array(element), K::Array(items)) if is_open_row(element) => {
+            let elements = items.iter().map(within).reduce(Within::and)??;
+            Some(Within::Elements(Box::new(elements)))
+        }
+        (ty, K::Cast { arg, .. }) if is_open_row(ty) => within(arg),
+        _ => Within::of(&expr.ty),
     }
 }
 
-/// Whether a row, be it in an array, has a text under a collation of which that is true: as far as the row that is made, or its type,
-/// says so.
-fn has_text_within(expr: &TypedExpr, counts: &dyn Fn(&Collation) -> bool) -> bool {
-    fn in_type(ty: &SqlType, counts: &dyn Fn(&Collation) -> bool) -> bool {
-        match ty {
-            SqlType::Row(row) => row.fields.iter().any(|(_, ty)| {
-                ty.collation().is_some_and(|collation| counts(&collation)) || in_type(ty, counts)
-            }),
-            SqlType::Array(element) => in_type(element, counts),
-            _ => false,
-        }
+/// A row of no composite type.
+fn is_open_row(ty: &SqlType) -> bool {
+    matches!(ty, SqlType::Record) || matches!(ty, SqlType::Row(row) if row.of.is_none())
+}
+
+/// The same of a part of a row.
+fn within_part(part: &TypedExpr) -> Option<Within> {
+    let own = part.ty.own_collation().cloned();
+    let derived = || part.collation.kept().filter(|_| part.ty.is_collatable());
+    match own.or_else(derived) {
+        Some(collation) => Within::of_text(&part.ty, &collation),
+        None => within(part),
     }
-    // What nests deeper than the stack allows is refused elsewhere.
-    if stack::check().is_err() || in_type(&expr.ty, counts) {
-        return true;
+}
+
+/// Whether nothing is known of the fields of a row, or of rows in an array.
+fn says_nothing(expr: &TypedExpr) -> bool {
+    let of_rows = match &expr.ty {
+        SqlType::Array(element) => **element == SqlType::Record,
+        ty => *ty == SqlType::Record,
+    };
+    of_rows && !matches!(expr.kind, K::Row(_) | K::Array(_) | K::Cast { .. })
+}
+
+/// Rows, or arrays of rows, with keys in place of their texts, where they are to be compared by such; `of_elements`: the last one is an
+/// array of what the first is compared with.
+fn rows_keyed(exprs: &[TypedExpr], is_order: bool, of_elements: bool) -> Option<Vec<TypedExpr>> {
+    let is_array = |at: usize| of_elements && at + 1 == exprs.len();
+    let each = |(at, expr): (usize, &TypedExpr)| match within(expr) {
+        Some(Within::Elements(element)) if is_array(at) => Some(*element),
+        found => found,
+    };
+    let told = exprs.iter().enumerate().filter(|(_, expr)| !says_nothing(expr));
+    let within = told.map(each).reduce(Within::and)??;
+    if !is_order && !within.is_coarse() {
+        return None;
     }
-    match &expr.kind {
-        K::Row(parts) => parts.iter().any(|part| {
-            part.collation.collation().is_some_and(|collation| counts(collation))
-                || has_text_within(part, counts)
-        }),
-        K::Array(items) => items.iter().any(|item| has_text_within(item, counts)),
-        K::Cast { arg, .. } => has_text_within(arg, counts),
-        _ => false,
-    }
+    let keyed = |(at, expr): (usize, &TypedExpr)| match is_array(at) {
+        true => collations::keyed_within(expr.clone(), &Within::Elements(Box::new(within.clone()))),
+        false => collations::keyed_within(with_fields(expr.clone()), &within),
+    };
+    Some(exprs.iter().enumerate().map(keyed).collect())
+}
+
+/// The same of one.
+fn row_keyed(expr: &TypedExpr, is_order: bool) -> Option<TypedExpr> {
+    rows_keyed(std::slice::from_ref(expr), is_order, false)?.pop()
 }
 
 fn not_collatable(ty: &SqlType) -> SqlError {
@@ -465,7 +494,7 @@ pub(super) fn refuse_mismatch(derived: &Derivation, at: u32) -> Result<(), SqlEr
 /// The collation of ICU's that something has to follow; `None` where bytes decide.
 ///
 /// # Errors
-/// 42P21, 42P22 (L4).
+/// 42P21, 42P22 (L5).
 fn needed(derived: &Derivation, what: &str, at: u32) -> Result<Option<Arc<Collation>>, SqlError> {
     refuse_mismatch(derived, at)?;
     if matches!(derived, Derivation::Open(_) | Derivation::Without) {
@@ -561,8 +590,9 @@ pub(super) fn is_keyed(expr: &TypedExpr) -> bool {
 /// What rows are ordered by for an expression: itself, or its key.
 pub(super) fn ordered(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
     comparable::check_order(&expr.ty, at)?;
-    refuse_own_within(&expr.ty, at)?;
-    refuse_collated_within(&expr, true, at)?;
+    if let Some(key) = row_keyed(&expr, true) {
+        return Ok(key);
+    }
     if expr.collation.is_default() {
         return Ok(expr);
     }
@@ -574,6 +604,9 @@ pub(super) fn ordered(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
 
 /// The same for several at once under the collation that follows from all of them.
 pub(super) fn ordered_together(exprs: Vec<TypedExpr>, at: u32) -> Result<Vec<TypedExpr>, SqlError> {
+    if let Some(keys) = rows_keyed(&exprs, true, false) {
+        return Ok(keys);
+    }
     match sorted_by(&derived_from(&exprs), COMPARISON, at)? {
         Some(collation) => exprs.into_iter().map(|expr| keyed(expr, &collation)).collect(),
         None => Ok(exprs),
@@ -583,8 +616,9 @@ pub(super) fn ordered_together(exprs: Vec<TypedExpr>, at: u32) -> Result<Vec<Typ
 /// What rows are told apart by for an expression: itself, or its key where equal texts may have other bytes.
 pub(super) fn distinguished(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
     comparable::check_equality(&expr.ty, at)?;
-    refuse_own_within(&expr.ty, at)?;
-    refuse_collated_within(&expr, false, at)?;
+    if let Some(key) = row_keyed(&expr, false) {
+        return Ok(key);
+    }
     if expr.collation.is_default() {
         return Ok(expr);
     }
@@ -596,6 +630,9 @@ pub(super) fn distinguished(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlEr
 
 /// The same for several at once under the collation that follows from all of them.
 pub(super) fn distinguished_together(exprs: Vec<TypedExpr>, at: u32) -> Result<Vec<TypedExpr>, SqlError> {
+    if let Some(keys) = rows_keyed(&exprs, false, false) {
+        return Ok(keys);
+    }
     let derived = derived_from(&exprs);
     match needed(&derived, COMPARISON, at)? {
         Some(collation) if !collation.is_deterministic() => {
@@ -610,7 +647,10 @@ pub(super) fn extreme_keys(
     args: &[TypedExpr],
     at: u32,
 ) -> Result<Option<(Vec<TypedExpr>, Derivation)>, SqlError> {
-    args.iter().try_for_each(|arg| refuse_collated_within(arg, true, at))?;
+    if let Some(keys) = rows_keyed(args, true, false) {
+        let pairs = keys.into_iter().zip(args).map(|(key, arg)| beside_key(key, arg.clone()));
+        return Ok(Some((pairs.collect(), Derivation::Default)));
+    }
     let derived = derived_from(args);
     if derived.is_default() {
         return Ok(None);
@@ -618,15 +658,48 @@ pub(super) fn extreme_keys(
     let Some(collation) = needed(&derived, COMPARISON, at)? else { return Ok(None) };
     let Some(collator) = collation.collator else { return Ok(None) };
     if args.iter().any(|arg| matches!(arg.ty, SqlType::Array(_))) {
-        return Err(SqlError::unsupported("the least or greatest array under a collation").at(at));
+        let pair = |arg: &TypedExpr| Ok(beside_key(keyed(arg.clone(), &collation)?, arg.clone()));
+        let pairs = args.iter().map(pair).collect::<Result<Vec<_>, SqlError>>()?;
+        return Ok(Some((pairs, derived)));
     }
     let name = quoted(&collation);
     let keys = args.iter().map(|arg| collations::keyed(arg.clone(), collator.with_texts(), &name));
     Ok(Some((keys.collect(), derived)))
 }
 
-/// The text of a key that says it, of this type and collation.
+/// A row or array behind its key, which does not say it; NULL where it is.
+fn beside_key(key: TypedExpr, value: TypedExpr) -> TypedExpr {
+    let value = with_fields(value);
+    let fields = vec![("f1".into(), key.ty.clone()), ("f2".into(), value.ty.clone())];
+    let ty = SqlType::Row(Arc::new(RowType::unnamed(fields)));
+    let there = TypedExpr::is_there(value.clone());
+    let pair = TypedExpr::new(K::Row(vec![key, value]), ty.clone());
+    TypedExpr::new(K::Case { branches: vec![(there, pair)], otherwise: None }, ty)
+}
+
+/// What stands behind its key so.
+fn value_beside(expr: &TypedExpr) -> Option<&TypedExpr> {
+    let K::Case { branches, otherwise: None } = &expr.kind else { return None };
+    let [(_, TypedExpr { kind: K::Row(pair), .. })] = branches.as_slice() else { return None };
+    let [key, value] = pair.as_slice() else { return None };
+    is_keyed(key).then_some(value)
+}
+
+/// What the least or greatest of these is one of; none where no key stands for it.
+pub(super) fn extreme_of(expr: &TypedExpr) -> Option<&TypedExpr> {
+    value_beside(expr).or_else(|| is_keyed(expr).then(|| unkeyed(expr)))
+}
+
+/// The text of a key that says it, of this type and collation; or what stands behind its key.
 pub(super) fn text_of_key(key: TypedExpr, ty: &SqlType, derived: &Derivation) -> Result<TypedExpr, SqlError> {
+    if let SqlType::Row(_) = key.ty {
+        let args = vec![key, TypedExpr::literal(Value::Int4(1), SqlType::Int4)];
+        let mut value = TypedExpr::new(K::Call { function: &FIELD, args }, ty.clone());
+        if ty.own_collation().is_none() {
+            value.collation = derived.clone();
+        }
+        return Ok(value);
+    }
     let call = K::Call { function: function(collations::TEXT, false)?, args: vec![key] };
     let mut result = TypedExpr::new(call, SqlType::Text);
     if *ty != SqlType::Text {

@@ -487,8 +487,14 @@ impl Binder<'_> {
         Ok(TypedExpr { collation, ..field })
     }
 
-    /// The collation of the column that a field of a relation's row is.
+    /// The collation of a field: what the row's type says, or the column of a relation's row.
     pub(super) fn collation_of_field(&self, row: &RowType, place: usize) -> Derivation {
+        if let Some(own) = row.fields.get(place).and_then(|(_, ty)| ty.own_collation()) {
+            return Derivation::Implicit(Arc::clone(own));
+        }
+        if row.declared.is_some() {
+            return row.written(place).seen().split_collation().1;
+        }
         let relation = row.of.as_ref().and_then(|of| self.catalog.relation_of_rows(Oid(of.oid)));
         let columns = match relation {
             Some(Relation::Table(table)) => table.shown(),
@@ -945,9 +951,13 @@ pub(super) fn with_fields(row: TypedExpr) -> TypedExpr {
         SqlType::Unknown => SqlType::Text,
         known => known.clone(),
     };
-    let field = |(part, n): (&TypedExpr, u32)| (format!("f{n}").into(), known(&part.ty));
+    let collated = |part: &TypedExpr| match part.ty.own_collation() {
+        None => known(&part.ty).collated(&part.collation),
+        Some(_) => part.ty.clone(),
+    };
+    let field = |(part, n): (&TypedExpr, u32)| (format!("f{n}").into(), collated(part));
     let fields = parts.iter().zip(1u32..).map(field).collect();
-    TypedExpr { ty: SqlType::Row(Arc::new(RowType::unnamed(fields))), ..row }
+    TypedExpr { ty: SqlType::Row(Arc::new(RowType::collated(fields))), ..row }
 }
 
 /// The plan of a statement, whose rows are sent as they were written: a literal without a type is of none to the client, too.

@@ -85,6 +85,7 @@ pub(super) fn text(expr: &TypedExpr, names: Scope<'_>) -> String {
                 format!("({} {op} {})", key_text(left, names), key_text(right, names))
             }
             (Some(op), [left, right]) => format!("({} {op} {})", one(left), one(right)),
+            (None, [arg, ..]) if is_key_within(expr) => one(arg),
             (None, [arg, _, collation]) if is_key(expr) => {
                 let name = match &collation.kind {
                     ExprKind::Literal(Value::Text(name)) => name.to_string(),
@@ -144,6 +145,14 @@ pub(super) fn text(expr: &TypedExpr, names: Scope<'_>) -> String {
 /// Is it the key of a text under a collation?
 fn is_key(expr: &TypedExpr) -> bool {
     matches!(&expr.kind, ExprKind::Call { function, .. } if function.name == collations::KEY)
+}
+
+/// Is it a row with keys in place of its texts?
+fn is_key_within(expr: &TypedExpr) -> bool {
+    let ExprKind::Call { args, .. } = &expr.kind else { return false };
+    let is_unnamed =
+        |name: &TypedExpr| matches!(&name.kind, ExprKind::Literal(Value::Text(name)) if name.is_empty());
+    is_key(expr) && args.get(2).is_some_and(is_unnamed)
 }
 
 /// What a key is of: the text that a constant one says.

@@ -360,8 +360,11 @@ impl Rows<'_> {
             }
             SqlType::Row(row) => {
                 self.add((CLASS, ty.oid.0, 0), (TYPE, ty.oid.0, 0), 'i');
-                for ((_, field), place) in row.as_declared().zip(1..) {
-                    self.needs_type((CLASS, ty.oid.0, place), field);
+                for ((_, field), place) in row.as_written().zip(1..) {
+                    self.needs_type((CLASS, ty.oid.0, place), field.uncollated());
+                    if let SqlType::Collated(_) = field {
+                        self.needs_collation((CLASS, ty.oid.0, place), field);
+                    }
                 }
             }
             SqlType::Range(_) => self.constructors(ty),

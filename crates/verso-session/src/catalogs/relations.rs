@@ -526,7 +526,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
         let attribute = |((name, field), id): ((&Arc<str>, &SqlType), &u16)| {
             Attribute::new(ty.oid, name, field, attnum(*id)).row()
         };
-        let fields = row.as_declared().zip(&ty.fields).map(attribute);
+        let fields = row.as_written().zip(&ty.fields).map(attribute);
         let is_gone = |id: &u16| !ty.fields.contains(id);
         let gone = (1..ty.fields.last().copied().unwrap_or(0)).filter(is_gone);
         let gone = gone.map(|id| Attribute::of_dropped(ty.oid, &DroppedColumn { id, ty: SqlType::Unknown }));

@@ -151,8 +151,10 @@ impl Schema<'_> {
     /// Drops columns, keys, indexes and domains of other schemas that have collations of this one.
     fn drop_uses_of_collations(&self, schema: &SchemaDef) -> Result<(), Failure> {
         let catalog = self.frame.catalog;
-        let outside = |relation: Oid| {
-            catalog.relation_by_oid(relation).is_some_and(|one| **one.schema() != *schema.name)
+        let of_type = |oid: Oid| catalog.user_type(oid).is_some_and(|ty| ty.schema != schema.name);
+        let outside = |relation: Oid| match catalog.relation_by_oid(relation) {
+            Some(one) => **one.schema() != *schema.name,
+            None => of_type(relation),
         };
         let is_outside = |one: &CollationUse| match one {
             CollationUse::Column(oid, _)
@@ -160,7 +162,7 @@ impl Schema<'_> {
             | CollationUse::Key(oid)
             | CollationUse::View(oid)
             | CollationUse::Index(oid) => outside(*oid),
-            CollationUse::Domain(oid) => catalog.user_type(*oid).is_some_and(|ty| ty.schema != schema.name),
+            CollationUse::Domain(oid) => of_type(*oid),
         };
         for one in catalog.collations().iter().filter(|one| one.collation.schema == schema.name) {
             let uses = collation_uses(catalog, &one.collation);

@@ -9,6 +9,7 @@ use verso_catalog::{
 use verso_parser::syntax::{AlterAction, CollationOption, CollationStatement, Name, QualifiedName, Span};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
+use verso_types::SqlType;
 
 use super::{Schema, text};
 use crate::client::{CommandTag, Notice, tag};
@@ -102,6 +103,13 @@ impl Schema<'_> {
         let txn = || self.frame.txn.borrow_mut();
         match one {
             CollationUse::Column(table, column) => {
+                if let Some(ty) = catalog.user_type(*table) {
+                    let SqlType::Row(row) = &ty.ty else { return Ok(()) };
+                    let stays = |(_, id): &(_, &u16)| *id != column;
+                    let kept = row.fields.iter().zip(&ty.fields).filter(stays);
+                    let kept: Vec<_> = kept.map(|(field, _)| field.clone()).collect();
+                    return self.keep_fields(ty, &kept);
+                }
                 let table = catalog.table_by_oid(*table);
                 let Some(table) = table else { return Ok(()) };
                 // That of a partition goes with its table's.

@@ -239,7 +239,7 @@ fn fields_of(ty: &TypeDef, row: &RowType) -> Vec<ChangedField> {
         name: Arc::clone(name),
         ty: ty.clone(),
     };
-    row.as_declared().zip(&ty.fields).map(field).collect()
+    row.as_written().zip(&ty.fields).map(field).collect()
 }
 
 /// Types of PostgreSQL that no value is of and that nothing here is declared with.

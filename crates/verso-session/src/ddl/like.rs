@@ -205,7 +205,7 @@ impl Schema<'_> {
         {
             self.needs(Object::Type(ty.oid), Rights::USAGE, "type", &ty.name)?;
             let mut columns = Vec::with_capacity(row.fields.len());
-            for ((name, declared), id) in row.as_declared().zip(&ty.fields) {
+            for ((name, declared), id) in row.as_written().zip(&ty.fields) {
                 let column = ColumnDef::new(Arc::clone(name), *id, declared.erased());
                 columns.push(ColumnDef { domain: ColumnDef::domain_of(declared), ..column });
             }

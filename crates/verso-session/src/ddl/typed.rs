@@ -60,7 +60,7 @@ impl Schema<'_> {
     ) -> Result<(), Failure> {
         let ty = self.stand_alone_type(of)?;
         let SqlType::Row(row) = &ty.ty else { return Ok(()) };
-        new.columns.extend(row.as_declared().map(|(name, ty)| NewColumn::new(Arc::clone(name), ty.clone())));
+        new.columns.extend(row.as_written().map(|(name, ty)| NewColumn::new(Arc::clone(name), ty.clone())));
         new.options.set_of_type(Some(ty.oid));
         let mut named: Vec<&str> = Vec::new();
         for element in &create.elements {

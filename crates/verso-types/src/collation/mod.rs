@@ -11,7 +11,8 @@
 //! 3. Whatever compares texts compares keys: statements call `collation_key`, indexes hold keys ([`KeyType::Collated`]).
 //!    So no other part of the executor knows collations.
 //! 4. `citext` is a type with a collation of its own, whose keys are the texts in small letters ([`Collation::folded`]).
-//! 5. The collation of an expression is derived while it is bound ([`Derivation`]), as PostgreSQL derives it.
+//! 5. Rows have texts of several collations in them ([`Within`]): keys stand in their place where rows are compared.
+//! 6. The collation of an expression is derived while it is bound ([`Derivation`]), as PostgreSQL derives it.
 //!
 //! [`KeyType::Collated`]: crate::KeyType::Collated
 
@@ -23,6 +24,7 @@ mod like;
 mod search;
 #[cfg(test)]
 mod tests;
+mod within;
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -32,6 +34,7 @@ pub use derivation::Derivation;
 pub use folded::small;
 pub use like::like;
 pub use search::{find, split};
+pub use within::Within;
 
 use crate::sqltype::SqlType;
 

@@ -9,7 +9,7 @@ use verso_parser::syntax::{IndexKey, PartitionBy, PartitionKeyPart};
 use verso_planner::bind::{Binder, ColumnInScope, columns_of};
 use verso_planner::errors::{SqlError, sqlstate};
 use verso_types::key::KeyType;
-use verso_types::{Collation, Derivation, SqlType};
+use verso_types::{Collation, Derivation, SqlType, Within};
 
 use super::super::composite::is_system_name;
 use super::super::index::key_class;
@@ -105,6 +105,14 @@ pub(in crate::ddl) fn divided_by(
         let ty = part.new.order.of(&ty);
         if strategy == Strategy::Hash && !hash::is_hashed(&ty) {
             return Err(SqlError::unsupported(format!("PARTITION BY HASH of type {shown}")).at(at.start));
+        }
+        // Keys of partitions compare the texts within arrays and rows by their bytes.
+        let is_array = matches!(ty.plain(), SqlType::Array(_));
+        let of_array = ty.collation().filter(|one| is_array && one.collator.is_some());
+        let of_row = Within::of(&ty).filter(|within| strategy == Strategy::Range || within.is_coarse());
+        if of_array.is_some() || of_row.is_some() {
+            let text = format!("a partition key of type {shown} with texts under a collation");
+            return Err(SqlError::unsupported(text).at(at.start));
         }
         if strategy != Strategy::Hash && KeyType::of(&ty).is_none() {
             let text = format!("data type {shown} has no default operator class for access method \"btree\"");
