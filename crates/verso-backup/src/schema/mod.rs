@@ -371,7 +371,7 @@ impl<'m, 's> Maker<'m, 's> {
             let columns = tables.iter().flat_map(|table| &table.columns);
             let parts = tables.iter().flat_map(|table| table.all_indexes()).flat_map(|index| &index.parts);
             let mut keys = tables.iter().flat_map(|table| &table.partitioned).flat_map(|own| &own.orders);
-            columns.filter_map(|column| column.declared().collation()).any(|one| one.oid == oid)
+            columns.map(|column| column.declared()).any(|ty| types::has_collation(ty, oid))
                 || keys.any(|order| order.collation.as_ref().is_some_and(|one| one.oid == oid))
                 || parts.filter_map(|part| part.collation.as_ref()).any(|one| one.oid == oid)
         };

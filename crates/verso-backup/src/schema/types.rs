@@ -153,6 +153,18 @@ fn uses(ty: &SqlType, other: &SqlType) -> bool {
         }
 }
 
+/// Whether a type, or something that it is made of, was declared with a collation.
+pub(super) fn has_collation(ty: &SqlType, oid: u32) -> bool {
+    match ty {
+        SqlType::Collated(collated) => collated.collation.oid == oid,
+        SqlType::Domain(domain) => has_collation(&domain.base, oid),
+        SqlType::Array(element) => has_collation(element, oid),
+        SqlType::Range(of) | SqlType::Multirange(of) => has_collation(&of.subtype(), oid),
+        SqlType::Row(row) => row.as_written().any(|(_, ty)| has_collation(ty, oid)),
+        _ => false,
+    }
+}
+
 /// CREATE DOMAIN without what may call functions, which are made behind the types.
 fn domain_text(domain: &DomainType) -> String {
     let place = qualified(&domain.schema, &domain.name);

@@ -327,6 +327,24 @@ fn statistics_typed_tables_and_orders_of_keys_come_back() {
 }
 
 #[test]
+fn collations_of_fields_come_back() {
+    let definitions = "CREATE SCHEMA s;
+        CREATE COLLATION s.mine (provider = icu, locale = 'de');
+        CREATE TYPE s.person AS (first text COLLATE s.mine, n int, others text[] COLLATE \"C\");
+        CREATE TABLE t (v s.person, w s.person[]);
+        CREATE TABLE u (v t);
+        INSERT INTO t VALUES (ROW('b', 1, NULL), NULL), (ROW('B', 2, '{x}'), NULL), (ROW('a', 3, NULL), NULL);
+        INSERT INTO u SELECT t FROM t";
+    let questions = [
+        "SELECT attname, attcollation::regcollation FROM pg_attribute WHERE attrelid = 's.person'::regclass ORDER BY attnum",
+        "SELECT v FROM t ORDER BY v",
+        "SELECT v FROM u ORDER BY v DESC",
+    ];
+    let text = answers_come_back(definitions, &questions);
+    assert!(text.contains("first text COLLATE s.mine, n integer, others text[] COLLATE \"C\""), "{text}");
+}
+
+#[test]
 fn rights_on_what_the_system_has_come_back() {
     let definitions = "CREATE ROLE clerk;
         REVOKE EXECUTE ON FUNCTION pg_sleep(float8) FROM PUBLIC;

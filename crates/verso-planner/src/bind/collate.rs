@@ -284,6 +284,22 @@ pub(super) fn searching(
     function: &'static BuiltinFunction,
     mut args: Vec<TypedExpr>,
 ) -> Result<(&'static BuiltinFunction, Vec<TypedExpr>), SqlError> {
+    if let Some(Within::Elements(element)) = args.first().and_then(within)
+        && element.is_coarse()
+    {
+        match function.name {
+            "array_position" | "array_positions" if args.len() > 1 => {
+                args[0] = collations::keyed_within(args[0].clone(), &Within::Elements(element.clone()));
+                args[1] = collations::keyed_within(with_fields(args[1].clone()), &element);
+                return Ok((function, args));
+            }
+            "array_remove" | "array_replace" => {
+                let text = format!("{}() of rows under a nondeterministic collation", function.name);
+                return Err(SqlError::unsupported(text));
+            }
+            _ => {}
+        }
+    }
     // A function of such a type knows how its values are compared.
     let knows = |arg: &ArgType| matches!(arg, ArgType::Exact(ty) if ty.own_collation().is_some());
     if args.iter().all(|arg| arg.collation.is_default()) || function.args.iter().any(knows) {

@@ -128,13 +128,17 @@ fn formed(expr: TypedExpr, truth_counts: bool) -> TypedExpr {
     TypedExpr { kind, ty, collation }
 }
 
-/// Of a truth value computed and one that a literal says, compared: the place of the first, and the second. Columns stay as they are
-/// compared, for indexes over them.
+/// Of a condition and a truth value that a literal says, compared: the place of the first, and the second. Columns, and what indexes may
+/// be over, stay as they are compared.
 fn asked_of_truth(args: &[TypedExpr]) -> Option<(usize, bool)> {
     let [left, right] = args else { return None };
-    let computed = |expr: &TypedExpr| {
-        expr.ty == SqlType::Bool
-            && !matches!(expr.kind, K::Column(_) | K::Parameter(_) | K::Outer(_) | K::Literal(_))
+    let computed = |expr: &TypedExpr| match &expr.kind {
+        K::And(_) | K::Or(_) | K::Not(_) | K::InList { .. } | K::Like { .. } | K::IsNull { .. } => true,
+        K::IsBool { .. } | K::IsDistinct { .. } => true,
+        K::Call { function, .. } => {
+            matches!(function.comparison(), Some("=" | "<>" | "<" | "<=" | ">" | ">="))
+        }
+        _ => false,
     };
     match (said(left), said(right)) {
         (None, Some(value)) if computed(left) => Some((0, value)),

@@ -1,6 +1,6 @@
 //! The order of ICU's conformance test and of PostgreSQL's ICU, the short way, LIKE.
 
-use super::{CollationData, Collator, Derivation, like};
+use super::{CollationData, Collator, Derivation, Within, like};
 use crate::collation::Collation;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -194,4 +194,25 @@ fn collations_are_derived_as_in_sql() {
     assert_eq!(implicit(1).and(&explicit(2)), explicit(2));
     assert!(matches!(explicit(1).and(&explicit(2)), Derivation::Mismatch(_)));
     assert_eq!(explicit(1).of_column(), implicit(1));
+}
+
+/// What is compared within rows is written and read again, and of two that differ the texts are those for which no collation follows.
+#[test]
+fn collations_within_rows() {
+    let text = |collator| Some(Within::Text { collator, padded: false });
+    let (german, blind) = (collator("de", true), collator("und-u-ks-level2", false));
+    let row = |first, second| Within::of_fields(vec![first, None, second]);
+    let nested =
+        row(text(german), row(None, Some(Within::Elements(Box::new(row(text(blind), None).unwrap())))));
+    let mut written = String::new();
+    nested.as_ref().unwrap().write(&mut written);
+    assert_eq!(Within::read(&written), nested);
+    for broken in ["", "r", "t5:de", "r-", "x", "r-;;", &written[1..], &written[..written.len() - 1]] {
+        assert_eq!(Within::read(broken), None, "{broken}");
+    }
+    assert_eq!(row(None, None), None);
+    assert_eq!(Within::and(nested.clone(), nested.clone()), nested);
+    assert!(nested.unwrap().is_coarse() && !row(text(german), None).unwrap().is_coarse());
+    assert_eq!(Within::and(row(text(german), None), row(text(blind), None)), row(Some(Within::Open), None));
+    assert_eq!(Within::and(row(text(german), None), None), row(Some(Within::Open), None));
 }

@@ -108,7 +108,10 @@ pub(in crate::ddl) fn divided_by(
         }
         // Keys of partitions compare the texts within arrays and rows by their bytes.
         let is_array = matches!(ty.plain(), SqlType::Array(_));
-        let of_array = ty.collation().filter(|one| is_array && one.collator.is_some());
+        let counts = |one: &Collation| {
+            one.collator.is_some() && (strategy != Strategy::Hash || !one.is_deterministic())
+        };
+        let of_array = ty.collation().filter(|one| is_array && counts(one));
         let of_row = Within::of(&ty).filter(|within| strategy == Strategy::Range || within.is_coarse());
         if of_array.is_some() || of_row.is_some() {
             let text = format!("a partition key of type {shown} with texts under a collation");
