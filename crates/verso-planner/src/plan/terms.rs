@@ -1,7 +1,7 @@
 //! What a condition says about single columns.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use verso_catalog::{IndexPart, TableDef};
 use verso_env::stack;
@@ -233,6 +233,26 @@ pub(super) fn ordered_column(
 }
 
 fn term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Option<&'f str>, Says<'f>)> {
+    compared_term(read, expr).or_else(|| boolean_term(read, expr))
+}
+
+/// What a boolean says that is a condition by itself: it is true; behind NOT it is false.
+fn boolean_term<'f>(read: &Read<'_>, expr: &TypedExpr) -> Option<(usize, Option<&'f str>, Says<'f>)> {
+    static FALSE: LazyLock<TypedExpr> = LazyLock::new(|| truth(false));
+    static TRUE: LazyLock<TypedExpr> = LazyLock::new(|| truth(true));
+    let (arg, value): (&TypedExpr, &'static TypedExpr) = match &expr.kind {
+        ExprKind::Not(arg) => (arg, &FALSE),
+        _ => (expr, &TRUE),
+    };
+    let at = column(read, arg)?;
+    (*read.table.columns[at].ty.plain() == SqlType::Bool).then_some((at, None, Says::Equal(value)))
+}
+
+fn truth(value: bool) -> TypedExpr {
+    TypedExpr::literal(Value::Bool(value), SqlType::Bool)
+}
+
+fn compared_term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Option<&'f str>, Says<'f>)> {
     let plain = plain_term(read, expr);
     if let Some((at, says)) = plain {
         return Some((at, None, says));
