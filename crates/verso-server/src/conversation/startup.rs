@@ -266,7 +266,7 @@ fn log_in(
     let Greeting { version, user, database, settings, unknown } = greeting;
     if version > VERSION_3_2 || !unknown.is_empty() {
         let unknown: Vec<&str> = unknown.iter().map(String::as_str).collect();
-        wire.output.negotiate_version(version.min(VERSION_3_2) & 0xffff, &unknown);
+        wire.output.negotiate_version(version.min(VERSION_3_2), &unknown);
     }
     if shared.config().require_tls && !peer.is_local() && !wire.stream.is_encrypted() {
         let text = format!("connection from {peer} must be encrypted");

@@ -135,10 +135,10 @@ impl Output {
         });
     }
 
-    /// v: the newest version we speak, and the options that we do not know.
-    pub fn negotiate_version(&mut self, minor: u32, unknown: &[&str]) {
+    /// v: the version that is spoken, in the form in which the client has asked for one, and the options that we do not know.
+    pub fn negotiate_version(&mut self, version: u32, unknown: &[&str]) {
         self.message(b'v', |out| {
-            out.extend_from_slice(&minor.to_be_bytes());
+            out.extend_from_slice(&version.to_be_bytes());
             out.extend_from_slice(&(unknown.len() as u32).to_be_bytes());
             unknown.iter().for_each(|name| put_text(name, Encoding::UTF8, out));
         });

@@ -63,8 +63,13 @@ fn newer_versions_are_negotiated_and_3_2_has_long_secrets() {
     let unknown = [("user", "verso"), ("database", "verso"), ("_pq_.future", "1")];
     raw.send(&startup(3 << 16 | 9, &unknown));
     let first = raw.next().unwrap();
-    assert_eq!((first.kind, &first.body[..4]), ('v', &[0, 0, 0, 2][..]));
+    assert_eq!((first.kind, &first.body[..4]), ('v', &[0, 3, 0, 2][..]));
     assert!(first.text().ends_with("_pq_.future"));
+    assert_eq!(raw.until('Z').last().unwrap().kind, 'Z');
+    // An option that is not known, of a version that is.
+    let mut raw = Raw::open(world.address);
+    raw.send(&startup(3 << 16, &unknown));
+    assert_eq!(raw.next().unwrap().body[..4], [0, 3, 0, 0]);
     assert_eq!(raw.until('Z').last().unwrap().kind, 'Z');
 }
 

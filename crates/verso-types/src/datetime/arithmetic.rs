@@ -59,18 +59,20 @@ pub fn timestamp_plus_interval(micros: i64, interval: Interval) -> Result<i64, T
     )
 }
 
-/// `timestamptz + interval`: months and days in the session's zone (a day may have 23 hours), microseconds absolute.
+/// `timestamptz + interval`: months, then days, in the session's zone (a day may have 23 hours), microseconds absolute. The months
+/// lead to a moment of the zone, which is another one where the clock does not show their time that day.
 /// # Errors
 /// 22008.
 pub fn timestamptz_plus_interval(micros: i64, interval: Interval, tz: &TimeZone) -> Result<i64, TypeError> {
     if let Some(infinite) = infinite_sum(micros, interval)? {
         return Ok(infinite);
     }
-    let mut moment = micros;
-    if interval.months != 0 || interval.days != 0 {
-        let calendar = Interval { micros: 0, ..interval };
-        moment = to_utc(timestamp_plus_interval(to_local(micros, tz), calendar)?, tz)?;
-    }
+    let step = |moment: i64, step: Interval| match step == Interval::default() {
+        true => Ok(moment),
+        false => to_utc(timestamp_plus_interval(to_local(moment, tz), step)?, tz),
+    };
+    let moment = step(micros, Interval { months: interval.months, ..Interval::default() })?;
+    let moment = step(moment, Interval { days: interval.days, ..Interval::default() })?;
     checked_timestamp(i128::from(moment) + i128::from(interval.micros))
 }
 
