@@ -432,7 +432,9 @@ impl<'a> Attribute<'a> {
             Value::Int2(self.ty.typlen()),
             Value::Int2(self.number),
             Value::Int4(self.ty.typmod()),
-            Value::Int2(i16::from(matches!(self.ty, SqlType::Array(_)) && self.ty.vector_name().is_none())),
+            Value::Int2(i16::from(
+                matches!(self.ty.uncollated(), SqlType::Array(_)) && self.ty.vector_name().is_none(),
+            )),
             Value::Bool(facts.by_value),
             letter(facts.alignment),
             letter(self.storage.filter(|_| facts.storage != 'p').unwrap_or(facts.storage)),
