@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use verso_env::recursion::check;
 use verso_exec::functions::{BuiltinFunction, operator_candidates};
-use verso_exec::plan::{ExprKind as K, Plan, TypedExpr};
+use verso_exec::plan::{ExprKind as K, Plan, SubqueryTest, TypedExpr};
 use verso_types::{SqlType, Value};
 
 use super::graph::equality;
@@ -185,6 +185,9 @@ fn turned(expr: TypedExpr) -> TypedExpr {
         K::IsBool { arg, value, negated } => K::IsBool { arg, value, negated: !negated },
         K::IsDistinct { left, right, negated } => K::IsDistinct { left, right, negated: !negated },
         K::InList { arg, list, negated } => K::InList { arg, list, negated: !negated },
+        K::Subquery { plan, outer, test: SubqueryTest::In { negated }, args } => {
+            K::Subquery { plan, outer, test: SubqueryTest::In { negated: !negated }, args }
+        }
         K::Call { function, args } => match opposite(function) {
             Some(function) => K::Call { function, args },
             None => return not(TypedExpr { kind: K::Call { function, args }, ty, collation }),
