@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use verso_catalog::CollationDef;
 use verso_catalog::snapshot::PG_CATALOG;
-use verso_env::stack;
 use verso_exec::functions::case::{MAPPED, Mapping};
 use verso_exec::functions::records::FIELD;
 use verso_exec::functions::{
@@ -19,13 +18,14 @@ use verso_exec::functions::{
 };
 use verso_exec::plan::{AggregateCall, ExprKind as K, OutputColumn, Plan, TypedExpr};
 use verso_parser::syntax::{Expr, QualifiedName};
-use verso_types::{CastKind, CollatedType, Collation, Collator, Derivation, RowType, SqlType, Value, Within};
+use verso_types::{CastKind, CollatedType, Collation, Collator, Derivation, SqlType, Value, Within};
 
 use super::Binder;
 use super::comparable;
 use super::context::Context;
 use super::resolve::{Resolution, function_error, shown};
 use super::row::with_fields;
+use super::rows_keyed::{beside_key, row_keyed, rows_keyed, value_beside, within};
 use crate::errors::{SqlError, sqlstate};
 
 /// 42P21.
@@ -414,74 +414,6 @@ fn plain_symbol(op: &str) -> &str {
     op.strip_suffix(" ANY").or_else(|| op.strip_suffix(" ALL")).unwrap_or(op)
 }
 
-/// How the texts within a row, or an array of rows, are compared: a composite type says it of its fields, a row that is written has the
-/// collations of its parts.
-fn within(expr: &TypedExpr) -> Option<Within> {
-    // What nests deeper than the stack allows is refused elsewhere.
-    if stack::check().is_err() {
-        return Within::of(&expr.ty);
-    }
-    match (&expr.ty, &expr.kind) {
-        (SqlType::Row(row), _) if row.of.is_some() => Within::of(&expr.ty),
-        (_, K::Row(parts)) => Within::of_fields(parts.iter().map(within_part).collect()),
-        (SqlType::Array(element), K::Array(items)) if is_open_row(element) => {
-            let elements = items.iter().map(within).reduce(Within::and)??;
-            Some(Within::Elements(Box::new(elements)))
-        }
-        (ty, K::Cast { arg, .. }) if is_open_row(ty) => within(arg),
-        _ => Within::of(&expr.ty),
-    }
-}
-
-/// A row of no composite type.
-fn is_open_row(ty: &SqlType) -> bool {
-    matches!(ty, SqlType::Record) || matches!(ty, SqlType::Row(row) if row.of.is_none())
-}
-
-/// The same of a part of a row.
-fn within_part(part: &TypedExpr) -> Option<Within> {
-    let own = part.ty.own_collation().cloned();
-    let derived = || part.collation.kept().filter(|_| part.ty.is_collatable());
-    match own.or_else(derived) {
-        Some(collation) => Within::of_text(&part.ty, &collation),
-        None => within(part),
-    }
-}
-
-/// Whether nothing is known of the fields of a row, or of rows in an array.
-fn says_nothing(expr: &TypedExpr) -> bool {
-    let of_rows = match &expr.ty {
-        SqlType::Array(element) => **element == SqlType::Record,
-        ty => *ty == SqlType::Record,
-    };
-    of_rows && !matches!(expr.kind, K::Row(_) | K::Array(_) | K::Cast { .. })
-}
-
-/// Rows, or arrays of rows, with keys in place of their texts, where they are to be compared by such; `of_elements`: the last one is an
-/// array of what the first is compared with.
-fn rows_keyed(exprs: &[TypedExpr], is_order: bool, of_elements: bool) -> Option<Vec<TypedExpr>> {
-    let is_array = |at: usize| of_elements && at + 1 == exprs.len();
-    let each = |(at, expr): (usize, &TypedExpr)| match within(expr) {
-        Some(Within::Elements(element)) if is_array(at) => Some(*element),
-        found => found,
-    };
-    let told = exprs.iter().enumerate().filter(|(_, expr)| !says_nothing(expr));
-    let within = told.map(each).reduce(Within::and)??;
-    if !is_order && !within.is_coarse() {
-        return None;
-    }
-    let keyed = |(at, expr): (usize, &TypedExpr)| match is_array(at) {
-        true => collations::keyed_within(expr.clone(), &Within::Elements(Box::new(within.clone()))),
-        false => collations::keyed_within(with_fields(expr.clone()), &within),
-    };
-    Some(exprs.iter().enumerate().map(keyed).collect())
-}
-
-/// The same of one.
-fn row_keyed(expr: &TypedExpr, is_order: bool) -> Option<TypedExpr> {
-    rows_keyed(std::slice::from_ref(expr), is_order, false)?.pop()
-}
-
 fn not_collatable(ty: &SqlType) -> SqlError {
     let text = format!("collations are not supported by type {}", shown(ty));
     SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
@@ -681,24 +613,6 @@ pub(super) fn extreme_keys(
     let name = quoted(&collation);
     let keys = args.iter().map(|arg| collations::keyed(arg.clone(), collator.with_texts(), &name));
     Ok(Some((keys.collect(), derived)))
-}
-
-/// A row or array behind its key, which does not say it; NULL where it is.
-fn beside_key(key: TypedExpr, value: TypedExpr) -> TypedExpr {
-    let value = with_fields(value);
-    let fields = vec![("f1".into(), key.ty.clone()), ("f2".into(), value.ty.clone())];
-    let ty = SqlType::Row(Arc::new(RowType::unnamed(fields)));
-    let there = TypedExpr::is_there(value.clone());
-    let pair = TypedExpr::new(K::Row(vec![key, value]), ty.clone());
-    TypedExpr::new(K::Case { branches: vec![(there, pair)], otherwise: None }, ty)
-}
-
-/// What stands behind its key so.
-fn value_beside(expr: &TypedExpr) -> Option<&TypedExpr> {
-    let K::Case { branches, otherwise: None } = &expr.kind else { return None };
-    let [(_, TypedExpr { kind: K::Row(pair), .. })] = branches.as_slice() else { return None };
-    let [key, value] = pair.as_slice() else { return None };
-    is_keyed(key).then_some(value)
 }
 
 /// What the least or greatest of these is one of; none where no key stands for it.

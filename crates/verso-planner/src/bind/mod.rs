@@ -90,6 +90,7 @@ pub mod rights;
 mod routine;
 mod row;
 mod row_variable;
+mod rows_keyed;
 mod sample;
 mod scope;
 mod search;
