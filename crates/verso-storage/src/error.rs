@@ -56,6 +56,12 @@ pub enum StorageError {
     /// A lock that others have was asked for without waiting (NOWAIT).
     #[error("the lock is held by another transaction")]
     LockNotAvailable,
+    /// So many advisory locks are held that there is no room for another one.
+    #[error("no more than {limit} locks can be held at a time")]
+    TooManyLocks {
+        /// How many are.
+        limit: usize,
+    },
     /// Going on could give a result that no order of the transactions, one after the other, has.
     #[error("{reason}")]
     Serialization {

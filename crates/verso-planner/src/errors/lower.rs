@@ -70,6 +70,11 @@ impl From<StorageError> for SqlError {
             StorageError::LockNotAvailable => {
                 return SqlError::new(LOCK_NOT_AVAILABLE, "could not obtain lock");
             }
+            StorageError::TooManyLocks { .. } => {
+                return SqlError::new("53200", "out of memory for locks")
+                    .with_detail(message)
+                    .with_hint("Give advisory locks back that are not needed any more.");
+            }
             StorageError::Serialization { reason } => {
                 return SqlError::new(
                     SERIALIZATION_FAILURE,

@@ -43,7 +43,7 @@ impl LockManager {
                 state.grant(to.id, tag, mode, false);
             }
             if !left && let Some(owner) = state.owners.get_mut(&from.id) {
-                owner.tags.retain(|held| *held != tag);
+                owner.tags.remove(&tag);
             }
         }
         let pages = state.owners.get_mut(&from.id).map(|owner| std::mem::take(&mut owner.pages));

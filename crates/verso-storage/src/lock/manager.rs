@@ -4,6 +4,7 @@
 //!     locks, explicit ones too, and see what it has done (S1): to them it has ended. To everybody else it holds all its
 //!     locks until it is published. Who passes a lock notes that, as if he had seen a change of the transaction.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use verso_env::sync::{Condvar, Mutex, MutexGuard};
 use super::mode::{RecordLockMode, TableLockMode, WaitPolicy};
 use super::owner::{CancelHandle, LockOwner, Near, OwnerCore};
 use super::pages::TableRecords;
-use super::table::{OwnerState, State, Tag, Want};
+use super::table::{LOCKS_MAX, OwnerState, State, Tag, Want};
 use super::waited::Waited;
 use crate::StorageError;
 use crate::failed::Failed;
@@ -100,7 +101,7 @@ impl LockManager {
         });
         let core_of = Arc::clone(&core);
         let owner =
-            OwnerState { core: core_of, tags: Vec::new(), pages: Vec::new(), ranges: Vec::new(), want: None };
+            OwnerState { core: core_of, tags: BTreeSet::new(), pages: Vec::new(), ranges: Vec::new(), want: None };
         state.owners.insert(id, owner);
         LockOwner { core, manager: self.this.upgrade().expect("called on a living manager") }
     }
@@ -172,6 +173,9 @@ impl LockManager {
         if state.held(owner.id, tag) >> mode & 1 == 1 {
             state.grant(owner.id, tag, mode, session);
             return Ok(true);
+        }
+        if matches!(tag, Tag::Advisory(_)) && state.tags.len() >= LOCKS_MAX && !state.tags.contains_key(&tag) {
+            return Err(StorageError::TooManyLocks { limit: LOCKS_MAX });
         }
         let strong = self.strong_object(tag, mode);
         if let Some(object) = strong {

@@ -136,8 +136,8 @@ impl LockManager {
     /// Whether the owner has a lock for its session and for its transaction as well.
     pub(crate) fn holds_twice(&self, owner: &OwnerCore) -> bool {
         let state = self.state.lock();
-        let tags = state.owners.get(&owner.id).map(|owner| owner.tags.as_slice()).unwrap_or_default();
-        tags.iter().filter_map(|tag| state.tags.get(tag)).any(|entry| {
+        let tags = state.owners.get(&owner.id).into_iter().flat_map(|owner| &owner.tags);
+        tags.filter_map(|tag| state.tags.get(tag)).any(|entry| {
             let own = || entry.granted.iter().filter(|granted| granted.owner == owner.id);
             own().any(|granted| granted.session > 0) && own().any(|granted| granted.txn > 0)
         })
@@ -181,7 +181,7 @@ impl LockManager {
         }
         if gone {
             if !left && let Some(owner) = state.owners.get_mut(&owner) {
-                owner.tags.retain(|held| *held != tag);
+                owner.tags.remove(&tag);
             }
             state.wake_queue(tag, &|txn, passes| self.is_active(txn, passes));
             state.drop_if_empty(tag);

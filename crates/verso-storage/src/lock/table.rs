@@ -2,7 +2,7 @@
 //!
 //! Everything here happens under the manager's mutex.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,6 +20,10 @@ use crate::rules::{Rule, disabled};
 
 /// Pages in which an owner's record locks stand one by one.
 pub(super) const PAGES_MAX: usize = 4096;
+
+/// Where so many things are locked, or waited for, there are no further advisory locks: each takes some two hundred bytes, and only
+/// the application bounds their number.
+pub(super) const LOCKS_MAX: usize = 1 << 20;
 
 /// What can be locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -101,7 +105,7 @@ pub(super) struct Entry {
 /// An owner and what it has.
 pub(super) struct OwnerState {
     pub(super) core: Arc<OwnerCore>,
-    pub(super) tags: Vec<Tag>,
+    pub(super) tags: BTreeSet<Tag>,
     /// Pages in which it locks records one by one.
     pub(super) pages: Vec<(ObjectId, u32)>,
     /// Tables of which it locks whole pages.
@@ -287,9 +291,8 @@ impl State {
         *(if session { &mut granted.session } else { &mut granted.txn }) += 1;
         if own.is_none()
             && let Some(state) = self.owners.get_mut(&owner)
-            && !state.tags.contains(&tag)
         {
-            state.tags.push(tag);
+            state.tags.insert(tag);
         }
         own.is_none()
     }

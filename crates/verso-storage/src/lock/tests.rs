@@ -7,7 +7,7 @@ use verso_sim::{FaultPlan, World};
 use verso_types::Physical;
 
 use super::manager::Request;
-use super::table::Tag;
+use super::table::{LOCKS_MAX, Tag};
 use super::*;
 use crate::page::{ObjectId, RecordId, TxnId};
 use crate::txn::{RestoredTransactions, Transactions};
@@ -376,6 +376,23 @@ fn t3_a_circle_is_opened_by_another_order_of_the_queue() {
     first.join().unwrap();
     second.join().unwrap();
     assert_eq!(manager.list(), []);
+}
+
+/// The last of many locks is taken and given back as quickly as the first, and there are no more than there is room for.
+#[test]
+fn advisory_locks_are_as_many_as_there_is_room_for() {
+    let (_, _, manager) = fresh();
+    let owner = manager.register(1);
+    let key = |number: usize| Tag::Advisory(AdvisoryKey::One(number as i64));
+    let take = |number| manager.acquire(&owner.core, key(number), TableLockMode::Exclusive as u8, true, NOW);
+    assert!((0..LOCKS_MAX).all(|number| take(number).unwrap()));
+    assert!(matches!(take(LOCKS_MAX), Err(StorageError::TooManyLocks { .. })));
+    assert!(take(7).unwrap(), "what it has already");
+    manager.lock_table(&owner.core, TABLE, TableLockMode::AccessExclusive, NOW).unwrap();
+    manager.release_session(&owner.core);
+    manager.end(&owner.core);
+    assert_eq!(manager.list(), []);
+    assert!(take(LOCKS_MAX).unwrap());
 }
 
 /// P3: what fails before it is logged is rolled back under the transaction's locks.
