@@ -1,5 +1,6 @@
 //! Text and CSV data cut into records, and records into fields.
 
+use memchr::{memchr2, memchr3};
 use verso_parser::syntax::CopyFormat;
 
 use super::layout::Layout;
@@ -14,6 +15,8 @@ pub struct Records {
     /// What is before this was looked at without finding the record's end.
     seen: usize,
     quoted: bool,
+    /// There was a quote since the last record.
+    has_quotes: bool,
     /// How its lines end, once the first one has.
     ending: Option<LineEnd>,
     /// No more data come.
@@ -106,7 +109,7 @@ impl Records {
             None => (self.start..self.data.len(), self.data.len()),
         };
         self.line += 1;
-        if layout.format == CopyFormat::Csv {
+        if std::mem::take(&mut self.has_quotes) {
             // Those within quotes; PostgreSQL counts them the same way: as lines are known to end before this record.
             let newline = if known == Some(LineEnd::Newline) { b'\n' } else { b'\r' };
             self.line += self.data[record.clone()].iter().filter(|byte| **byte == newline).count() as u64;
@@ -144,15 +147,17 @@ impl Records {
     /// Where a text record ends and the next one begins: a backslash takes the next byte along.
     fn find_text(&mut self) -> Result<Option<(usize, usize)>, SqlError> {
         let mut at = self.seen;
-        while let Some(byte) = self.data.get(at) {
-            match byte {
+        while let Some(found) = self.data.get(at..).and_then(|rest| memchr3(b'\n', b'\r', b'\\', rest)) {
+            at += found;
+            match self.data[at] {
                 b'\n' | b'\r' => {
                     self.seen = at;
                     return Ok(self.line_end(at, false)?.map(|length| (at, at + length)));
                 }
                 b'\\' if self.data.get(at + 1) == Some(&b'.') => {
                     if at + 2 >= self.data.len() && !self.ended {
-                        break;
+                        self.seen = at;
+                        return Ok(None);
                     }
                     let is_alone = matches!(self.data.get(at + 2), Some(b'\n' | b'\r'));
                     if at > self.start || !is_alone {
@@ -162,12 +167,14 @@ impl Records {
                     self.check_marker_end(at + 2)?;
                     at += 2;
                 }
-                b'\\' if at + 1 < self.data.len() => at += 2,
-                b'\\' => break,
-                _ => at += 1,
+                _ if at + 1 < self.data.len() => at += 2,
+                _ => {
+                    self.seen = at;
+                    return Ok(None);
+                }
             }
         }
-        self.seen = at;
+        self.seen = self.data.len();
         Ok(None)
     }
 
@@ -187,22 +194,31 @@ impl Records {
     /// The same of a CSV record, whose line ends outside of quotes.
     fn find_csv(&mut self, layout: &Layout) -> Result<Option<(usize, usize)>, SqlError> {
         let mut at = self.seen;
-        while let Some(&byte) = self.data.get(at) {
+        let ends = |quoted: bool, rest: &[u8]| match quoted {
+            true => memchr2(layout.quote, layout.escape, rest),
+            false => memchr3(layout.quote, b'\n', b'\r', rest),
+        };
+        while let Some(found) = self.data.get(at..).and_then(|rest| ends(self.quoted, rest)) {
+            at += found;
+            let byte = self.data[at];
             if self.quoted && byte == layout.escape && layout.escape != layout.quote {
                 match self.data.get(at + 1) {
-                    None => break,
+                    None => {
+                        self.seen = at;
+                        return Ok(None);
+                    }
                     Some(&next) if next == layout.quote || next == layout.escape => at += 1,
                     Some(_) => {}
                 }
             } else if byte == layout.quote {
-                self.quoted = !self.quoted;
+                (self.quoted, self.has_quotes) = (!self.quoted, true);
             } else if matches!(byte, b'\n' | b'\r') && !self.quoted {
                 self.seen = at;
                 return Ok(self.line_end(at, true)?.map(|length| (at, at + length)));
             }
             at += 1;
         }
-        self.seen = at;
+        self.seen = self.data.len();
         Ok(None)
     }
 }
@@ -270,15 +286,20 @@ impl Fields {
         loop {
             // NULL is recognised before escapes are undone.
             let (from, start) = (at, self.bytes.len());
-            while let Some(&byte) = record.get(at) {
-                if byte == layout.delimiter {
-                    break;
-                }
-                at += 1;
-                if byte == b'\\' && at < record.len() {
-                    at += unescape(&record[at..], &mut self.bytes);
-                } else {
-                    self.bytes.push(byte);
+            loop {
+                let rest = &record[at..];
+                let plain = memchr2(layout.delimiter, b'\\', rest).unwrap_or(rest.len());
+                self.bytes.extend_from_slice(&rest[..plain]);
+                at += plain;
+                match record.get(at..) {
+                    Some([b'\\', escaped @ ..]) => {
+                        at += 1;
+                        match escaped {
+                            [] => self.bytes.push(b'\\'),
+                            escaped => at += unescape(escaped, &mut self.bytes),
+                        }
+                    }
+                    _ => break,
                 }
             }
             let null = record[from..at] == layout.null[..];
@@ -296,7 +317,16 @@ impl Fields {
         loop {
             let start = self.bytes.len();
             let (mut inside, mut was_quoted) = (false, false);
-            while let Some(&byte) = record.get(at) {
+            loop {
+                let rest = &record[at..];
+                let ends = match inside {
+                    true => memchr2(layout.quote, layout.escape, rest),
+                    false => memchr2(layout.delimiter, layout.quote, rest),
+                };
+                let plain = ends.unwrap_or(rest.len());
+                self.bytes.extend_from_slice(&rest[..plain]);
+                at += plain;
+                let Some(&byte) = record.get(at) else { break };
                 if inside {
                     let next = record.get(at + 1).copied();
                     if byte == layout.escape
@@ -311,10 +341,8 @@ impl Fields {
                     }
                 } else if byte == layout.delimiter {
                     break;
-                } else if byte == layout.quote {
-                    (inside, was_quoted) = (true, true);
                 } else {
-                    self.bytes.push(byte);
+                    (inside, was_quoted) = (true, true);
                 }
                 at += 1;
             }
