@@ -111,6 +111,7 @@ pub use rights::{Acl, AclItem, Object, Rights, RightsOf};
 pub use role::{OWNER, OWNER_ROLE, Role, RoleChange};
 pub use row_type::{holders_of_rows, is_made_of, relations_in};
 pub use sequence::{SequenceBounds, SequenceChange, SequenceOwner, SequenceRequest};
+pub use shared_map::SharedMap;
 pub use size::value_bytes;
 pub use snapshot::{
     CatalogSnapshot, Dangling, DefinitionsKey, NamesKey, Naming, Relation, SnapshotBuilder, is_of_users,

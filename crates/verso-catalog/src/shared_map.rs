@@ -20,7 +20,7 @@ type Chunk<K, V> = Vec<(K, V)>;
 
 /// An ordered map; a clone costs next to nothing.
 #[derive(Clone, Debug)]
-pub(crate) struct SharedMap<K, V> {
+pub struct SharedMap<K, V> {
     chunks: Arc<Vec<Arc<Chunk<K, V>>>>,
     len: usize,
 }
@@ -42,6 +42,11 @@ impl<K, V> SharedMap<K, V> {
     /// Entries.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// Every entry, by key.

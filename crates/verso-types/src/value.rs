@@ -148,6 +148,7 @@ impl Value {
                 | Value::Record(_)
                 | Value::Jsonb(_)
                 | Value::Big(_)
+                | Value::Opaque(_)
                 | Value::Range(_)
                 | Value::Multirange(_)
         )
@@ -164,6 +165,7 @@ impl Value {
             Value::Array(array) => Value::Array(array.apart()),
             Value::Record(fields) => Value::Record(fields.to_vec().into()),
             Value::Big(number) => Value::Big(Arc::new(Number::clone(number))),
+            Value::Opaque(value) => Value::Opaque(Opaque::new(value.kind(), value.bytes())),
             Value::Range(range) => Value::Range(Arc::new(Range::clone(range))),
             Value::Multirange(ranges) => Value::Multirange(Arc::new(Multirange::clone(ranges))),
             other => other.clone(),

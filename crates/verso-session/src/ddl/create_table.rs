@@ -132,7 +132,8 @@ impl Schema<'_> {
                     let table = self.like_what(binder, table)?;
                     // What is reserved is noted under the primary key, which comes with the indexes.
                     let keyed = *indexes && create.temporary.is_none() && create.partition_by.is_none();
-                    copy_columns(&table, &mut new, *defaults, *identity, *generated, keyed);
+                    let identity = identity.then(|| self.frame.catalog.as_ref());
+                    copy_columns(&table, &mut new, *defaults, identity, *generated, keyed);
                     words.extend(words_of_columns(&table, *storage, *compression));
                     self.refuse_whole_rows(&table, *constraints, *indexes)?;
                     copy_constraints(&table, &mut new, *constraints, *indexes, false);

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    COLUMN_COMPRESSION, COLUMN_STORAGE, ColumnDef, CommentOn, ConstraintDef, ConstraintKind, IndexDef,
-    NewColumn, NewConstraint, NewConstraintKind, NewTable, Object, Oid, Relation, Rights, StatisticsDef,
-    StatisticsKind, TableDef, TableOptions,
+    COLUMN_COMPRESSION, COLUMN_STORAGE, CatalogSnapshot, ColumnDef, CommentOn, ConstraintDef, ConstraintKind,
+    IndexDef, NewColumn, NewConstraint, NewConstraintKind, NewTable, Object, Oid, Relation, Rights,
+    StatisticsDef, StatisticsKind, TableDef, TableOptions,
 };
 use verso_exec::functions::quote_ident;
 use verso_parser::syntax::QualifiedName;
@@ -19,12 +19,13 @@ use super::alter_columns::ColumnWords;
 use super::exclusion::exclusion_statement;
 use crate::failure::Failure;
 
-/// Adds the columns of a table.
+/// Adds the columns of a table; with `identity`, the catalog, those that number the rows by themselves do so again, from where the
+/// sequences of the table's begin.
 pub(super) fn copy_columns(
     table: &TableDef,
     new: &mut NewTable,
     defaults: bool,
-    identity: bool,
+    identity: Option<&CatalogSnapshot>,
     generated: bool,
     reservable: bool,
 ) {
@@ -33,8 +34,10 @@ pub(super) fn copy_columns(
         copy.not_null = column.not_null;
         copy.reservable = column.reservable && reservable;
         if let Some(kind) = column.identity {
-            copy.identity = identity.then_some(kind);
-            copy.serial = identity;
+            let sequence = identity.and_then(|catalog| catalog.identity_sequence(table, column));
+            copy.identity = identity.map(|_| kind);
+            copy.serial = identity.is_some();
+            copy.sequence = sequence.map(|sequence| sequence.bounds.clone());
         } else {
             let taken = if column.generated { generated } else { defaults };
             copy.default = column.default.clone().filter(|_| taken);

@@ -19,11 +19,11 @@ mod superuser;
 mod values;
 mod zone;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use verso_catalog::Oid;
+use verso_catalog::{Oid, SharedMap};
 use verso_env::sync::Mutex;
 use verso_exec::Executor;
 use verso_types::TimeStyle;
@@ -150,7 +150,7 @@ pub struct Settings {
     /// Whether names that definitions and catalogs show stand in quotes throughout.
     pub quote_all_identifiers: bool,
     /// Of the client's own making: names with a period.
-    pub custom: BTreeMap<String, String>,
+    pub custom: SharedMap<Arc<str>, Arc<str>>,
     /// The names that `custom` has ever had in this session: without a value they are empty from then on, as in PostgreSQL,
     /// also where SET LOCAL or a transaction that was rolled back has set them.
     pub named: Arc<Mutex<BTreeSet<String>>>,
@@ -201,7 +201,7 @@ impl Default for Settings {
             scram_iterations: crate::scram::ITERATIONS,
             row_security: true,
             quote_all_identifiers: false,
-            custom: BTreeMap::new(),
+            custom: SharedMap::default(),
             named: Arc::default(),
         }
     }

@@ -358,13 +358,13 @@ impl Settings {
                     accepted::check(name, value, invalid)?;
                 }
                 self.named.lock().insert(name.to_string());
-                self.custom.insert(name.to_string(), value.unwrap_or_default().to_string());
+                self.custom.insert(name.into(), value.unwrap_or_default().into());
             }
             (name, value) => {
                 let usual = accepted::default(name).ok_or_else(|| unknown(name))?;
                 let value = value.unwrap_or(usual);
                 accepted::check(name, value, invalid)?;
-                self.custom.insert(name.to_string(), accepted::shown(name, value));
+                self.custom.insert(name.into(), accepted::shown(name, value).into());
             }
         }
         Ok(())

@@ -88,7 +88,7 @@ impl Settings {
             "server_version" => format!("18.0 (Verso {})", env!("CARGO_PKG_VERSION")),
             name if let Some(method) = { self.rules.methods }.by_setting(name) => on(*method),
             name => match self.custom.get(name) {
-                Some(value) => value.clone(),
+                Some(value) => value.to_string(),
                 None => match accepted::default(name) {
                     None if self.named.lock().contains(name) => String::new(),
                     usual => usual?.to_string(),

@@ -100,8 +100,13 @@ impl LockManager {
             waited: Arc::default(),
         });
         let core_of = Arc::clone(&core);
-        let owner =
-            OwnerState { core: core_of, tags: BTreeSet::new(), pages: Vec::new(), ranges: Vec::new(), want: None };
+        let owner = OwnerState {
+            core: core_of,
+            tags: BTreeSet::new(),
+            pages: Vec::new(),
+            ranges: Vec::new(),
+            want: None,
+        };
         state.owners.insert(id, owner);
         LockOwner { core, manager: self.this.upgrade().expect("called on a living manager") }
     }
@@ -174,7 +179,8 @@ impl LockManager {
             state.grant(owner.id, tag, mode, session);
             return Ok(true);
         }
-        if matches!(tag, Tag::Advisory(_)) && state.tags.len() >= LOCKS_MAX && !state.tags.contains_key(&tag) {
+        if matches!(tag, Tag::Advisory(_)) && state.tags.len() >= LOCKS_MAX && !state.tags.contains_key(&tag)
+        {
             return Err(StorageError::TooManyLocks { limit: LOCKS_MAX });
         }
         let strong = self.strong_object(tag, mode);

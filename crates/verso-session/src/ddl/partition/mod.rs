@@ -82,7 +82,7 @@ impl Schema<'_> {
             }
             _ => {}
         }
-        copy_columns(&parent, new, true, false, true, false);
+        copy_columns(&parent, new, true, None, true, false);
         // Both take their numbers from one sequence.
         for (copy, column) in new.columns.iter_mut().zip(parent.shown()) {
             copy.identity = column.identity;
