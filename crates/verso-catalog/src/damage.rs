@@ -91,7 +91,7 @@ impl CatalogSnapshot {
 
     /// Whether there is an object that is damaged.
     pub fn has_damage(&self) -> bool {
-        self.contents().damage.len() > 0
+        !self.contents().damage.is_empty()
     }
 
     /// Whether an object is damaged that is not in an earlier version of the catalog.

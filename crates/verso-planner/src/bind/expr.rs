@@ -13,6 +13,7 @@ use super::comparable::{self, compares_roughly, is_comparison, is_widened};
 use super::context::{Clause, Context};
 use super::once::{once, once_if_volatile};
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
+use super::rows_keyed::rows_keyed;
 use super::scope::{Meaning, Scope, is_part_of_row, value_type};
 use super::subscript::array_over;
 use super::table_number::missing;
@@ -783,6 +784,8 @@ impl Binder<'_> {
             return Ok(distinct_records(sides, equal, negated));
         }
         let (left, right) = self.comparable(sides, point)?;
+        let keyed = rows_keyed(&[left.clone(), right.clone()], false, false);
+        let [left, right] = keyed.and_then(|keys| keys.try_into().ok()).unwrap_or([left, right]);
         let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated };
         Ok(TypedExpr::new(kind, SqlType::Bool))
     }

@@ -73,12 +73,16 @@ use verso_env::recursion::check;
 pub(crate) fn statement(statement: &mut Statement, planning: Planning<'_>) -> Result<(), SqlError> {
     let mut rewriter = Rewriter::new(planning);
     let finds = matches!(statement, Statement::Update(_) | Statement::Delete(_));
-    let (plans, exprs) = statement.parts_mut();
+    let (mut plans, mut exprs) = statement.parts_mut();
     let locks = |plan: &Plan| plan.any(&mut |part| matches!(part, Plan::LockRows { .. }));
     rewriter.locks = plans.iter().any(|plan| locks(plan));
     rewriter.changes = finds && !rewriter.locks;
     plans.iter().try_for_each(|plan| rewriter.count(plan))?;
     exprs.iter().try_for_each(|expr| rewriter.count_in(expr))?;
+    if rewriter.rules.push {
+        plans.iter_mut().for_each(|plan| plain::queries(plan));
+        exprs.iter_mut().for_each(|expr| plain::queries_within(expr));
+    }
     plans.into_iter().try_for_each(|plan| rewriter.root(plan))?;
     exprs.into_iter().try_for_each(|expr| rewriter.expression(expr))
 }
@@ -87,13 +91,19 @@ pub(crate) fn statement(statement: &mut Statement, planning: Planning<'_>) -> Re
 pub(crate) fn query(plan: &mut Plan, planning: Planning<'_>) -> Result<(), SqlError> {
     let mut rewriter = Rewriter::new(planning);
     rewriter.count(plan)?;
+    if rewriter.rules.push {
+        plain::queries(plan);
+    }
     rewriter.root(plan)
 }
 
 /// Rewrites the queries within expressions of one statement.
-pub(crate) fn expressions(exprs: Vec<&mut TypedExpr>, planning: Planning<'_>) -> Result<(), SqlError> {
+pub(crate) fn expressions(mut exprs: Vec<&mut TypedExpr>, planning: Planning<'_>) -> Result<(), SqlError> {
     let mut rewriter = Rewriter::new(planning);
     exprs.iter().try_for_each(|expr| rewriter.count_in(expr))?;
+    if rewriter.rules.push {
+        exprs.iter_mut().for_each(|expr| plain::queries_within(expr));
+    }
     exprs.into_iter().try_for_each(|expr| rewriter.expression(expr))
 }
 

@@ -9,6 +9,8 @@
 //! C1. A plain form has the same value. Where only truth counts, as in a condition and the parts of its AND and OR, it is true for the
 //!     same rows, and may be false where the condition was NULL.
 //! C2. Each part is looked at once, the parts before what they are parts of: an operator turned around by NOT is plain already.
+//! C3. All queries of a statement are made plain once, before it is rewritten ([`queries`]): a query in an expression is asked for
+//!     equalities before it is rewritten itself. What is asked of an operator later on stops at the queries within it.
 //!
 //! Source: `src/backend/optimizer/prep/prepqual.c` and `util/clauses.c` of PostgreSQL.
 
@@ -21,7 +23,7 @@ use verso_types::{SqlType, Value};
 
 use super::graph::equality;
 
-/// Makes the conditions of an operator plain, and those of the queries within them; not those of its inputs.
+/// Makes the conditions of an operator plain; not those of its inputs, nor of queries within them.
 pub(super) fn conditions(plan: &mut Plan) {
     match plan {
         Plan::Filter { predicate, .. } => plain(predicate),
@@ -33,11 +35,35 @@ pub(super) fn conditions(plan: &mut Plan) {
     }
 }
 
-/// The same of all operators of a query; what is read in several places is left to who rewrites it.
-fn of_query(plan: &mut Plan) {
+/// The same of the queries within the expressions of a query, however deep; what is read in several places is left to who rewrites it.
+pub(super) fn queries(plan: &mut Plan) {
+    if check().is_ok() {
+        plan.for_each_expr_mut(&mut queries_within);
+        plan.for_each_input_mut(&mut queries);
+    }
+}
+
+/// The same of an expression.
+pub(super) fn queries_within(expr: &mut TypedExpr) {
+    if check().is_err() {
+        return;
+    }
+    expr.for_each_child_mut(&mut queries_within);
+    if let K::Subquery { plan, .. } = &mut expr.kind
+        && plan.any_expr(&mut may_be_plainer)
+    {
+        let mut own = Plan::clone(plan);
+        all_conditions(&mut own);
+        queries(&mut own);
+        *plan = Arc::new(own);
+    }
+}
+
+/// Makes the conditions of all operators of a query plain.
+fn all_conditions(plan: &mut Plan) {
     if check().is_ok() {
         conditions(plan);
-        plan.for_each_input_mut(&mut of_query);
+        plan.for_each_input_mut(&mut all_conditions);
     }
 }
 
@@ -56,7 +82,6 @@ fn may_be_plainer(expr: &TypedExpr) -> bool {
         K::InList { list, .. } => list.len() == 1,
         K::And(parts) | K::Or(parts) => parts.iter().any(|part| matches!(part.kind, K::Literal(_))),
         K::Call { args, .. } => args.iter().any(|arg| said(arg).is_some()),
-        K::Subquery { plan, .. } => plan.any_expr(&mut may_be_plainer),
         _ => false,
     }
 }
@@ -112,17 +137,6 @@ fn formed(expr: TypedExpr, truth_counts: bool) -> TypedExpr {
             Ok(result) => return formed(result, truth_counts),
             Err(kind) => kind,
         },
-        K::Subquery { plan, outer, test, args } => {
-            let plan = match plan.any_expr(&mut may_be_plainer) {
-                true => {
-                    let mut own = Plan::clone(&plan);
-                    of_query(&mut own);
-                    Arc::new(own)
-                }
-                false => plan,
-            };
-            K::Subquery { plan, outer, test, args }
-        }
         other => other,
     };
     TypedExpr { kind, ty, collation }
