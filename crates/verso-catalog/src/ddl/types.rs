@@ -215,9 +215,12 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         for ty in types {
             refuse_of_extension(&snapshot, ty, true)?;
-            let uses = TypeUses::of(&snapshot, ty);
+            let mut uses = TypeUses::of(&snapshot, ty);
+            // What goes itself does not keep what it is made of.
             let goes = |oid: &Oid| types.iter().any(|ty| ty.oid == *oid);
-            let along = uses.domains.iter().all(goes) && uses.fields.iter().all(|(ty, _)| goes(ty));
+            uses.domains.retain(|domain| !goes(domain));
+            uses.fields.retain(|(ty, _)| !goes(ty));
+            let along = uses.domains.is_empty() && uses.fields.is_empty();
             let held = !(uses.columns.is_empty() && uses.tables.is_empty() && uses.whole.is_empty());
             if held || !along || !cascade {
                 refuse_if_needed(format!("type {}", shown_type(&snapshot, ty)), uses.lines(&snapshot, ty))?;
