@@ -284,10 +284,15 @@ impl Binder<'_> {
         self.noted.into_iter().chain(self.noting.map(super::view::Noting::written))
     }
 
-    /// The catalog along the path of kept texts (T1); none where it is the path already.
+    /// The catalog along the path of kept texts (T1); none where it is the path already. That may be without `public`, which somebody
+    /// has dropped, or whose row is lost.
     pub(super) fn plain_names(&self) -> Option<Arc<CatalogSnapshot>> {
-        let other = self.catalog.search_path().number() != 0;
-        other.then(|| self.catalog.with_path(&WantedPath::default()))
+        let own = self.catalog.search_path().number();
+        if own == 0 {
+            return None;
+        }
+        let plain = self.catalog.with_path(&WantedPath::default());
+        (plain.search_path().number() != own).then_some(plain)
     }
 
     /// The same binder for a text that the catalog keeps: what has a name around the statement means nothing in it, and places
