@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use verso_types::{Collation, CompositeName, Derivation, RangeType, RowType, SqlType};
+use verso_types::{CompositeName, Derivation, RangeType, RowType, SqlType};
 
 use crate::definition::{ColumnDef, FunctionReturn, Oid, TableDef, TypeDef};
 use crate::snapshot::{CatalogSnapshot, Relation};
@@ -48,11 +48,11 @@ pub(crate) fn row_type(
     }
 }
 
-/// The type of a field of a relation's row: that of the values of the column, with their collation.
-pub(crate) fn field_type(ty: SqlType, collation: Option<Arc<Collation>>) -> SqlType {
-    match collation.filter(|_| ty.own_collation().is_none()) {
-        Some(collation) => ty.collated(&Derivation::of_kept(&collation)),
-        None => ty,
+/// The type of a field of a relation's row, of a column that was declared so: with the collation that its values have.
+pub(crate) fn field_type(declared: &SqlType) -> SqlType {
+    match declared.collation().filter(|_| declared.own_collation().is_none()) {
+        Some(collation) => declared.clone().collated(&Derivation::of_kept(&collation)),
+        None => declared.clone(),
     }
 }
 
@@ -90,10 +90,7 @@ impl Relation {
         if self.oid().is_system() {
             return None;
         }
-        let field = |column: &ColumnDef| {
-            let declared = column.declared();
-            (Arc::clone(&column.name), field_type(declared.clone(), declared.collation()))
-        };
+        let field = |column: &ColumnDef| (Arc::clone(&column.name), field_type(column.declared()));
         let ids = columns.iter().map(|column| column.id).collect();
         Some(row_type(self.oid(), (self.schema(), self.name()), columns.iter().map(field).collect(), ids))
     }

@@ -276,7 +276,6 @@ impl GivesWay for Turns {
 
 #[cfg(test)]
 mod tests {
-
     use verso_sim::{World, seeds};
 
     use super::*;

@@ -94,7 +94,7 @@ pub use range::{Multirange, OwnRange, Range, RangeKind, RangeName, RangeType};
 pub use row::{decode_row, encode_row, encode_row_of_decimal};
 pub use sqltype::{IntervalSpec, LongSpec, NamedType, NumericSpec, Physical, RowType, SqlType};
 pub use system_type::SystemType;
-pub use text::{format_text, parse_text};
+pub use text::{format_text, parse_text, put_hex_bytes};
 pub use time_style::{DateOrder, DateStyle, IntervalStyle, TimeStyle};
 pub use value::{Interval, Value, cmp_sql, eq_sql, hash_sql};
 pub use wire::{format_binary, parse_binary};

@@ -219,7 +219,7 @@ impl<'a> UserTypes<'a> {
         };
         let fields: Fields = fields.into_iter().zip(&ids).map(collate).collect();
         if row.typtype.0 == ROW {
-            let field = |(name, ty): (Arc<str>, SqlType)| (name, field_type(ty.clone(), ty.collation()));
+            let field = |(name, ty): (Arc<str>, SqlType)| (name, field_type(&ty));
             let fields = fields.into_iter().map(field).collect();
             let ty = row_type(row.oid, (&schema, &name), fields, Vec::new());
             self.by_oid.insert(ty.array, SqlType::Array(Box::new(ty.ty.clone())));

@@ -536,14 +536,7 @@ impl UpdateStatement {
                 let Some(row) = failed else { return Err(error) };
                 let place = selection.map_or(row as u32, |selection| selection[row]);
                 let new = batch.row(row, values.types());
-                let error = with_whole_row(cx, error, cursor, (&table, place), (targets, &checks.set), new);
-                if let Some(row) = checks.refused_by_view() {
-                    // They are there before the view is asked: errors of their keys come first.
-                    let until: Vec<u32> = (0..=row as u32).collect();
-                    let places = selection.map_or_else(|| until.clone(), |places| places[..=row].to_vec());
-                    cursor.update(Some(&places), target_ids, &batch.gather(&until), None)?;
-                }
-                return Err(error);
+                return Err(with_whole_row(cx, error, cursor, (&table, place), (targets, &checks.set), new));
             }
             check_unchanged(&*cursor, selection, TriggerEvent::Update, triggers.as_deref())?;
             cursor.update(selection, target_ids, batch, alone.then_some(&mut *stale))?;

@@ -257,15 +257,8 @@ impl ConflictClause {
                 update.take_values(&after);
             }
             let checked = update.checks.check(cx, &update.batch, &after, |row| after.row(row, types));
-            let checked = checked.map_err(stays_in_its_partition);
-            if update.checks.refused_by_view().is_none() {
-                checked?;
-                cursor.update(Some(&[0]), &update.target_ids, &update.batch, None)?;
-            } else {
-                // It is there before the view is asked: errors of its keys come first.
-                cursor.update(Some(&[0]), &update.target_ids, &update.batch, None)?;
-                checked?;
-            }
+            checked.map_err(stays_in_its_partition)?;
+            cursor.update(Some(&[0]), &update.target_ids, &update.batch, None)?;
             drop(cursor);
             update.checks.check_stored(cx, &after, |row| after.row(row, types))?;
             let value = |batch: &Batch, column: usize| batch.columns[column].value(0, &types[column]);

@@ -6,7 +6,7 @@ use md5::Md5;
 use sha2::digest::Digest;
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 use verso_types::interrupt::Pieces;
-use verso_types::{SqlType, TypeError, Value};
+use verso_types::{SqlType, TypeError, Value, put_hex_bytes};
 
 use super::define::{entry, pattern, unexpected};
 use super::texts::part_wanted;
@@ -27,11 +27,8 @@ fn invalid(message: impl Into<String>) -> TypeError {
 }
 
 fn to_hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut hex = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        hex.extend([byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)])));
-    }
+    let mut hex = String::new();
+    put_hex_bytes(bytes, &mut hex);
     hex
 }
 

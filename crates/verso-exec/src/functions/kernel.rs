@@ -43,7 +43,7 @@ pub enum Kernel {
     Columns(KernelFn),
     /// The same, with NULLs of its own.
     OrNull(OrNullFn),
-    /// Over scaled integers whose scales are known when the statement is compiled.
+    /// Of numerics: scaled integers where their scales are known when the statement is compiled, decimals otherwise.
     Numeric(NumericOp),
     /// Concatenation of texts.
     Concat,
@@ -51,7 +51,7 @@ pub enum Kernel {
     Compare(CompareOp),
 }
 
-/// Functions over scaled integers.
+/// Arithmetic of numerics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the words are the operations")]
 pub enum NumericOp {
@@ -172,6 +172,14 @@ impl<T: Element> Source<'_, T> {
 }
 
 impl<'a> Operand<'a> {
+    /// The column, and whether its one value is that of all rows.
+    pub(crate) fn data(&self) -> (&'a ColumnData, bool) {
+        match self {
+            Operand::Column(data) => (data, false),
+            Operand::Constant(data) => (data, true),
+        }
+    }
+
     /// The values; traps where the layout is not the announced one.
     pub(crate) fn source<T: Element>(&self, rows: usize) -> Result<Source<'a, T>, Trap> {
         match self {

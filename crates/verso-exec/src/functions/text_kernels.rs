@@ -15,27 +15,29 @@ use crate::regexp::case::{large, small};
 
 type Filled = Result<(), Trap>;
 
-/// An argument that is a text.
-struct Texts<'a> {
+/// An argument that is a text, or has its values in bytes otherwise.
+pub(super) struct Texts<'a> {
     values: &'a BytesColumn,
     is_one: bool,
 }
 
 impl<'a> Texts<'a> {
-    fn of(operand: &Operand<'a>) -> Result<Texts<'a>, Trap> {
-        let (data, is_one) = match operand {
-            Operand::Column(data) => (data, false),
-            Operand::Constant(data) => (data, true),
-        };
+    pub(super) fn of(operand: &Operand<'a>) -> Result<Texts<'a>, Trap> {
+        let (data, is_one) = operand.data();
         Ok(Texts { values: data.bytes().ok_or(Trap)?, is_one })
     }
 
+    /// The bytes of a row's value, however many.
+    pub(super) fn any(&self, row: usize) -> &'a [u8] {
+        self.values.get(if self.is_one { 0 } else { row })
+    }
+
     fn bytes(&self, row: usize) -> Result<&'a [u8], Trap> {
-        let value = self.values.get(if self.is_one { 0 } else { row });
+        let value = self.any(row);
         if value.len() >= LONG_BYTES { Err(Trap) } else { Ok(value) }
     }
 
-    fn text(&self, row: usize) -> Result<&'a str, Trap> {
+    pub(super) fn text(&self, row: usize) -> Result<&'a str, Trap> {
         std::str::from_utf8(self.bytes(row)?).map_err(|_| Trap)
     }
 }
@@ -74,6 +76,21 @@ fn parts<'a>(
     })
 }
 
+/// Appends a value of fixed width for each row.
+pub(super) fn elements<T: Element>(
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+    mut element: impl FnMut(usize) -> Result<T, Trap>,
+) -> Filled {
+    let out = T::vector(out).ok_or(Trap)?;
+    let some = nulls.any();
+    for row in 0..rows {
+        out.push(if some && nulls.is_null(row) { T::default() } else { element(row)? });
+    }
+    Ok(())
+}
+
 /// Appends a number for each row.
 fn counts(
     nulls: &NullMask,
@@ -81,13 +98,7 @@ fn counts(
     out: &mut ColumnData,
     mut count: impl FnMut(usize) -> Result<usize, Trap>,
 ) -> Filled {
-    let out = out.i32s_mut().ok_or(Trap)?;
-    let some = nulls.any();
-    for row in 0..rows {
-        let value = if some && nulls.is_null(row) { 0 } else { count(row)? };
-        out.push(i32::try_from(value).map_err(|_| Trap)?);
-    }
-    Ok(())
+    elements(nulls, rows, out, |row| i32::try_from(count(row)?).map_err(|_| Trap))
 }
 
 /// Characters of a text: bytes that begin one.
@@ -361,16 +372,7 @@ pub(crate) fn integers_of_texts<T: Element + TryFrom<i64>>(
 ) -> Filled {
     let [texts] = args else { return Err(Trap) };
     let texts = Texts::of(texts)?;
-    let out = T::vector(out).ok_or(Trap)?;
-    let some = nulls.any();
-    for row in 0..rows {
-        let number = match some && nulls.is_null(row) {
-            true => T::default(),
-            false => T::try_from(of_digits(texts.bytes(row)?)?).map_err(|_| Trap)?,
-        };
-        out.push(number);
-    }
-    Ok(())
+    elements(nulls, rows, out, |row| T::try_from(of_digits(texts.bytes(row)?)?).map_err(|_| Trap))
 }
 
 /// The number of a text of digits, perhaps behind a sign; a long one traps, as what is written otherwise does.

@@ -751,7 +751,9 @@ impl Binder<'_> {
             for (operand, _) in &operands {
                 comparable::check_fields_equality(&operand.ty)?;
             }
-            return operands.into_iter().map(|(operand, at)| self.settle(operand, at)).collect();
+            let settled = operands.into_iter().map(|(operand, at)| self.settle(operand, at));
+            let settled = settled.collect::<Result<Vec<_>, _>>()?;
+            return Ok(rows_keyed(&settled, false, false).unwrap_or(settled));
         }
         match self.operator("=", operands, point)?.kind {
             K::Call { function, .. } if function.operator.is_some() && function.comparison().is_none() => {
@@ -784,8 +786,6 @@ impl Binder<'_> {
             return Ok(distinct_records(sides, equal, negated));
         }
         let (left, right) = self.comparable(sides, point)?;
-        let keyed = rows_keyed(&[left.clone(), right.clone()], false, false);
-        let [left, right] = keyed.and_then(|keys| keys.try_into().ok()).unwrap_or([left, right]);
         let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated };
         Ok(TypedExpr::new(kind, SqlType::Bool))
     }

@@ -50,9 +50,12 @@ impl Derived {
         let filter = over_table(columns, filter);
         self.conditions(guard).any(|condition| {
             // The filter is plain where its query was rewritten.
-            let mut own = condition.clone();
-            plain(&mut own);
-            implied(&[&filter], condition) || implied(&[&filter], &own)
+            let in_plain_form = || {
+                let mut own = condition.clone();
+                plain(&mut own);
+                implied(&[&filter], &own)
+            };
+            implied(&[&filter], condition) || in_plain_form()
         })
     }
 

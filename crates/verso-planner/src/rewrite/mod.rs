@@ -77,12 +77,7 @@ pub(crate) fn statement(statement: &mut Statement, planning: Planning<'_>) -> Re
     let locks = |plan: &Plan| plan.any(&mut |part| matches!(part, Plan::LockRows { .. }));
     rewriter.locks = plans.iter().any(|plan| locks(plan));
     rewriter.changes = finds && !rewriter.locks;
-    plans.iter().try_for_each(|plan| rewriter.count(plan))?;
-    exprs.iter().try_for_each(|expr| rewriter.count_in(expr))?;
-    if rewriter.rules.push {
-        plans.iter_mut().for_each(|plan| plain::queries(plan));
-        exprs.iter_mut().for_each(|expr| plain::queries_within(expr));
-    }
+    rewriter.prepare(&mut plans, &mut exprs)?;
     plans.into_iter().try_for_each(|plan| rewriter.root(plan))?;
     exprs.into_iter().try_for_each(|expr| rewriter.expression(expr))
 }
@@ -90,20 +85,14 @@ pub(crate) fn statement(statement: &mut Statement, planning: Planning<'_>) -> Re
 /// Rewrites a query that is no statement by itself.
 pub(crate) fn query(plan: &mut Plan, planning: Planning<'_>) -> Result<(), SqlError> {
     let mut rewriter = Rewriter::new(planning);
-    rewriter.count(plan)?;
-    if rewriter.rules.push {
-        plain::queries(plan);
-    }
+    rewriter.prepare(&mut [&mut *plan], &mut [])?;
     rewriter.root(plan)
 }
 
 /// Rewrites the queries within expressions of one statement.
 pub(crate) fn expressions(mut exprs: Vec<&mut TypedExpr>, planning: Planning<'_>) -> Result<(), SqlError> {
     let mut rewriter = Rewriter::new(planning);
-    exprs.iter().try_for_each(|expr| rewriter.count_in(expr))?;
-    if rewriter.rules.push {
-        exprs.iter_mut().for_each(|expr| plain::queries_within(expr));
-    }
+    rewriter.prepare(&mut [], &mut exprs)?;
     exprs.into_iter().try_for_each(|expr| rewriter.expression(expr))
 }
 
@@ -163,6 +152,17 @@ impl<'s> Rewriter<'s> {
             locks: false,
             wanted: Wanted::default(),
         }
+    }
+
+    /// Finds out what is read in several places, and makes the queries in expressions plain, before the first of them is rewritten.
+    fn prepare(&mut self, plans: &mut [&mut Plan], exprs: &mut [&mut TypedExpr]) -> Result<(), SqlError> {
+        plans.iter().try_for_each(|plan| self.count(plan))?;
+        exprs.iter().try_for_each(|expr| self.count_in(expr))?;
+        if self.rules.push {
+            plans.iter_mut().for_each(|plan| plain::queries(plan));
+            exprs.iter_mut().for_each(|expr| plain::queries_within(expr));
+        }
+        Ok(())
     }
 
     /// The plan of a query as a whole.

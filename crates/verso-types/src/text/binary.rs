@@ -7,8 +7,13 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// Appends bytes in hexadecimal: `\x00ff`.
 pub fn format_bytea(bytes: &[u8], out: &mut String) {
-    out.reserve(2 + bytes.len() * 2);
     out.push_str("\\x");
+    put_hex_bytes(bytes, out);
+}
+
+/// Appends bytes in hexadecimal, without a mark: `00ff`.
+pub fn put_hex_bytes(bytes: &[u8], out: &mut String) {
+    out.reserve(bytes.len() * 2);
     bytes.iter().for_each(|byte| put_hex(*byte, out));
 }
 

@@ -14,7 +14,7 @@ use crate::TimeStyle;
 
 pub(crate) use array::put_quoted;
 pub use array::type_of;
-pub use binary::{format_bytea, format_bytea_escaped, format_uuid, parse_bytea, parse_uuid};
+pub use binary::{format_bytea, format_bytea_escaped, format_uuid, parse_bytea, parse_uuid, put_hex_bytes};
 pub use float::{format_f32, format_f64, format_rounded, parse_f32, parse_f64};
 pub(crate) use number::parse_oid;
 pub(crate) use number::spelled_out;

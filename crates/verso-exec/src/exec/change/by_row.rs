@@ -93,16 +93,9 @@ impl UpdateStatement {
                 {
                     continue;
                 }
-                let checked = checks.check(cx, &one, &both, |_| new.clone());
-                if checks.refused_by_view().is_none() {
-                    checked?;
-                    check_unchanged(&*cursor, Some(&[place]), event, Some(triggers))?;
-                    cursor.update(Some(&[place]), target_ids, &one, None)?;
-                } else {
-                    // It is there before the view is asked: errors of its keys come first.
-                    cursor.update(Some(&[place]), target_ids, &one, None)?;
-                    checked?;
-                }
+                checks.check(cx, &one, &both, |_| new.clone())?;
+                check_unchanged(&*cursor, Some(&[place]), event, Some(triggers))?;
+                cursor.update(Some(&[place]), target_ids, &one, None)?;
                 count += 1;
                 if !keys.is_empty() {
                     keys.number(cx, Some(&mut **triggers), event, 1);

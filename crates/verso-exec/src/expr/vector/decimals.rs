@@ -87,10 +87,8 @@ struct Numbers<'a> {
 
 impl<'a> Numbers<'a> {
     fn of(operand: &Operand<'a>, scale: u8) -> Numbers<'a> {
-        match operand {
-            Operand::Column(data) => Numbers { data, is_one: false, scale },
-            Operand::Constant(data) => Numbers { data, is_one: true, scale },
-        }
+        let (data, is_one) = operand.data();
+        Numbers { data, is_one, scale }
     }
 
     #[inline]

@@ -1,63 +1,33 @@
 //! Kernels of the operators that look into jsonb: the documents stay where their column has them.
 
 use verso_types::json::{self, JsonRef};
-use verso_types::{BytesColumn, ColumnData, NullMask};
+use verso_types::{ColumnData, NullMask};
 
 use super::access::{Step, found, has};
 use super::shown;
 use crate::expr::list::VECTOR_BYTES;
-use crate::functions::kernel::{Operand, Trap};
-
-/// The values of an argument of texts or documents.
-struct Argument<'a> {
-    values: &'a BytesColumn,
-    is_one: bool,
-}
-
-impl<'a> Argument<'a> {
-    fn of(operand: &Operand<'a>) -> Result<Argument<'a>, Trap> {
-        let (data, is_one) = match operand {
-            Operand::Column(data) => (data, false),
-            Operand::Constant(data) => (data, true),
-        };
-        Ok(Argument { values: data.bytes().ok_or(Trap)?, is_one })
-    }
-
-    fn get(&self, row: usize) -> &'a [u8] {
-        self.values.get(if self.is_one { 0 } else { row })
-    }
-
-    fn text(&self, row: usize) -> Result<&'a str, Trap> {
-        std::str::from_utf8(self.get(row)).map_err(|_| Trap)
-    }
-}
+use crate::functions::kernel::{Operand, Source, Trap};
+use crate::functions::text_kernels::{Texts, elements};
 
 /// The steps of an argument: texts, which are keys, or integers, which are indexes.
 enum Steps<'a> {
-    Keys(Argument<'a>),
-    Indexes(&'a [i32], bool),
+    Keys(Texts<'a>),
+    Indexes(Source<'a, i32>),
 }
 
 impl<'a> Steps<'a> {
-    fn of(operand: &Operand<'a>) -> Result<Steps<'a>, Trap> {
-        let (data, is_one) = match operand {
-            Operand::Column(data) => (data, false),
-            Operand::Constant(data) => (data, true),
-        };
-        match data.i32s() {
-            Some(indexes) => Ok(Steps::Indexes(indexes, is_one)),
-            None => Ok(Steps::Keys(Argument::of(operand)?)),
+    fn of(operand: &Operand<'a>, rows: usize) -> Result<Steps<'a>, Trap> {
+        match operand.source(rows) {
+            Ok(indexes) => Ok(Steps::Indexes(indexes)),
+            Err(Trap) => Ok(Steps::Keys(Texts::of(operand)?)),
         }
     }
 
     fn get(&self, row: usize) -> Result<Step<'a>, Trap> {
-        match self {
-            Steps::Keys(keys) => Ok(Step::Key(keys.text(row)?)),
-            Steps::Indexes(indexes, is_one) => {
-                let index = indexes.get(if *is_one { 0 } else { row }).ok_or(Trap)?;
-                Ok(Step::Index((*index).into()))
-            }
-        }
+        Ok(match self {
+            Steps::Keys(keys) => Step::Key(keys.text(row)?),
+            Steps::Indexes(indexes) => Step::Index(indexes.at(row).into()),
+        })
     }
 }
 
@@ -69,11 +39,11 @@ fn each_found(
     mut put: impl FnMut(&[u8], &mut Vec<u8>) -> bool,
 ) -> Result<(), Trap> {
     let [documents, steps] = args else { return Err(Trap) };
-    let (documents, steps) = (Argument::of(documents)?, Steps::of(steps)?);
+    let (documents, steps) = (Texts::of(documents)?, Steps::of(steps, rows)?);
     let out = out.bytes_mut().ok_or(Trap)?;
     for row in 0..rows {
         if !nulls.is_null(row) {
-            let is_there = match found(documents.get(row), steps.get(row)?) {
+            let is_there = match found(documents.any(row), steps.get(row)?) {
                 Some(found) => put(found, &mut out.bytes),
                 None => false,
             };
@@ -121,18 +91,17 @@ pub(super) fn get_text(
     })
 }
 
-/// Whether each document fulfils a condition.
-fn each_fits(
+/// Whether each document has what the second argument asks for.
+fn each_fits<'a>(
+    args: &[Operand<'a>],
     nulls: &NullMask,
     rows: usize,
     out: &mut ColumnData,
-    fits: impl Fn(usize) -> Result<bool, Trap>,
+    fits: impl Fn(JsonRef<'a>, &Texts<'a>, usize) -> Result<bool, Trap>,
 ) -> Result<(), Trap> {
-    let out = out.bools_mut().ok_or(Trap)?;
-    for row in 0..rows {
-        out.push(u8::from(!nulls.is_null(row) && fits(row)?));
-    }
-    Ok(())
+    let [documents, asked] = args else { return Err(Trap) };
+    let (documents, asked) = (Texts::of(documents)?, Texts::of(asked)?);
+    elements(nulls, rows, out, |row| Ok(u8::from(fits(JsonRef::read(documents.any(row)), &asked, row)?)))
 }
 
 /// `?` of jsonb
@@ -142,9 +111,7 @@ pub(super) fn exists(
     rows: usize,
     out: &mut ColumnData,
 ) -> Result<(), Trap> {
-    let [documents, keys] = args else { return Err(Trap) };
-    let (documents, keys) = (Argument::of(documents)?, Argument::of(keys)?);
-    each_fits(nulls, rows, out, |row| Ok(has(JsonRef::read(documents.get(row)), keys.text(row)?)))
+    each_fits(args, nulls, rows, out, |document, keys, row| Ok(has(document, keys.text(row)?)))
 }
 
 /// `@>` of jsonb
@@ -154,9 +121,7 @@ pub(super) fn contains(
     rows: usize,
     out: &mut ColumnData,
 ) -> Result<(), Trap> {
-    let [documents, wanted] = args else { return Err(Trap) };
-    let (documents, wanted) = (Argument::of(documents)?, Argument::of(wanted)?);
-    each_fits(nulls, rows, out, |row| {
-        Ok(json::contains(JsonRef::read(documents.get(row)), JsonRef::read(wanted.get(row))))
+    each_fits(args, nulls, rows, out, |document, wanted, row| {
+        Ok(json::contains(document, JsonRef::read(wanted.any(row))))
     })
 }
